@@ -1,0 +1,69 @@
+"""Keyed chance: every draw is a pure function of (key, stream, key parts).
+
+Two agents in the same seat on the same seed meet the same luck, because no draw depends on how many draws came before.
+An action may change what is made of a uniform (a distribution's parameters), never which uniform is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import struct
+
+__all__ = ["Chance", "KeyPart"]
+
+KeyPart = int | str
+
+_TOP_52_BITS = 12
+_UNIT = 2.0**-53
+_WORDS = struct.Struct(">8Q")
+
+
+def _encode(part: KeyPart) -> bytes:
+    """Type-tagged and length-prefixed, so that no two different keys share their bytes."""
+    if isinstance(part, str):
+        raw = part.encode()
+        return b"s%d:" % len(raw) + raw
+    raw = b"%d" % part
+    return b"i%d:" % len(raw) + raw
+
+
+def _to_unit(word: int) -> float:
+    """(2k + 1) * 2^-53 with k the top 52 bits: exact, never 0 or 1."""
+    return (2 * (word >> _TOP_52_BITS) + 1) * _UNIT
+
+
+class Chance:
+    """A source of uniforms in the open interval (0, 1), addressed by stream and key.
+
+    `key` is the episode's seed (or a text for constants of a scenario). A stream uses `uniform` or `uniforms` for ever,
+    never both: the two forms draw from separate spaces.
+    """
+
+    def __init__(self, key: int | str) -> None:
+        self._root = hashlib.blake2b(b"fairground.chance/1" + _encode(key), digest_size=64)
+        self._streams: dict[str, hashlib.blake2b] = {}
+
+    def _stream(self, stream: str, form: bytes) -> hashlib.blake2b:
+        cached = self._streams.get(stream)
+        if cached is None:
+            cached = self._root.copy()
+            cached.update(form + _encode(stream))
+            self._streams[stream] = cached
+        return cached.copy()
+
+    def uniform(self, stream: str, *key: KeyPart) -> float:
+        """One uniform of `stream` under `key`."""
+        state = self._stream(stream, b"one")
+        state.update(b"".join(map(_encode, key)))
+        return _to_unit(int.from_bytes(state.digest()[:8], "big"))
+
+    def uniforms(self, stream: str, *key: KeyPart, n: int) -> list[float]:
+        """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
+        state = self._stream(stream, b"many")
+        state.update(b"".join(map(_encode, key)))
+        values: list[float] = []
+        for block in range((n + 7) // 8):
+            piece = state.copy()
+            piece.update(b"#%d" % block)
+            values.extend(map(_to_unit, _WORDS.unpack(piece.digest())))
+        return values[:n]

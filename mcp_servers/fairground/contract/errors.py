@@ -1,0 +1,103 @@
+"""Every error that fairground raises on purpose, in one tree.
+
+    FairgroundError
+    ├── IllegalAction      the rules refuse an action; the agent may try another one
+    │   └── EpisodeOver    nothing can be done any more
+    ├── SeatError          a credential or seat that does not fit (auth)
+    ├── ScenarioError      a scenario, plan or data file is wrong (its author mends it)
+    ├── TraceError         a trace is damaged, foreign or diverges (the auditor's concern)
+    ├── StorageUnavailable the log could not be written; nothing was done, a repeat may succeed
+    └── HarnessFailure     our fault or our provider's: never scored as the agent's mistake
+
+A refusal that an agent can read has one shape everywhere: `ErrorInfo`.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = [
+    "SHARED_CODES",
+    "EpisodeOver",
+    "ErrorInfo",
+    "FairgroundError",
+    "HarnessFailure",
+    "IllegalAction",
+    "ScenarioError",
+    "SeatError",
+    "StorageUnavailable",
+    "TraceError",
+]
+
+SHARED_CODES: dict[str, str] = {
+    "invalid_arguments": "an argument has the wrong type, is missing, unknown, too large or out of its constant bounds",
+    "wrong_phase": "the action does not belong to the open phase",
+    "already_acted": "the seat has already acted in this phase",
+    "stale_round": "the call was meant for a round that is no longer open",
+    "tool_unavailable": "the tool does not exist for this seat in this scenario",
+    "call_limit": "the seat has used up a limit on its calls",
+    "message_too_long": "a message exceeds the scenario's length limit",
+    "key_reused": "a call key was used before with another tool or other arguments",
+    "too_many_rows": "the answer would exceed its size bound; narrow the question",
+    "unknown_id": "an id that does not exist",
+    "insufficient_funds": "the seat cannot pay for the action",
+    "episode_over": "the episode has ended",
+    "storage_unavailable": "the log could not be written; nothing changed, try again",
+    "busy": "the seat is running code; wait for its answer",
+    "code_error": "the code given to execute_code failed",
+    "code_limit": "the code given to execute_code reached one of its limits",
+    "internal_error": "a fault of the server; nothing changed",
+}
+
+
+class ErrorInfo(NamedTuple):
+    """What a refused call answers, in results and in the trace alike; `hint` names the next useful call."""
+
+    code: str
+    message: str
+    hint: str
+    retryable: bool
+
+
+class FairgroundError(Exception):
+    """Base of every error raised on purpose."""
+
+
+class IllegalAction(FairgroundError):
+    """The rules refuse an action. Raised before anything has changed."""
+
+    def __init__(self, code: str, message: str, *, hint: str = "", retryable: bool = True) -> None:
+        super().__init__(f"{code}: {message}")
+        self.info = ErrorInfo(code, message, hint, retryable)
+
+
+class EpisodeOver(IllegalAction):
+    """The episode has ended: no further call can change anything."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(
+            "episode_over",
+            f"the episode has ended ({reason})",
+            hint="stop here; reads still work",
+            retryable=False,
+        )
+
+
+class SeatError(FairgroundError):
+    """A credential, seat or scope that does not fit."""
+
+
+class ScenarioError(FairgroundError):
+    """A scenario, plan or data file is wrong; the message names key, value and what is allowed."""
+
+
+class TraceError(FairgroundError):
+    """A trace is damaged, of an unknown kind, or diverges from re-execution."""
+
+
+class StorageUnavailable(FairgroundError):
+    """The log could not be written. The state is as it was before the call."""
+
+
+class HarnessFailure(FairgroundError):
+    """A failure of the harness or of a provider, never the agent's mistake."""
