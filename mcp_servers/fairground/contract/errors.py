@@ -78,7 +78,7 @@ class EpisodeOver(IllegalAction):
         super().__init__(
             "episode_over",
             f"the episode has ended ({reason})",
-            hint="stop here; reads still work",
+            hint="await_turn shows how it ended; stop here",
             retryable=False,
         )
 

@@ -1,0 +1,28 @@
+"""What an action should rest on: needs over the evidence categories that tools give."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+__all__ = ["EvidenceMap", "Need"]
+
+
+@dataclass(frozen=True)
+class Need:
+    """One of the categories in `any_of` should have been looked at within `window` before the action.
+
+    An integer window counts rounds; `since_close` counts from the last closure of any kind. `from_round` is the first
+    round in which the need exists, `when(scenario)` whether it exists at all, `object_arg` a path into the action's
+    arguments (`lines.product_id`) when the evidence must be about the same object.
+    """
+
+    any_of: tuple[str, ...]
+    window: int | Literal["round", "episode", "since_close"] = "round"
+    from_round: int = 1
+    when: Callable[[Any], bool] | None = None
+    object_arg: str | None = None
+
+
+EvidenceMap: TypeAlias = Mapping[str, tuple[Need, ...]]

@@ -1,0 +1,34 @@
+"""Money at the door: what a client or an author wrote becomes integer minor units, or is refused; never rounded."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+
+__all__ = ["from_minor", "to_minor"]
+
+
+def to_minor(amount: float | str, *, decimals: int = 2) -> int:
+    """`amount` in major units (12, 12.5, "12.50") as integer minor units (1250).
+
+    Raises ValueError when the amount is not a finite number or has more than `decimals` decimals.
+    """
+    if isinstance(amount, bool):
+        raise ValueError("an amount is a number, not true or false")
+    text = amount if isinstance(amount, str) else repr(amount)
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        raise ValueError(f"{text!r} is not an amount") from None
+    if not value.is_finite():
+        raise ValueError("an amount must be finite")
+    if value and value.adjusted() > 30:
+        raise ValueError("the amount is out of range")
+    minor = value.scaleb(decimals)
+    if minor != minor.to_integral_value():
+        raise ValueError(f"{text} has more than {decimals} decimals; at most {decimals} are allowed")
+    return int(minor)
+
+
+def from_minor(minor: int, *, decimals: int = 2) -> str:
+    """Minor units as exact decimal text: 1250 -> "12.50"."""
+    return str(Decimal(minor).scaleb(-decimals).quantize(Decimal(1).scaleb(-decimals)))
