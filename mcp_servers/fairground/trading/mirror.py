@@ -1,0 +1,96 @@
+"""Traders: what one decides on, and the mirror through which a trader written for a buyer plays a seller.
+
+In buyer terms a seller with cost c is a buyer with value P - c, and every price p is P - p (double_auction page, 8.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+__all__ = ["MirroredPolicy", "Trader", "TraderView"]
+
+
+def _no_prices() -> list[int | None]:
+    return []
+
+
+def _no_rounds() -> list[Sequence[int]]:
+    return []
+
+
+@dataclass(slots=True)
+class TraderView:
+    """Everything a trader may decide on: its own data and public quotes and trades. Index 0 is round 1.
+
+    `round` is the open round, from 1; the lists hold the past rounds and only ever grow. `quotes` and `fills` are the
+    seat's own quote and its price if it traded (null: none). `own` are the *other* quotes of its own side and `opp` the
+    quotes of the opposite side, both best first (for a buyer: bids descending, asks ascending; for a seller: asks
+    ascending, bids descending), so that the mirror keeps the order. `trades` are the prices in rank order.
+    """
+
+    value: int
+    price_max: int
+    rounds: int
+    round: int = 1
+    quotes: list[int | None] = field(default_factory=_no_prices)
+    fills: list[int | None] = field(default_factory=_no_prices)
+    own: list[Sequence[int]] = field(default_factory=_no_rounds)
+    opp: list[Sequence[int]] = field(default_factory=_no_rounds)
+    trades: list[Sequence[int]] = field(default_factory=_no_rounds)
+
+    def close_round(
+        self, quote: int | None, fill: int | None, own: Sequence[int], opp: Sequence[int], trades: Sequence[int]
+    ) -> None:
+        """Append the round that has just closed and open the next one; the sequences are kept, not copied."""
+        self.quotes.append(quote)
+        self.fills.append(fill)
+        self.own.append(own)
+        self.opp.append(opp)
+        self.trades.append(trades)
+        self.round += 1
+
+
+class Trader(Protocol):
+    """A pure decision for one seat of one episode; its state may depend only on the views it was shown."""
+
+    def quote(self, view: TraderView) -> int | None:
+        """The quote for the open round, or None to forfeit it."""
+        ...
+
+
+class MirroredPolicy:
+    """Plays a seller's seat with a trader written for a buyer; mirrored twice, it quotes as the trader itself.
+
+    The mirrored view grows with the seat's view: each past round is translated once. A view that is another object
+    starts a new mirror.
+    """
+
+    def __init__(self, trader: Trader) -> None:
+        self._trader = trader
+        self._source: TraderView | None = None
+        self._mirror = TraderView(0, 0, 0)
+
+    def quote(self, view: TraderView) -> int | None:
+        """The mirrored quote P - b of the trader's decision b on the mirrored view."""
+        bid = self._trader.quote(self._mirrored(view))
+        return None if bid is None else view.price_max - bid
+
+    def _mirrored(self, view: TraderView) -> TraderView:
+        top = view.price_max
+        if view is not self._source:
+            self._source = view
+            self._mirror = TraderView(top - view.value, top, view.rounds)
+        mirror = self._mirror
+        for past in range(len(mirror.quotes), len(view.quotes)):
+            quote, fill = view.quotes[past], view.fills[past]
+            mirror.close_round(
+                None if quote is None else top - quote,
+                None if fill is None else top - fill,
+                [top - price for price in view.own[past]],
+                [top - price for price in view.opp[past]],
+                [top - price for price in view.trades[past]],
+            )
+        mirror.round = view.round
+        return mirror
