@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal, NamedTuple, Self, TypeVar, cast
+from typing import Annotated, Any, Literal, NamedTuple, Self, cast
 
 import orjson
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, PrivateAttr, ValidationError
@@ -285,8 +285,6 @@ _PLACE_IN_ROUND: dict[type[Row], int] = {
     RoundEnd: 3,
 }
 
-_T = TypeVar("_T")
-
 
 def _empty() -> list[Any]:
     return []
@@ -369,7 +367,8 @@ def read_game(lines: Iterable[bytes], name: str) -> GameLog:
 
 def _limit_of(agent: AgentEntry) -> int:
     limit = agent.valuation if agent.role == "buyer" else agent.cost
-    return -1 if limit is None else limit
+    assert limit is not None, "the parser keeps no init with a seat that lacks its limit"
+    return limit
 
 
 def _odd_value(node: object, path: str = "", depth: int = 0) -> tuple[str, str] | None:
@@ -571,19 +570,17 @@ class _Reader:
 
     def _open_round(self, row: _RoundRow) -> LoggedRound | None:
         """The round that the row belongs to, opened if it is the next; None (and a finding) if it is closed."""
-        current = self._rounds[-1] if self._rounds else None
-        closed = len(self._rounds) if current is None or current.end else len(self._rounds) - 1
-        open_number = (current.number if current else 0) + (current is None or current.end is not None)
-        if current is not None and current.end is None and row.round == current.number:
+        current = self._rounds[-1] if self._rounds else LoggedRound(0)
+        ended = current.number == 0 or current.end is not None
+        if row.round == current.number and not ended:
             return current
+        due = current.number + ended
         limit = self._init.data.num_rounds if self._init else 0
-        if row.round < open_number or row.round > limit:
-            self._found("round", f"round {row.round} while round {open_number} of {limit} is open")
+        if row.round < due or row.round > limit:
+            self._found("round", f"round {row.round} while round {due} of {limit} is open")
             return None
-        if row.round > open_number:
-            self._found(
-                "round", f"round {row.round} after {closed} closed rounds: round_end of {open_number} is missing"
-            )
+        if row.round > due:
+            self._found("round", f"round {row.round} although round {due} has not ended")
         self._rounds.append(LoggedRound(row.round))
         self._place = 0
         return self._rounds[-1]
@@ -648,5 +645,8 @@ class _Reader:
 
 def _shown(content: object) -> str:
     """A short, one-line form of whatever was found."""
-    text = repr(content)
+    try:
+        text = repr(content)
+    except RecursionError:
+        text = f"a deeply nested {type(content).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."
