@@ -1,0 +1,158 @@
+"""Re-execution: the recorded commands of a trace through Core, compared byte by byte.
+
+Resume, verify, fork and policies that are brought up to date all stand on `replay`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairground.contract.core import Core, Done, Record
+from fairground.contract.errors import FairgroundError, TraceError
+from fairground.contract.event import ManifestCore
+from fairground.contract.market import MarketType
+
+__all__ = ["Divergence", "Replayed", "Step", "replay"]
+
+
+class Step(NamedTuple):
+    """One stored event that re-execution has reproduced. `command` is true when it was not a consequence."""
+
+    seq: int
+    event: Mapping[str, Any]
+    command: bool
+
+
+class Divergence(TraceError):
+    """Re-execution gives other bytes than the log holds, from `seq` on."""
+
+    def __init__(self, seq: int, reason: str, *, recorded: bytes = b"", reproduced: bytes = b"") -> None:
+        super().__init__(f"event {seq}: {reason}")
+        self.seq = seq
+        self.reason = reason
+        self.recorded = recorded
+        self.reproduced = reproduced
+
+
+class Replayed:
+    """A Core that follows a log. `step` reproduces one stored event; `core` is live in between."""
+
+    def __init__(self, core: Core) -> None:
+        self.core = core
+        self.blobs: dict[str, bytes] = {}
+        self._due: deque[Record] = deque()
+        self._inputs: list[tuple[Mapping[str, Any], bytes]] = []
+
+    def due(self) -> bool:
+        """Whether the next stored event is a consequence of the last command."""
+        return bool(self._due)
+
+    def step(self, body: bytes) -> Step:
+        """Reproduce the next stored event. Raises Divergence; TraceError for what is no event."""
+        event = _parse(body, self.core.seq + 1)
+        command = not self._due
+        if command:
+            if event["event"] == "input" and event.get("for") is not None:
+                self._inputs.append((event, body))
+                return Step(event["seq"], event, True)
+            self._due.extend(self._run(event, body))
+        return self._compare(event, body, command)
+
+    def finish(self) -> None:
+        """Check that the log does not break off within a batch."""
+        if self._due:
+            raise Divergence(self._due[0].seq, "the log ends before the consequences of its last command")
+        if self._inputs:
+            raise Divergence(self._inputs[0][0]["seq"], "the log ends with an input whose call is missing")
+
+    def _run(self, event: Mapping[str, Any], body: bytes) -> list[Record]:
+        try:
+            records = self._command(event, body).records
+        except FairgroundError as error:
+            raise Divergence(
+                self.core.seq + 1, f"the recorded {event['event']} cannot be re-executed: {error}"
+            ) from error
+        except (KeyError, TypeError, ValueError, AttributeError) as error:
+            raise Divergence(self.core.seq + 1, f"the recorded {event['event']} is damaged: {error!r}") from error
+        for record in records:
+            if record.blob is not None:
+                self.blobs[record.blob[0]] = record.blob[1]
+        for (_, stored), record in zip(self._inputs, records, strict=False):
+            if stored != record.body:
+                raise Divergence(record.seq, "the input differs", recorded=stored, reproduced=record.body)
+        records = records[len(self._inputs) :]
+        self._inputs = []
+        if not records:
+            raise Divergence(self.core.seq + 1, f"a {event['event']} happens nowhere here", recorded=body)
+        return records
+
+    def _command(self, event: Mapping[str, Any], body: bytes) -> Done:
+        match event["event"]:
+            case "episode_started":
+                return self.core.start()
+            case "tool_called":
+                return self._tool_called(event, body)
+            case "seat_lapsed":
+                return self.core.lapse(event["seat"], event["reason"])
+            case "input":
+                return self.core.feed(event["source"], event["payload"])
+            case "episode_ended":
+                return self.core.end(event["reason"])
+            case _:
+                return Done([])
+
+    def _tool_called(self, event: Mapping[str, Any], body: bytes) -> Done:
+        tool = self.core.tools(event["seat"]).get(event["tool"])
+        if event["status"] not in ("ok", "rejected") or tool is None or tool.recorded:
+            return self.core.copy(event, body)
+        inputs = {item["source"]: item["payload"] for item, _ in self._inputs}
+        return self.core.call(
+            event["seat"],
+            event["tool"],
+            event["arguments"],
+            parent=event["parent"],
+            inputs=inputs,
+            call=event["call"],
+        )
+
+    def _compare(self, event: Mapping[str, Any], body: bytes, command: bool) -> Step:
+        record = self._due.popleft()
+        if event["seq"] != record.seq:
+            raise Divergence(record.seq, f"the log holds event {event['seq']} in this place", recorded=body)
+        if record.body != body:
+            raise Divergence(record.seq, _difference(event, record.body), recorded=body, reproduced=record.body)
+        return Step(record.seq, event, command)
+
+
+def replay(market_type: MarketType, manifest: ManifestCore, bodies: Iterable[bytes]) -> Iterator[Step]:
+    """Re-execute stored events in order. Raises Divergence at the first that differs, TraceError for foreign traces."""
+    follower = Replayed(Core.restore(market_type, manifest))
+    for body in bodies:
+        yield follower.step(body)
+    follower.finish()
+
+
+def _parse(body: bytes, seq: int) -> Mapping[str, Any]:
+    try:
+        event: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise Divergence(seq, "the stored bytes are not JSON", recorded=body) from None
+    fields: dict[str, Any] = event if type(event) is dict else {}
+    if not isinstance(fields.get("event"), str) or "seq" not in fields:
+        raise Divergence(seq, "the stored bytes are not an event", recorded=body)
+    return fields
+
+
+def _difference(event: Mapping[str, Any], reproduced: bytes) -> str:
+    """The first field that differs, with both values cut to a readable length."""
+    other = orjson.loads(reproduced)
+    for key in [*other, *(key for key in event if key not in other)]:
+        if event.get(key) != other.get(key):
+            values = (orjson.dumps(value)[:120].decode(errors="replace") for value in (event.get(key), other.get(key)))
+            recorded, here = values
+            return f"{key} is {recorded} in the log and {here} when re-executed"
+    return "the bytes differ though the content is equal"

@@ -1,0 +1,305 @@
+"""`open_trace(path)` reads a trace whatever its format. Nothing here decides whether it is sound: that is verify."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import orjson
+
+from fairground.contract.errors import TraceError
+from fairground.tracestore.manifest import Manifest
+
+__all__ = ["SCHEMA", "SideRow", "StoredEvent", "Trace", "find_traces", "jsonl_lines", "open_trace"]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY,
+    body BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    closes INTEGER NOT NULL,
+    blob_digest TEXT,
+    blob BLOB,
+    seat TEXT,
+    call_key TEXT,
+    request_digest TEXT,
+    at_ms INTEGER,
+    latency_us INTEGER,
+    transport TEXT,
+    client TEXT,
+    request_id TEXT,
+    traceparent TEXT
+);
+CREATE UNIQUE INDEX IF NOT EXISTS blobs ON events (blob_digest) WHERE blob_digest IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS call_keys ON events (seat, call_key) WHERE call_key IS NOT NULL;
+CREATE TABLE IF NOT EXISTS agent_events (id INTEGER PRIMARY KEY, seat TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TRIGGER IF NOT EXISTS keep_sealed_head AFTER INSERT ON events WHEN NEW.closes BEGIN
+    INSERT OR REPLACE INTO meta VALUES ('closed_head', NEW.seq || ':' || lower(hex(NEW.hash)));
+END;
+"""
+"""The format of a `.trace` file. `closed_head` moves in the same statement as the closure that it names."""
+
+_MAGIC = b"SQLite format 3\x00"
+_PREFIX = b'{"hash":"'
+_BODY = b'","event":'
+
+
+class StoredEvent(NamedTuple):
+    """One event as it is stored: its place, its exact bytes and the chain's hash after it."""
+
+    seq: int
+    body: bytes
+    hash: bytes
+
+
+class SideRow(NamedTuple):
+    """What is kept beside an event, outside the chain."""
+
+    seq: int
+    seat: str | None
+    call_key: str | None
+    at_ms: int | None
+    latency_us: int | None
+    transport: str | None
+    client: str | None
+    request_id: str | None
+    traceparent: str | None
+
+
+class _Source(Protocol):
+    def manifest(self) -> Manifest: ...
+    def events(self, after: int) -> Iterator[StoredEvent]: ...
+    def blob(self, digest: str) -> bytes | None: ...
+    def blobs(self) -> Iterator[tuple[str, bytes]]: ...
+    def closed_head(self) -> tuple[int, str] | None: ...
+    def side(self) -> Iterator[SideRow]: ...
+    def agent_events(self) -> Iterator[dict[str, Any]]: ...
+    def close(self) -> None: ...
+
+
+class Trace:
+    """An opened trace. Use as a context manager; iterate `events()` as often as you like."""
+
+    def __init__(self, path: Path, source: _Source) -> None:
+        self.path = path
+        self._source = source
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._source.close()
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest; TraceError when the file has none."""
+        return self._source.manifest()
+
+    def events(self, after: int = 0) -> Iterator[StoredEvent]:
+        """Stored events in order, from `after` + 1 on."""
+        return self._source.events(after)
+
+    def decoded(self) -> Iterator[dict[str, Any]]:
+        """Events as plain data, large results filled in under `result`. TraceError for bytes that are not JSON."""
+        for stored in self.events():
+            try:
+                event = orjson.loads(stored.body)
+            except orjson.JSONDecodeError:
+                raise TraceError(f"{self.path.name}: event {stored.seq} is not JSON") from None
+            if event.get("result_ref"):
+                body = self.blob(event["result_ref"])
+                event["result"] = None if body is None else orjson.loads(body)
+            yield event
+
+    def blob(self, digest: str) -> bytes | None:
+        """A large result by its digest; None when the file does not hold it."""
+        return self._source.blob(digest)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Every stored blob with the digest that it is filed under."""
+        return self._source.blobs()
+
+    def closed_head(self) -> tuple[int, str] | None:
+        """(seq, hash) of the last closure, as kept beside the events; None before the first."""
+        return self._source.closed_head()
+
+    def side(self) -> Iterator[SideRow]:
+        """Times, transports and call keys."""
+        return self._source.side()
+
+    def agent_events(self) -> Iterator[dict[str, Any]]:
+        """Model calls, plans and stop reasons, as the runner noted them."""
+        return self._source.agent_events()
+
+
+def open_trace(path: str | Path) -> Trace:
+    """Open a `.trace` (SQLite) or `.jsonl` trace for reading. TraceError when it is neither."""
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise TraceError(f"{place}: cannot be read: {error.strerror}") from None
+    if head == _MAGIC:
+        return Trace(place, _Sqlite(place))
+    if head.startswith(b'{"about":'):
+        return Trace(place, _Jsonl(place))
+    raise TraceError(f"{place}: not a trace (neither SQLite nor JSONL of fairground)")
+
+
+def find_traces(path: str | Path) -> list[Path]:
+    """The traces under a folder in name order, or the file itself. TraceError when there is none."""
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    found = sorted([*place.rglob("*.trace"), *place.rglob("*.trace.jsonl")])
+    if not found:
+        raise TraceError(f"{place}: no trace here (*.trace or *.trace.jsonl)")
+    return found
+
+
+def jsonl_lines(trace: Trace) -> Iterator[bytes]:
+    """A trace as JSONL: the manifest, then each event with its hash and exact bytes, then the blobs."""
+    yield trace.manifest.to_json()
+    for stored in trace.events():
+        yield _PREFIX + stored.hash.hex().encode() + _BODY + stored.body + b"}"
+    closed = trace.closed_head()
+    if closed is not None:
+        yield orjson.dumps({"closed_head": list(closed)})
+    for digest, body in trace.blobs():
+        yield b'{"blob":"' + digest.encode() + b'","body":' + body + b"}"
+
+
+class _Sqlite:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            self._db.execute("SELECT count(*) FROM meta")
+        except sqlite3.Error as error:
+            raise TraceError(f"{path}: not a readable trace: {error}") from None
+
+    def manifest(self) -> Manifest:
+        core, about = self._meta("core"), self._meta("about")
+        if core is None:
+            raise TraceError(f"{self._path}: the manifest is missing")
+        try:
+            return Manifest(bytes(core), orjson.loads(about or b"{}"))
+        except orjson.JSONDecodeError:
+            raise TraceError(f"{self._path}: the manifest's about is damaged") from None
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        rows = self._query("SELECT seq, body, hash FROM events WHERE seq > ? ORDER BY seq", (after,))
+        return (StoredEvent(seq, bytes(body), bytes(digest)) for seq, body, digest in rows)
+
+    def blob(self, digest: str) -> bytes | None:
+        row = next(self._query("SELECT blob FROM events WHERE blob_digest = ?", (digest,)), None)
+        return None if row is None else bytes(row[0])
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        rows = self._query("SELECT blob_digest, blob FROM events WHERE blob_digest IS NOT NULL ORDER BY seq")
+        return ((digest, bytes(blob)) for digest, blob in rows)
+
+    def closed_head(self) -> tuple[int, str] | None:
+        value = self._meta("closed_head")
+        if value is None:
+            return None
+        text = value if isinstance(value, str) else bytes(value).decode(errors="replace")
+        seq, _, digest = text.partition(":")
+        return (int(seq) if seq.isdigit() else -1), digest
+
+    def side(self) -> Iterator[SideRow]:
+        columns = ", ".join(SideRow._fields)
+        return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
+
+    def agent_events(self) -> Iterator[dict[str, Any]]:
+        rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
+        return ({"seat": seat, **orjson.loads(body)} for seat, body in rows)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _meta(self, key: str) -> Any:
+        row = next(self._query("SELECT value FROM meta WHERE key = ?", (key,)), None)
+        return None if row is None else row[0]
+
+    def _query(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
+        try:
+            yield from self._db.execute(sql, values)
+        except sqlite3.Error as error:
+            raise TraceError(f"{self._path}: cannot be read further: {error}") from None
+
+
+class _Jsonl:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def manifest(self) -> Manifest:
+        with self._path.open("rb") as file:
+            line = file.readline().rstrip(b"\n")
+        marker = b',"core":'
+        try:
+            head = orjson.loads(line)
+            # The core is the last member: its bytes run from the marker to the closing brace.
+            start = line.index(marker + b"{", len(b'{"about":') + len(orjson.dumps(head["about"])))
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            raise TraceError(f"{self._path}: the first line is not a manifest") from None
+        return Manifest(line[start + len(marker) : -1], head["about"])
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        seq = 0
+        for number, line in self._lines():
+            if not line.startswith(_PREFIX):
+                continue
+            seq += 1
+            start = len(_PREFIX) + 64
+            try:
+                digest = bytes.fromhex(line[len(_PREFIX) : start].decode())
+            except ValueError:
+                digest = b""
+            if line[start : start + len(_BODY)] != _BODY or not line.endswith(b"}") or not digest:
+                raise TraceError(f"{self._path}: line {number} is not an event")
+            if seq > after:
+                yield StoredEvent(seq, line[start + len(_BODY) : -1], digest)
+
+    def blob(self, digest: str) -> bytes | None:
+        return self._blobs.get(digest)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        return iter(self._blobs.items())
+
+    @cached_property
+    def _blobs(self) -> dict[str, bytes]:
+        start = len(b'{"blob":"')
+        found: dict[str, bytes] = {}
+        for _, line in self._lines():
+            if line.startswith(b'{"blob":"'):
+                digest, _, rest = line[start:].partition(b'","body":')
+                found[digest.decode(errors="replace")] = rest[:-1]
+        return found
+
+    def closed_head(self) -> tuple[int, str] | None:
+        for _, line in self._lines():
+            if line.startswith(b'{"closed_head":'):
+                seq, digest = orjson.loads(line)["closed_head"]
+                return int(seq), str(digest)
+        return None
+
+    def side(self) -> Iterator[SideRow]:
+        return iter(())
+
+    def agent_events(self) -> Iterator[dict[str, Any]]:
+        return iter(())
+
+    def close(self) -> None:
+        pass
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if number > 1:
+                    yield number, line.rstrip(b"\n")
