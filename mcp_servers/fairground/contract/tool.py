@@ -19,6 +19,7 @@ import typing
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from types import SimpleNamespace
 from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, create_model
@@ -163,7 +164,7 @@ def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., B
     """
 
     def declare(function: Callable[..., BaseModel]) -> Tool:
-        hints = typing.get_type_hints(function, include_extras=True)
+        hints = _hints(function)
         roles = options.pop("roles", None)
         return Tool(
             name=function.__name__,
@@ -178,6 +179,17 @@ def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., B
         )
 
     return declare
+
+
+def _hints(function: Callable[..., BaseModel]) -> dict[str, Any]:
+    """Types of the keyword parameters and of the result. Market and seat stay unresolved: Core's would be a circle."""
+    positional = {
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    }
+    asked = {name: hint for name, hint in inspect.get_annotations(function).items() if name not in positional}
+    return typing.get_type_hints(SimpleNamespace(__annotations__=asked), function.__globals__, include_extras=True)
 
 
 def _parameters(function: Callable[..., BaseModel], hints: dict[str, Any]) -> type[BaseModel]:
