@@ -18,7 +18,18 @@ from fairground.contract.limits import LimitState
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Result
 
-__all__ = ["Draw", "Params", "Policy", "PolicySpec", "ToolAnswer", "ToolCall", "TurnView", "Turns", "parse_policy"]
+__all__ = [
+    "Draw",
+    "Params",
+    "Policy",
+    "PolicySpec",
+    "PrivilegedPolicy",
+    "ToolAnswer",
+    "ToolCall",
+    "TurnView",
+    "Turns",
+    "parse_policy",
+]
 
 Params: TypeAlias = Mapping[str, JsonValue]
 
@@ -71,6 +82,14 @@ class Policy(Protocol):
         ...
 
 
+class PrivilegedPolicy(Policy, Protocol):
+    """A policy that knows hidden truth: only ever a scripted seat in process, asked last, marked in the manifest."""
+
+    def see(self, truth: object) -> None:
+        """Take in `market.privileged()`; called before each turn."""
+        ...
+
+
 class Draw:
     """A policy's own uniforms, keyed one-way from (seed, seat): no client holds the seed."""
 
@@ -90,13 +109,13 @@ class Draw:
 
 @dataclass(frozen=True)
 class PolicySpec:
-    """A named scripted policy. A privileged one is given `market.privileged()` as the parameter object `truth`.
+    """A named scripted policy; `make` of a privileged one gives a `PrivilegedPolicy`.
 
     `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
     """
 
     name: str
-    make: Callable[..., Policy]
+    make: Callable[[Params, Draw], Policy]
     roles: frozenset[str]
     description: str = ""
     privileged: bool = False

@@ -141,7 +141,7 @@ def _parse(body: bytes, seq: int) -> Mapping[str, Any]:
         event: Any = orjson.loads(body)
     except orjson.JSONDecodeError:
         raise Divergence(seq, "the stored bytes are not JSON", recorded=body) from None
-    fields: dict[str, Any] = event if type(event) is dict else {}
+    fields: dict[str, Any] = event if isinstance(event, dict) else {}  # pyright: ignore[reportUnknownVariableType]
     if not isinstance(fields.get("event"), str) or "seq" not in fields:
         raise Divergence(seq, "the stored bytes are not an event", recorded=body)
     return fields

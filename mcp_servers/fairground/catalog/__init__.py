@@ -1,0 +1,93 @@
+"""Finds markets, their scenarios and their evaluators by name, when they are asked for and not before.
+
+Markets plug in through the entry-point group `fairground.markets` (`name = "package:MARKET"`), evaluators through
+`fairground.evaluators`; a stranger's package is found like our own. A market's scenarios are the `*.toml` files in the
+folder `scenarios` of its package.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from fairground.contract.errors import ScenarioError
+from fairground.contract.market import MarketType
+from fairground.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
+
+__all__ = ["evaluator", "load_scenario", "market_names", "market_type", "scenario_ids"]
+
+MARKETS = "fairground.markets"
+EVALUATORS = "fairground.evaluators"
+
+
+@cache
+def _found(group: str) -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+
+
+def market_names() -> list[str]:
+    """Names of all installed markets."""
+    return list(_found(MARKETS))
+
+
+@cache
+def market_type(name: str) -> MarketType:
+    """The market of this name. Raises ScenarioError naming what there is."""
+    entry = _found(MARKETS).get(name)
+    if entry is None:
+        raise ScenarioError(f"there is no market {name[:80]!r}; installed are {', '.join(market_names())}")
+    found: MarketType = entry.load()
+    return found
+
+
+def evaluator(name: str) -> Any:
+    """The evaluator of this market, or None when its package brings none."""
+    entry = _found(EVALUATORS).get(name)
+    return None if entry is None else entry.load()
+
+
+def scenario_ids(market: str) -> list[str]:
+    """The bundled scenarios of a market, `market/preset`."""
+    folder = files(_package(market)).joinpath("scenarios")
+    if not folder.is_dir():
+        return []
+    names = sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
+    return [f"{market}/{name}" for name in names]
+
+
+def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | None = None) -> Scenario:
+    """A checked scenario: a bundled id (`double_auction/duel`, or `duel`), or the path of a TOML file.
+
+    Overrides (dotted keys) become part of its content. Raises ScenarioError naming key, value and what is allowed.
+    """
+    kind = market_type(market)
+    text, source = _text(market, name)
+    content = with_overrides(parse_toml(text, source=source), overrides or {})
+    return build_scenario(kind.scenario_model, content, source=source)
+
+
+def _text(market: str, name: str) -> tuple[str, str]:
+    if name.endswith(".toml"):
+        try:
+            return Path(name).read_text(encoding="utf-8"), name
+        except (OSError, UnicodeDecodeError) as error:
+            raise ScenarioError(f"{name}: cannot be read: {error}") from None
+    wanted = name if "/" in name else f"{market}/{name}"
+    if wanted not in scenario_ids(market):
+        raise ScenarioError(
+            f"there is no scenario {name[:80]!r}; {market} has {', '.join(scenario_ids(market))}, "
+            "or give the path of a .toml file"
+        )
+    file = files(_package(market)).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
+    return file.read_text(encoding="utf-8"), wanted
+
+
+def _package(market: str) -> str:
+    market_type(market)
+    return _found(MARKETS)[market].module
