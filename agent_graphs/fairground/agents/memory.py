@@ -1,0 +1,94 @@
+"""What an agent carries from one round to the next: the market's notes and a mechanical record of the last rounds."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairground.agents.bridge import Bridge, ToolOutcome, error_info
+from fairground.contract.errors import HarnessFailure
+
+__all__ = ["Act", "Memory", "RoundRecord"]
+
+_WRITERS = frozenset({"add_note", "remove_note"})
+_LINE_CHARS = 240
+
+
+class Act(NamedTuple):
+    """One executed call: what was asked and what came back."""
+
+    tool: str
+    arguments: Mapping[str, Any]
+    outcome: ToolOutcome
+
+
+@dataclass(frozen=True)
+class RoundRecord:
+    """What a seat did in one round: reads by number, everything else by line."""
+
+    round: int
+    reads: int
+    lines: tuple[str, ...]
+    stop: str | None
+
+    def __str__(self) -> str:
+        lines = self.lines or ("(no action)",)
+        end = f"\n  the round was given up: {self.stop}" if self.stop else ""
+        return f"round {self.round}, after {self.reads} reads:\n  " + "\n  ".join(lines) + end
+
+
+class Memory:
+    """The last `keep` rounds and the notes of one seat; its size, hence its cost, does not grow."""
+
+    def __init__(self, bridge: Bridge, *, keep: int = 3) -> None:
+        self._bridge = bridge
+        self._records: deque[RoundRecord] = deque(maxlen=keep)
+        self._notes = ""
+        self._stale = False
+        self._begun = False
+
+    async def open_round(self, round_number: int) -> str:
+        """The carry-over that opens a round; "" where there is none. Notes are read only when they may have changed."""
+        # A seat that is taken up in mid-episode may find notes of its predecessor.
+        self._stale = self._stale or (not self._begun and round_number > 1)
+        self._begun = True
+        if self._stale and "view_notes" in self._bridge.tools:
+            self._notes = await self._read_notes()
+        self._stale = False
+        return "\n\n".join(filter(None, (self._notes, self._digest())))
+
+    def close_round(self, round_number: int, acts: list[Act], stop: str | None) -> None:
+        """Record what was done in a round; `stop` says why it was given up, if it was."""
+        doing = [act for act in acts if not self._bridge.read_only(act.tool)]
+        self._stale = any(act.tool in _WRITERS and not act.outcome.is_error for act in doing)
+        self._records.append(
+            RoundRecord(round_number, len(acts) - len(doing), tuple(map(_line, doing)), stop),
+        )
+
+    async def _read_notes(self) -> str:
+        outcome = await self._bridge.call("view_notes", {})
+        if outcome.is_error:
+            raise HarnessFailure(f"view_notes refused: {outcome.text}")
+        return f"Your notes:\n{outcome.text}"
+
+    def _digest(self) -> str:
+        if not self._records:
+            return ""
+        return "What you did in the last rounds:\n" + "\n".join(map(str, self._records))
+
+
+def _line(act: Act) -> str:
+    arguments = orjson.dumps(dict(act.arguments)).decode()
+    if act.outcome.is_error:
+        info = error_info(act.outcome.text)
+        return _cut(f"{act.tool} {arguments} -> refused, {info.code}: {info.message}")
+    return _cut(f"{act.tool} {arguments} -> {act.outcome.text}")
+
+
+def _cut(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= _LINE_CHARS else flat[: _LINE_CHARS - 1] + "…"

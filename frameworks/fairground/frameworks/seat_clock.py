@@ -1,0 +1,69 @@
+"""The driver's side of the market clock: wait for the seat's turn, or give turns up until a round is behind it."""
+
+from __future__ import annotations
+
+from fairground.agents.bridge import Bridge
+from fairground.contract.errors import HarnessFailure
+from fairground.contract.policy import TurnView
+from fairground.frameworks.base import SeatConnection
+
+__all__ = ["SeatClock", "open_bridge"]
+
+
+async def open_bridge(seat: SeatConnection) -> Bridge:
+    """The seat's tools over its open client."""
+    return await Bridge.open(seat.client, timeout_s=seat.call_timeout_s, key_prefix=seat.key_prefix)
+
+
+class SeatClock:
+    """Waits by `await_turn`, never by polling, and passes the runner's gate before each turn. Close it after play."""
+
+    def __init__(self, seat: SeatConnection, bridge: Bridge) -> None:
+        self._seat = seat
+        self._bridge = bridge
+        self._inside = False
+        self.turns = 0
+
+    async def next_turn(self) -> TurnView:
+        """The next turn of the seat, or the view that says how the episode ended."""
+        await self.close()
+        view = await self._wait()
+        if not view.over:
+            self.turns += 1
+            if self._seat.gate is not None:
+                await self._seat.gate.enter(view)
+                self._inside = True
+        return view
+
+    async def give_up(self, view: TurnView) -> TurnView | None:
+        """Lapse the seat in `view` and every later phase of its round; the next round's turn, or None without a way to.
+
+        Raises HarnessFailure when a lapse does not end the turn.
+        """
+        given_up = view.round
+        while not view.over and view.round == given_up:
+            if self._seat.lapse is None:
+                return None
+            await self._seat.lapse("agent_limit")
+            before, view = view, await self.next_turn()
+            if not view.over and (view.round, view.revision) == (before.round, before.revision):
+                raise HarnessFailure(f"round {view.round}, phase {view.phase}: the lapse did not end the turn")
+        return view
+
+    async def close(self) -> None:
+        """Leave the gate if inside."""
+        if self._inside and self._seat.gate is not None:
+            self._inside = False
+            await self._seat.gate.leave()
+
+    async def _wait(self) -> TurnView:
+        while True:
+            wait_s = self._seat.wait_s
+            outcome = await self._bridge.call(
+                "await_turn", {"timeout_s": wait_s}, timeout_s=wait_s + self._seat.call_timeout_s
+            )
+            if outcome.is_error:
+                raise HarnessFailure(f"await_turn refused: {outcome.text}")
+            view = TurnView.model_validate(outcome.structured)
+            if not view.still_open:
+                return view
