@@ -1,4 +1,4 @@
-"""Reading trace files: SQLite and JSONL behind one small class. Only the host writes them."""
+"""Trace files: SQLite and JSONL read behind one small class; the host writes them, importers whole ones at once."""
 
 from fairground.tracestore.manifest import Manifest
 from fairground.tracestore.reader import (
@@ -10,5 +10,17 @@ from fairground.tracestore.reader import (
     jsonl_lines,
     open_trace,
 )
+from fairground.tracestore.writer import Written, write_trace
 
-__all__ = ["SCHEMA", "Manifest", "SideRow", "StoredEvent", "Trace", "find_traces", "jsonl_lines", "open_trace"]
+__all__ = [
+    "SCHEMA",
+    "Manifest",
+    "SideRow",
+    "StoredEvent",
+    "Trace",
+    "Written",
+    "find_traces",
+    "jsonl_lines",
+    "open_trace",
+    "write_trace",
+]

@@ -46,6 +46,8 @@ END;
 _MAGIC = b"SQLite format 3\x00"
 _PREFIX = b'{"hash":"'
 _BODY = b'","event":'
+_CLOSED = b'{"closed_head":'
+_BLOB = b'{"blob":"'
 
 
 class StoredEvent(NamedTuple):
@@ -171,7 +173,17 @@ def jsonl_lines(trace: Trace) -> Iterator[bytes]:
     if closed is not None:
         yield orjson.dumps({"closed_head": list(closed)})
     for digest, body in trace.blobs():
-        yield b'{"blob":"' + digest.encode() + b'","body":' + body + b"}"
+        yield _BLOB + digest.encode() + b'","body":' + body + b"}"
+
+
+def _about(path: Path, raw: bytes) -> dict[str, Any]:
+    try:
+        about: Any = orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        about = None
+    if not isinstance(about, dict):
+        raise TraceError(f"{path}: the manifest's about is damaged")
+    return about  # pyright: ignore[reportUnknownVariableType]
 
 
 class _Sqlite:
@@ -187,30 +199,26 @@ class _Sqlite:
         core, about = self._meta("core"), self._meta("about")
         if core is None:
             raise TraceError(f"{self._path}: the manifest is missing")
-        try:
-            return Manifest(bytes(core), orjson.loads(about or b"{}"))
-        except orjson.JSONDecodeError:
-            raise TraceError(f"{self._path}: the manifest's about is damaged") from None
+        return Manifest(self._bytes(core), _about(self._path, b"{}" if about is None else self._bytes(about)))
 
     def events(self, after: int) -> Iterator[StoredEvent]:
         rows = self._query("SELECT seq, body, hash FROM events WHERE seq > ? ORDER BY seq", (after,))
-        return (StoredEvent(seq, bytes(body), bytes(digest)) for seq, body, digest in rows)
+        return (StoredEvent(seq, self._bytes(body), self._bytes(digest)) for seq, body, digest in rows)
 
     def blob(self, digest: str) -> bytes | None:
         row = next(self._query("SELECT blob FROM events WHERE blob_digest = ?", (digest,)), None)
-        return None if row is None else bytes(row[0])
+        return None if row is None else self._bytes(row[0])
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
         rows = self._query("SELECT blob_digest, blob FROM events WHERE blob_digest IS NOT NULL ORDER BY seq")
-        return ((digest, bytes(blob)) for digest, blob in rows)
+        return ((str(digest), self._bytes(blob)) for digest, blob in rows)
 
     def closed_head(self) -> tuple[int, str] | None:
         value = self._meta("closed_head")
         if value is None:
             return None
-        text = value if isinstance(value, str) else bytes(value).decode(errors="replace")
-        seq, _, digest = text.partition(":")
-        return (int(seq) if seq.isdigit() else -1), digest
+        seq, _, digest = self._bytes(value).decode(errors="replace").partition(":")
+        return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
 
     def side(self) -> Iterator[SideRow]:
         columns = ", ".join(SideRow._fields)
@@ -226,6 +234,14 @@ class _Sqlite:
     def _meta(self, key: str) -> Any:
         row = next(self._query("SELECT value FROM meta WHERE key = ?", (key,)), None)
         return None if row is None else row[0]
+
+    def _bytes(self, value: object) -> bytes:
+        """A column's bytes; SQLite lets any type stand in any column."""
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, str):
+            return value.encode(errors="replace")
+        raise TraceError(f"{self._path}: a column holds a {type(value).__name__} where bytes belong")
 
     def _query(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
         try:
@@ -245,15 +261,18 @@ class _Jsonl:
         try:
             head = orjson.loads(line)
             # The core is the last member: its bytes run from the marker to the closing brace.
-            start = line.index(marker + b"{", len(b'{"about":') + len(orjson.dumps(head["about"])))
-        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError):
+            said = orjson.dumps(head["about"])
+            start = line.index(marker + b"{", len(b'{"about":') + len(said))
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self._path}: the first line is not a manifest") from None
-        return Manifest(line[start + len(marker) : -1], head["about"])
+        return Manifest(line[start + len(marker) : -1], _about(self._path, said))
 
     def events(self, after: int) -> Iterator[StoredEvent]:
         seq = 0
         for number, line in self._lines():
             if not line.startswith(_PREFIX):
+                if not line.startswith((_CLOSED, _BLOB)):
+                    raise TraceError(f"{self._path}: line {number} is neither an event nor a blob")
                 continue
             seq += 1
             start = len(_PREFIX) + 64
@@ -274,19 +293,21 @@ class _Jsonl:
 
     @cached_property
     def _blobs(self) -> dict[str, bytes]:
-        start = len(b'{"blob":"')
         found: dict[str, bytes] = {}
         for _, line in self._lines():
-            if line.startswith(b'{"blob":"'):
-                digest, _, rest = line[start:].partition(b'","body":')
+            if line.startswith(_BLOB):
+                digest, _, rest = line[len(_BLOB) :].partition(b'","body":')
                 found[digest.decode(errors="replace")] = rest[:-1]
         return found
 
     def closed_head(self) -> tuple[int, str] | None:
-        for _, line in self._lines():
-            if line.startswith(b'{"closed_head":'):
-                seq, digest = orjson.loads(line)["closed_head"]
-                return int(seq), str(digest)
+        for number, line in self._lines():
+            if line.startswith(_CLOSED):
+                try:
+                    seq, digest = orjson.loads(line)["closed_head"]
+                    return int(seq), str(digest)
+                except (orjson.JSONDecodeError, TypeError, ValueError):
+                    raise TraceError(f"{self._path}: line {number} is not a closed head") from None
         return None
 
     def side(self) -> Iterator[SideRow]:

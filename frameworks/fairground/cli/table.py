@@ -1,0 +1,38 @@
+"""Every command of the console script: its name, its help line, and where it lives. Nothing is imported here."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+__all__ = ["COMMANDS", "Command", "command_named"]
+
+
+class Command(NamedTuple):
+    """One command. `target` is `module:name` of a typed function, or of a Typer group with commands of its own."""
+
+    name: str
+    group: str
+    help: str
+    target: str
+
+
+COMMANDS: tuple[Command, ...] = (
+    Command("play", "Play", "Play an episode here: agents and scripted seats.", "fairground.runner.commands:play"),
+    Command("serve", "Play", "Serve one seat of one episode over stdio.", "fairground.host.commands:serve"),
+    Command("host", "Play", "Host episodes over HTTP, one token per seat.", "fairground.host.commands:host"),
+    Command("connect", "Play", "Connect a stdio client to a hosted seat.", "fairground.host.commands:connect"),
+    Command("config", "Play", "Print a client's configuration for a seat.", "fairground.host.commands:config"),
+    Command("evaluate", "Audit", "Economic outcomes of traces.", "fairground.evaluation.commands:evaluate"),
+    Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
+    Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),
+    Command("export", "Audit", "Write a trace, or one seat's view of it.", "fairground.evaluation.commands:export"),
+    Command("markets", "Look", "The installed markets.", "fairground.catalog.commands:markets"),
+    Command("scenarios", "Look", "List, show and check scenarios.", "fairground.catalog.commands:scenarios"),
+    Command("tools", "Look", "The tools of a market.", "fairground.catalog.commands:tools"),
+    Command("policies", "Look", "The scripted seats of a market.", "fairground.catalog.commands:policies"),
+)
+
+
+def command_named(name: str) -> Command | None:
+    """The command called `name`, if there is one."""
+    return next((command for command in COMMANDS if command.name == name), None)
