@@ -1,0 +1,206 @@
+"""Scripted seats: the registry, the policy that drives tools, and play by rules alone.
+
+`turn` fills a trader's view from tool answers, `play_fast` fills it from the rules; both through `Revealed`, and tests
+hold the quotes equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from fairground.contract.errors import IllegalAction, ScenarioError
+from fairground.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView, parse_policy
+from fairground.contract.seats import SeatId
+from fairground.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
+from fairground.double_auction.rules import DoubleAuction
+from fairground.double_auction.traders import TRADERS, TraderSpec
+from fairground.trading.mirror import MirroredPolicy, Trader, TraderView
+
+__all__ = ["POLICIES", "Passive", "TradingPolicy", "play_fast"]
+
+_ROLES = frozenset({"buyer", "seller"})
+
+
+class Revealed(NamedTuple):
+    """A closed round for the traders' views; bids highest first, asks lowest first, prices in rank order."""
+
+    quotes: Mapping[SeatId, int]
+    fills: Mapping[SeatId, int]
+    bids: list[int]
+    asks: list[int]
+    prices: list[int]
+
+    @classmethod
+    def of_record(cls, closed: ClosedRound) -> Revealed:
+        """From the rules."""
+        quotes = {**closed.bids, **closed.asks}
+        prices = [match.price for match in closed.matches]
+        return cls(quotes, closed.fills, closed.sorted_bids, closed.sorted_asks, prices)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Revealed:
+        """From a row of view_history."""
+        quotes: dict[SeatId, int] = {}
+        sides: dict[str, list[int]] = {"buyer": [], "seller": []}
+        for quote in row["quotes"]:
+            quotes[quote["trader"]] = quote["price"]
+            sides[quote["role"]].append(quote["price"])
+        trades = row["trades"]
+        fills = {trade[side]: trade["price"] for trade in trades for side in ("buyer", "seller")}
+        bids, asks = sorted(sides["buyer"], reverse=True), sorted(sides["seller"])
+        return cls(quotes, fills, bids, asks, [trade["price"] for trade in trades])
+
+    def show(self, view: TraderView, seat: SeatId, role: Role) -> None:
+        """Append the round to the view of `seat`."""
+        own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
+        quote = self.quotes.get(seat)
+        if quote is not None:
+            own = own.copy()
+            own.remove(quote)
+        view.close_round(quote, self.fills.get(seat), own, opposite, self.prices)
+
+
+class Passive:
+    """Never quotes and never looks: its driver lapses it."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """No call at all."""
+        yield from ()
+
+
+class TradingPolicy:
+    """Plays a trader over tools: the own value once, then per round the new history and one quote.
+
+    Its first turn is its first round, whenever it joins. A refused reading ends the turn: the seat forfeits the round.
+    """
+
+    def __init__(self, trader: Trader) -> None:
+        self._trader = trader
+        self._role: Role = "buyer"
+        self._view: TraderView | None = None
+        self._shown = 0
+        """Last round of the market that the view holds."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """At most one view_my_value, the pages of new rounds, one submit_quote."""
+        if self._view is None:
+            answer = yield ToolCall("view_my_value")
+            if answer.error is not None:
+                return
+            self._start(answer.data)
+        view = self._view
+        assert view is not None
+        if self._shown < now.round - 1:
+            new: list[Mapping[str, Any]] = []
+            arguments: dict[str, Any] = {"first_round": self._shown + 1}
+            while True:
+                answer = yield ToolCall("view_history", dict(arguments))
+                if answer.error is not None:
+                    return
+                new += answer.data["rounds"]
+                arguments["cursor"] = answer.data["next_cursor"]
+                if arguments["cursor"] is None:
+                    break
+            self._take_in(view, new, now.seat)
+        price = self._trader.quote(view)
+        if price is not None:
+            yield ToolCall("submit_quote", {"price": price})
+
+    def _start(self, own: Mapping[str, Any]) -> None:
+        self._role = own["role"]
+        if self._role == "seller":
+            self._trader = MirroredPolicy(self._trader)
+        self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
+        self._shown = own["round"] - 1
+
+    def _take_in(self, view: TraderView, newest_first: Iterable[Mapping[str, Any]], seat: SeatId) -> None:
+        for row in reversed(list(newest_first)):
+            Revealed.of_row(row).show(view, seat, self._role)
+            self._shown = row["round"]
+
+
+def _refuse_params(name: str, params: Params) -> None:
+    if params:
+        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
+
+
+def _spec(trader: TraderSpec) -> PolicySpec:
+    def fast(params: Params, draw: Draw) -> Trader:
+        _refuse_params(trader.name, params)
+        return trader.make(draw)
+
+    def make(params: Params, draw: Draw) -> TradingPolicy:
+        return TradingPolicy(fast(params, draw))
+
+    return PolicySpec(trader.name, make, _ROLES, trader.description, fast=fast)
+
+
+class _Silent:
+    """`passive` for play by rules alone."""
+
+    def quote(self, view: TraderView) -> None:
+        return None
+
+
+def _passive(params: Params, draw: Draw) -> Passive:
+    _refuse_params("passive", params)
+    return Passive()
+
+
+def _silent(params: Params, draw: Draw) -> Trader:
+    _refuse_params("passive", params)
+    return _Silent()
+
+
+POLICIES: Mapping[str, PolicySpec] = {
+    "passive": PolicySpec("passive", _passive, _ROLES, "never quotes: forfeits every round", fast=_silent),
+    **{trader.name: _spec(trader) for trader in TRADERS},
+}
+
+
+class _Player:
+    """A seat of `play_fast`: its trader and the view that the rules fill."""
+
+    def __init__(self, market: DoubleAuction, seat: SeatId, policy: str) -> None:
+        name, params = parse_policy(policy)
+        fast = POLICIES[name].fast if name in POLICIES else None
+        if fast is None:
+            raise ScenarioError(f"{seat} = {policy!r}: no such policy; there are {', '.join(POLICIES)}")
+        trader: Trader = fast(params, Draw.of(market.seed, seat))
+        self.seat = seat
+        self.role: Role = role_of(seat)
+        scenario = market.scenario
+        self.view = TraderView(market.state.private.by_seat[seat], scenario.price_max, scenario.rounds)
+        seated = trader if self.role == "buyer" else MirroredPolicy(trader)
+        self.decide: Callable[[TraderView], int | None] = seated.quote
+
+    def act(self, market: DoubleAuction) -> None:
+        """Quote, or forfeit the round: by choice or because the rules refuse the quote."""
+        price = self.decide(self.view)
+        if price is not None:
+            try:
+                market.place(self.seat, price)
+                return
+            except IllegalAction:
+                pass
+        market.lapse(self.seat, "agent_limit")
+
+
+def play_fast(scenario: DoubleAuctionScenario, seed: int, policies: Mapping[SeatId, str]) -> DoubleAuction:
+    """A whole episode by rules and traders alone, no tools and no events; the finished market.
+
+    `policies` names one policy per seat (`zip`, `policy:zic`). The quotes are those that the same policies make over
+    tools. ScenarioError for a missing seat or an unknown policy; not for `chance = recorded`, which needs its inputs.
+    """
+    market = DoubleAuction(scenario, seed)
+    if missing := [seat for seat in market.seats if seat not in policies]:
+        raise ScenarioError(f"no policy for {', '.join(missing)}")
+    players = [_Player(market, seat, policies[seat]) for seat in market.seats]
+    while market.terminated is None:
+        for player in players:
+            player.act(market)
+        revealed = Revealed.of_record(market.close_round())
+        for player in players:
+            revealed.show(player.view, player.seat, player.role)
+    return market

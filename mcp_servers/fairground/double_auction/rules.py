@@ -1,0 +1,387 @@
+"""The engine: one sealed quote per seat and round, matched by rank, each pair at its own midpoint.
+
+Double_auction page, sections 3, 4, 6 and 7. A round's order of draws is fixed (6.2): quote order, then per matched pair
+in rank order the coin (if needed) and the maker.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from fairground.contract.chain import canonical
+from fairground.contract.chance import Chance
+from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, TraceError
+from fairground.contract.market import Clock, Closure, EndReason, LapseReason
+from fairground.contract.seats import SeatId, SeatSpec
+from fairground.double_auction import views
+from fairground.double_auction.model import (
+    ClosedRound,
+    DoubleAuctionScenario,
+    EndingFacts,
+    MatchFacts,
+    OpeningFacts,
+    PrivateValues,
+    QuoteReceipt,
+    RoundFacts,
+    RulesView,
+    State,
+    TurnPart,
+    role_of,
+)
+from fairground.trading.chance import RecordedChance, TradingChance, open_chance
+from fairground.trading.clearing import benchmarks, clear, potentials
+from fairground.trading.values import Mix
+
+__all__ = ["DoubleAuction", "HiddenTruth"]
+
+_COMPLETED = "terminated:rounds_completed"
+
+
+class HiddenTruth(NamedTuple):
+    """What privileged policies are given: live views of all private values and of the sealed quotes."""
+
+    values: Mapping[SeatId, int]
+    book: Mapping[SeatId, int]
+
+
+class DoubleAuction:
+    """A live double auction (contract `Market`); `state` is read by the views and changed here only."""
+
+    def __init__(self, scenario: DoubleAuctionScenario, seed: int) -> None:
+        self.scenario = scenario
+        self.seed = seed
+        roster = scenario.roster
+        self.seats: dict[SeatId, SeatSpec] = {seat: SeatSpec(seat, role_of(seat)) for seat in roster.seats}
+        self.read_marks: dict[SeatId, int] = dict.fromkeys(roster.seats, 0)
+        self.terminated: EndReason | None = None
+        self._chance: TradingChance = open_chance(
+            scenario.chance,
+            seed,
+            roster,
+            seat_order=scenario.seat_order,
+            chat=scenario.chat.enabled,
+            price_max=scenario.price_max,
+        )
+        self.state = State(
+            scenario=scenario,
+            roster=roster,
+            private=_private_values(scenario, self._chance),
+            phase=scenario.phases[0],
+            payoff=dict.fromkeys(roster.seats, 0),
+            rounds_traded=dict.fromkeys(roster.seats, 0),
+            rounds_forfeited=dict.fromkeys(roster.seats, 0),
+        )
+        self.clock = Clock(1, self.state.phase, 0)
+        self._everyone = frozenset(roster.seats)
+        self._awaited = self._everyone
+        self._inputs: list[JsonValue] = []
+        self._history: hashlib.blake2b | None = None
+        self._hashed_rounds = 0
+
+    def awaited(self) -> frozenset[SeatId]:
+        """The seats that have not quoted in the open round."""
+        return self._awaited
+
+    def quote(self, seat: SeatId, price: int, round_guard: int | None = None) -> QuoteReceipt:
+        """Seal one quote, 0..P points; final once accepted.
+
+        Raises EpisodeOver, or IllegalAction: stale_round, already_acted, price_out_of_range, through_value.
+        """
+        through = self.place(seat, price, round_guard)
+        return QuoteReceipt(round=self.state.round, price=price, warning="through_value" if through else None)
+
+    def place(self, seat: SeatId, price: int, round_guard: int | None = None) -> bool:
+        """`quote` without a receipt: whether the quote goes through the own value."""
+        state = self.state
+        self._require_open(seat, round_guard)
+        price_max = self.scenario.price_max
+        if not 0 <= price <= price_max:
+            raise IllegalAction(
+                "price_out_of_range",
+                f"prices are whole points from 0 to {price_max}",
+                hint=f"submit_quote with a price of 0..{price_max}",
+            )
+        value = state.private.by_seat[seat]
+        through = price > value if seat[0] == "B" else price < value
+        if through and self.scenario.budget_constraint:
+            raise IllegalAction(
+                "through_value",
+                "this venue refuses a bid above the own value and an ask below the own cost",
+                hint="view_my_value shows your limit; submit_quote within it",
+            )
+        state.book[seat] = price
+        self._awaited = self._awaited - {seat}
+        return through
+
+    def _require_open(self, seat: SeatId, round_guard: int | None) -> None:
+        if self.terminated is not None:
+            raise EpisodeOver(self.terminated)
+        open_round = self.state.round
+        if round_guard is not None and round_guard != open_round:
+            raise IllegalAction(
+                "stale_round",
+                f"round {round_guard} is not open; the open round is {open_round}",
+                hint=f"submit_quote with round={open_round}, or without round",
+            )
+        if seat not in self._awaited:
+            raise IllegalAction(
+                "already_acted",
+                f"the quote of round {open_round} is final",
+                hint="await_turn until the next round opens",
+                retryable=False,
+            )
+
+    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+        """The seat forfeits the round: no quote of it enters the book, the ledger stays as it is."""
+        if seat not in self._awaited:
+            raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
+        self.state.lapsed.add(seat)
+        self._awaited = self._awaited - {seat}
+        return "forfeit_round"
+
+    def advance(self) -> Closure:
+        """Close the open phase: the quote phase settles and publishes the round."""
+        closed = self.close_round()
+        return Closure("round", closed.row, self._facts(closed))
+
+    def close_round(self) -> ClosedRound:
+        """Settle the open round and open the next one; `advance` without its messages, for play by rules alone."""
+        if self._awaited or self.terminated is not None:
+            raise HarnessFailure("a round closes when nobody is awaited and the episode is not over")
+        closed = self._settle()
+        self._pay(closed)
+        state = self.state
+        state.rounds.append(closed)
+        state.book.clear()
+        state.lapsed.clear()
+        state.memo.clear()
+        if state.round == self.scenario.rounds:
+            self.terminated = _COMPLETED
+        else:
+            state.round += 1
+            self._awaited = self._everyone
+        self.clock = Clock(state.round, state.phase, self.clock.revision + 1)
+        return closed
+
+    def _settle(self) -> ClosedRound:
+        """Match and price the book; reads the quotes in seat order, so that arrival leaves no mark."""
+        state = self.state
+        number, book = state.round, state.book
+        order = self._chance.quote_order(number)
+        bids = {seat: book[seat] for seat in state.roster.buyers if seat in book}
+        asks = {seat: book[seat] for seat in state.roster.sellers if seat in book}
+        chance = self._chance
+        matches = clear(
+            bids,
+            asks,
+            order,
+            lambda pair: chance.round_up(number, pair),
+            lambda pair, earlier: chance.maker(number, pair, earlier),
+        )
+        forfeited = tuple(seat for seat in state.roster.seats if seat in state.lapsed) if state.lapsed else ()
+        return ClosedRound(number, order, bids, asks, forfeited, tuple(matches))
+
+    def _pay(self, closed: ClosedRound) -> None:
+        state = self.state
+        values = state.private.by_seat
+        for match in closed.matches:
+            state.payoff[match.buyer] += values[match.buyer] - match.price
+            state.payoff[match.seller] += match.price - values[match.seller]
+            state.rounds_traded[match.buyer] += 1
+            state.rounds_traded[match.seller] += 1
+        for seat in closed.forfeited:
+            state.rounds_forfeited[seat] += 1
+
+    def feed(self, source: str, payload: JsonValue) -> None:
+        """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
+        chance = self._chance
+        if source != "recorded_chance" or not isinstance(chance, RecordedChance):
+            raise _wrong_input(f"chance = {self.scenario.chance} takes no input from {source!r}")
+        open_round = self.state.round
+        fed_round = payload.get("round") if isinstance(payload, dict) else None
+        if self.terminated is not None or fed_round != open_round:
+            raise _wrong_input(f"recorded_chance must be for the open round {open_round}, not {fed_round!r}")
+        try:
+            chance.feed(payload)
+        except TraceError as error:
+            raise _wrong_input(str(error)) from None
+        self._inputs.append(payload)
+
+    def rules_view(self, seat: SeatId) -> RulesView:
+        """The rules; equal for all seats."""
+        return views.rules(self.state)
+
+    def turn_view(self, seat: SeatId) -> TurnPart:
+        """How the seat fared in the last round; neither value nor history."""
+        return views.turn_part(self.state, seat)
+
+    def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
+        """SEAT, ROLE, PRICE_MAX and ROUNDS."""
+        scenario = self.scenario
+        return {"SEAT": seat, "ROLE": role_of(seat), "PRICE_MAX": scenario.price_max, "ROUNDS": scenario.rounds}
+
+    def news_mark(self, seat: SeatId) -> int:
+        """Closed rounds: nothing else ever reaches a seat."""
+        return len(self.state.rounds)
+
+    def privileged(self) -> HiddenTruth:
+        """All private values and the sealed quotes of the open round."""
+        return HiddenTruth(self.state.private.by_seat, self.state.book)
+
+    def _facts(self, closed: ClosedRound) -> RoundFacts:
+        state = self.state
+        values = state.private.by_seat
+        gains = dict.fromkeys(self.seats, 0)
+        for match in closed.matches:
+            gains[match.buyer] = values[match.buyer] - match.price
+            gains[match.seller] = match.price - values[match.seller]
+        through = [seat for seat, bid in closed.bids.items() if bid > values[seat]]
+        through += [seat for seat, ask in closed.asks.items() if ask < values[seat]]
+        return RoundFacts(
+            round=closed.round,
+            speaking_order=None,
+            quote_order=list(closed.quote_order),
+            quotes={**closed.bids, **closed.asks},
+            forfeited=list(closed.forfeited),
+            through_value=through,
+            matches=[MatchFacts(**match._asdict()) for match in closed.matches],
+            payoff=gains,
+            cumulative_payoff=state.payoff,
+            surplus=sum(gains.values()),
+            max_surplus=state.private.benchmarks.max_surplus,
+            residual_spread=closed.residual_spread,
+            opening=self._opening() if closed.round == 1 else None,
+        )
+
+    def _opening(self) -> OpeningFacts:
+        private = self.state.private
+        possible = private.benchmarks
+        return OpeningFacts(
+            values=private.by_seat,
+            potentials=private.potential,
+            q_star=possible.trades,
+            p_lo=possible.p_lo,
+            p_hi=possible.p_hi,
+            max_surplus=possible.max_surplus,
+            distribution=private.distribution,
+            attempts=private.attempts,
+        )
+
+    def ending_facts(self) -> EndingFacts:
+        """Values, potentials and benchmarks once more, with the final ledger."""
+        state = self.state
+        return EndingFacts(rounds_closed=len(state.rounds), payoff=state.payoff, opening=self._opening())
+
+    def digest(self) -> bytes:
+        """BLAKE2b-256 of seed, values and closed rounds (a running hash) and of the open round in seat order."""
+        history = self._history
+        if history is None:
+            start = [self.seed, self.scenario.model_dump(mode="json"), dict(self.state.private.by_seat)]
+            history = self._history = hashlib.blake2b(canonical(start), digest_size=32)
+        for closed in self.state.rounds[self._hashed_rounds :]:
+            history.update(canonical(_plain(closed)))
+        self._hashed_rounds = len(self.state.rounds)
+        state = self.state
+        inputs = self._inputs[len(state.rounds) :]
+        now = [state.round, state.phase, state.book, sorted(state.lapsed), inputs, self.read_marks, self.terminated]
+        return hashlib.blake2b(history.digest() + canonical(now), digest_size=32).digest()
+
+    def check(self) -> None:
+        """Conservation laws (double_auction page, 13); raises AssertionError."""
+        state, values = self.state, self.state.private.by_seat
+        ledger = dict.fromkeys(self.seats, 0)
+        for closed in state.rounds:
+            _check_round(closed, self._everyone)
+            for match in closed.matches:
+                ledger[match.buyer] += values[match.buyer] - match.price
+                ledger[match.seller] += match.price - values[match.seller]
+                assert match.bid > values[match.buyer] or match.price <= values[match.buyer], "a loss within the value"
+                assert match.ask < values[match.seller] or match.price >= values[match.seller], "a loss within the cost"
+        assert ledger == state.payoff, "the ledger is not the sum of the trades"
+        acted = state.book.keys() | state.lapsed
+        assert not state.book.keys() & state.lapsed, "a seat quoted and forfeited"
+        assert self.terminated is not None or self._awaited == self._everyone - acted, "awaited is not who is missing"
+        assert len(state.rounds) == (state.round if self.terminated else state.round - 1), "a round is missing"
+
+    def perturbed(self, seat: SeatId, salt: int) -> DoubleAuction:
+        """The same public past, but other values and other sealed quotes on every other seat."""
+        chance = Chance(f"double_auction.perturb:{salt}")
+        span = self.scenario.price_max + 1
+        values, book = dict(self.state.private.by_seat), dict(self.state.book)
+        for table, stream in ((values, "value"), (book, "quote")):
+            for other, points in table.items():
+                if other != seat:
+                    table[other] = (points + 1 + int(chance.uniform(stream, other) * (span - 1))) % span
+        return self._replayed(values, book)
+
+    def _replayed(self, values: Mapping[SeatId, int], book: Mapping[SeatId, int]) -> DoubleAuction:
+        """This episode's quotes under other private values, with another open book."""
+        twin = DoubleAuction(self.scenario, self.seed)
+        private = twin.state.private
+        twin.state.private = _private(twin.scenario, values, private.distribution, private.attempts)
+        for index, closed in enumerate(self.state.rounds):
+            if index < len(self._inputs):
+                twin.feed("recorded_chance", self._inputs[index])
+            twin._reopen({**closed.bids, **closed.asks}, frozenset(closed.forfeited))
+            twin.close_round()
+        for payload in self._inputs[len(self.state.rounds) :]:
+            twin.feed("recorded_chance", payload)
+        if self.terminated is None:
+            twin._reopen(book, frozenset(self.state.lapsed))
+        return twin
+
+    def _reopen(self, book: Mapping[SeatId, int], lapsed: frozenset[SeatId]) -> None:
+        self.state.book.update(book)
+        self.state.lapsed.update(lapsed)
+        self._awaited = self._awaited - book.keys() - lapsed
+
+
+def _private_values(scenario: DoubleAuctionScenario, chance: TradingChance) -> PrivateValues:
+    if scenario.distribution == "explicit":
+        given = scenario.values
+        listed = () if given is None else (*given.buyers, *given.sellers)
+        return _private(scenario, dict(zip(scenario.roster.seats, listed, strict=True)), "explicit", 0)
+    law = Mix() if scenario.distribution == "mix" else scenario.distribution
+    drawn = chance.limits(law, scenario.accepted)
+    return _private(scenario, drawn.values, drawn.law, drawn.attempts)
+
+
+def _private(scenario: DoubleAuctionScenario, by_seat: Mapping[SeatId, int], law: str, attempts: int) -> PrivateValues:
+    values = {seat: by_seat[seat] for seat in scenario.roster.buyers}
+    costs = {seat: by_seat[seat] for seat in scenario.roster.sellers}
+    possible = benchmarks(values.values(), costs.values(), scenario.price_max)
+    return PrivateValues({**values, **costs}, law, attempts, potentials(values, costs), possible)
+
+
+def _check_round(closed: ClosedRound, everyone: frozenset[SeatId]) -> None:
+    traded = [seat for match in closed.matches for seat in (match.buyer, match.seller)]
+    assert len(traded) == len(set(traded)), "a seat traded twice"
+    assert {*closed.bids, *closed.asks, *closed.forfeited} == everyone, "a seat is missing"
+    spread = closed.residual_spread
+    assert spread is None or spread >= 1, "an unmatched pair crosses"
+    for match in closed.matches:
+        assert match.ask <= match.price <= match.bid, "a price outside its pair"
+        assert abs(2 * match.price - match.bid - match.ask) == int(match.coin is not None), "not a midpoint"
+        assert (match.bid, match.ask) == (closed.bids[match.buyer], closed.asks[match.seller]), "a foreign quote"
+
+
+def _plain(closed: ClosedRound) -> list[object]:
+    """A closed round as plain data, for the digest."""
+    return [
+        closed.round,
+        closed.quote_order,
+        closed.bids,
+        closed.asks,
+        closed.forfeited,
+        [tuple(match) for match in closed.matches],
+    ]
+
+
+def _wrong_input(message: str) -> IllegalAction:
+    return IllegalAction(
+        "wrong_input", message, hint="feed recorded_chance once, for the open round, before it closes", retryable=False
+    )
