@@ -54,7 +54,7 @@ class Record(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call answers. `fault` is the exception behind status failed, for the server's own log only."""
+    """What a call answers; `seq` is its event. `fault` is the exception behind status failed, for our own log only."""
 
     call: str
     tool: Tool | None
@@ -62,6 +62,7 @@ class Answer(NamedTuple):
     body: bytes | None
     error: ErrorInfo | None
     turn: TurnMark
+    seq: int
     fault: Exception | None = None
 
 
@@ -251,7 +252,7 @@ class Core:
         self._limits.add(ticket.seat, (ticket.tool.kind, "accepted"), draft.clock[:2])
         encoded = self._encode(ticket.tool, result)
         record = self._tool_called(draft, "ok", None, encoded, None, None)
-        return Done([record], Answer(draft.call, ticket.tool, "ok", encoded.body, None, turn))
+        return Done([record], Answer(draft.call, ticket.tool, "ok", encoded.body, None, turn, draft.seq))
 
     def refuse(self, seat: SeatId, name: str, arguments: object, error: ErrorInfo) -> Done:
         """Record a call that the host denies before it reaches the market (key_reused, busy)."""
@@ -374,7 +375,7 @@ class Core:
             self._shown[seat] = max(self._shown.get(seat, 0), tool.shown(result) or 0)
         refs = None if tool.refs is None else list(tool.refs(result))
         records.insert(place, self._tool_called(draft, "ok", None, body, refs, read_through))
-        return Done(records, Answer(call, tool, "ok", body.body, None, turn))
+        return Done(records, Answer(call, tool, "ok", body.body, None, turn, draft.seq))
 
     def _refuse(
         self, draft: _Draft, status: Status, error: ErrorInfo, turn: TurnMark, records: list[Record] | None = None
@@ -382,7 +383,7 @@ class Core:
         if draft.tool is not None and status != "denied":
             self._count(draft.seat, draft.tool, status, draft.parent is not None, draft.clock)
         record = self._tool_called(draft, status, error, None, None, None)
-        return Done([*(records or ()), record], Answer(draft.call, draft.tool, status, None, error, turn))
+        return Done([*(records or ()), record], Answer(draft.call, draft.tool, status, None, error, turn, draft.seq))
 
     def _fail(self, draft: _Draft, fault: Exception, records: list[Record]) -> Done:
         """Our own fault. The caller rebuilds the market when the call could have changed it."""

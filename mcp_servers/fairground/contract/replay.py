@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fairground.contract.core import Core, Done, Record
+from fairground.contract.core import Answer, Core, Done, Record
 from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.event import ManifestCore
 from fairground.contract.market import MarketType
@@ -39,11 +39,11 @@ class Divergence(TraceError):
 
 
 class Replayed:
-    """A Core that follows a log. `step` reproduces one stored event; `core` is live in between."""
+    """A Core that follows a log. `step` reproduces one stored event; `answer` is that of the last re-run call."""
 
     def __init__(self, core: Core) -> None:
         self.core = core
-        self.blobs: dict[str, bytes] = {}
+        self.answer: Answer | None = None
         self._due: deque[Record] = deque()
         self._inputs: list[tuple[Mapping[str, Any], bytes]] = []
 
@@ -71,16 +71,13 @@ class Replayed:
 
     def _run(self, event: Mapping[str, Any], body: bytes) -> list[Record]:
         try:
-            records = self._command(event, body).records
+            records, self.answer = self._command(event, body)
         except FairgroundError as error:
             raise Divergence(
                 self.core.seq + 1, f"the recorded {event['event']} cannot be re-executed: {error}"
             ) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise Divergence(self.core.seq + 1, f"the recorded {event['event']} is damaged: {error!r}") from error
-        for record in records:
-            if record.blob is not None:
-                self.blobs[record.blob[0]] = record.blob[1]
         for (_, stored), record in zip(self._inputs, records, strict=False):
             if stored != record.body:
                 raise Divergence(record.seq, "the input differs", recorded=stored, reproduced=record.body)

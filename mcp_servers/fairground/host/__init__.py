@@ -1,0 +1,1 @@
+"""The server side: episodes, their logs, MCP binding, seats and transports. The only place with I/O."""

@@ -1,0 +1,582 @@
+"""Episode: the one narrow seam. Core + one log + waiters; whatever anybody does to a market goes through here."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import BaseModel, JsonValue
+
+from fairground.contract.chain import canonical, digest
+from fairground.contract.core import Core, Done, Record, Ticket, TurnMark
+from fairground.contract.errors import (
+    EpisodeOver,
+    ErrorInfo,
+    FairgroundError,
+    HarnessFailure,
+    IllegalAction,
+    StorageUnavailable,
+    TraceError,
+)
+from fairground.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
+from fairground.contract.market import EndReason, LapseReason, MarketType
+from fairground.contract.policy import TurnView
+from fairground.contract.replay import Replayed
+from fairground.contract.scenario import Scenario
+from fairground.contract.seats import SeatId
+from fairground.contract.tool import Tool
+from fairground.host.log import EventLog, Row, Side, SqliteLog
+from fairground.host.sandbox import InnerAnswer, Sandbox, ToolSignature
+from fairground.host.scripted import Scripted
+from fairground.host.services import Services, ServiceUnavailable
+from fairground.host.writer import Writer
+from fairground.tracestore import Manifest
+
+__all__ = ["MAX_WAIT_S", "CallResult", "Episode"]
+
+MAX_WAIT_S = 45.0
+_MAX_CALL_KEY = 128
+
+logger = logging.getLogger("fairground.host")
+
+_NO_SIDE = Side()
+
+
+class CallResult(NamedTuple):
+    """What a call answers: the result's JSON bytes, or the refusal; `turn` is the seat's clock."""
+
+    call: str | None
+    tool: Tool | None
+    status: str
+    body: bytes | None
+    error: ErrorInfo | None
+    turn: TurnMark
+
+
+class _Keyed(NamedTuple):
+    """A call key that has been used: the request behind it and, while it is in flight, who waits for it."""
+
+    request: str
+    seq: int
+    pending: asyncio.Future[None] | None
+
+
+class Episode:
+    """One run of one market. All methods belong to the event loop that created it."""
+
+    def __init__(
+        self,
+        log: EventLog,
+        core: Core,
+        *,
+        episode_id: str,
+        path: Path,
+        scripted: Scripted,
+        services: Services,
+        sandbox: Sandbox | None,
+    ) -> None:
+        self.id = episode_id
+        self.path = path
+        self.core = core
+        self.scripted = scripted
+        self._log = log
+        self._services = services
+        self._sandbox = sandbox
+        self._keys: dict[tuple[SeatId, str], _Keyed] = {}
+        self._coding: set[SeatId] = set()
+        self._pulse = asyncio.Event()
+        self._over = asyncio.Event()
+        self._listeners: list[Callable[[], None]] = []
+        self._rebuild: asyncio.Task[None] | None = None
+        self._deadline: asyncio.TimerHandle | None = None
+        self._awaits_counted = 0
+        self._sealing: asyncio.Task[None] | None = None
+        self._writer = Writer(log, self._committed, self._lost)
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    @classmethod
+    async def create(
+        cls,
+        path: Path,
+        market_type: MarketType,
+        scenario: Scenario,
+        seed: int,
+        *,
+        episode_id: str,
+        scripted: Scripted | None = None,
+        services: Services | None = None,
+        sandbox: Sandbox | None = None,
+        about: Mapping[str, Any] | None = None,
+    ) -> Episode:
+        """A fresh episode with its log at `path`; the scripted seats have played up to the first outside decision.
+
+        Raises ScenarioError, StorageUnavailable, TraceError (the file exists).
+        """
+        core = Core.create(market_type, scenario, seed)
+        core_bytes = canonical(core.manifest.model_dump(mode="json"))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        log = await SqliteLog.create(
+            path, Manifest(core_bytes, {"episode": episode_id, "created": created, **(about or {})})
+        )
+        episode = cls(
+            log,
+            core,
+            episode_id=episode_id,
+            path=path,
+            scripted=scripted or Scripted({}),
+            services=services or Services(),
+            sandbox=sandbox,
+        )
+        try:
+            await episode._commit(core.start().records)
+        except BaseException:
+            await episode.close()
+            raise
+        return episode
+
+    @classmethod
+    async def open(
+        cls,
+        path: Path,
+        market_type: MarketType,
+        *,
+        scripted: Scripted | None = None,
+        services: Services | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> Episode:
+        """Go on with an episode: its commands are re-executed, byte by byte. Raises TraceError rather than guess."""
+        log = await SqliteLog.open(path)
+        try:
+            players = scripted or Scripted({})
+            core = await _rebuilt(log, market_type, players)
+        except BaseException:
+            await log.close()
+            raise
+        episode = cls(
+            log,
+            core,
+            episode_id=str(log.manifest.about.get("episode", path.stem)),
+            path=path,
+            scripted=players,
+            services=services or Services(),
+            sandbox=sandbox,
+        )
+        episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
+        if core.seq == 0:
+            await episode._commit(core.start().records)
+        elif (future := episode._play_scripted()) is not None:
+            await episode._committed_by(future)
+        await episode._finish()
+        return episode
+
+    async def close(self) -> None:
+        """Commit what is queued and let go of the log. The episode can be opened again unless it is over."""
+        if self._deadline is not None:
+            self._deadline.cancel()
+        pending = [task for task in (self._rebuild, self._sealing) if task is not None]
+        await asyncio.gather(*pending, return_exceptions=True)
+        await self._writer.close()
+        await self._log.close()
+
+    async def end(self, reason: EndReason) -> None:
+        """Truncate the episode (`truncated:cancelled`)."""
+        await self._ready()
+        await self._commit(self.core.end(reason).records)
+        await self._finish()
+
+    async def wait_ended(self) -> EndReason:
+        """Wait until the episode is over and sealed; its end reason."""
+        await self._over.wait()
+        return self.core.ended or ""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about as they are stored."""
+        return self._log.manifest
+
+    def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
+        """Call `listener` after each commit that closed a phase; gives a function that stops it."""
+        self._listeners.append(listener)
+        return lambda: self._listeners.remove(listener) if listener in self._listeners else None
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent beside the chain."""
+        await self._log.note(seat, body)
+
+    # --- calls ------------------------------------------------------------------------------------------------------
+
+    async def call(
+        self,
+        seat: SeatId,
+        tool: str,
+        arguments: object,
+        *,
+        call_key: str | None = None,
+        side: Side | None = None,
+    ) -> CallResult:
+        """One tool call of a seat. Whatever a client sends is an answer; only an unknown seat raises (SeatError)."""
+        declared = self.core.tools(seat).get(tool)
+        place = side or _NO_SIDE
+        try:
+            await self._ready()
+            if tool == AWAIT_TURN:
+                return await self._await_tool(seat, arguments)
+            if seat in self._coding:
+                return await self._refuse(seat, tool, arguments, _BUSY, place)
+            if call_key is not None and declared is not None and declared.kind == "action":
+                return await self._call_once(seat, tool, arguments, call_key, place)
+            if tool == EXECUTE_CODE and declared is not None:
+                return await self._execute_code(seat, arguments, place)
+            return await self._call(seat, tool, arguments, None, place)
+        except EpisodeOver as over:
+            return CallResult(None, declared, "denied", None, over.info, self.core.turn_mark(seat))
+        except StorageUnavailable:
+            return CallResult(None, declared, "failed", None, _NO_STORAGE, self.core.turn_mark(seat))
+
+    async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
+        """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error."""
+        await self._ready()
+        mark = self.core.market.news_mark(seat)
+        loop = asyncio.get_running_loop()
+        until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
+        self._awaits_counted += 1
+        await self._writer.drain()
+        while not self._turn_has_come(seat, mark):
+            pulse = self._pulse
+            try:
+                async with asyncio.timeout_at(until):
+                    await pulse.wait()
+            except TimeoutError:
+                return self.core.turn_view(seat, still_open=True)
+        return self.core.turn_view(seat)
+
+    async def lapse(self, seat: SeatId, reason: LapseReason) -> None:
+        """Take the default action for a seat that does not act; nothing when it is not awaited."""
+        await self._ready()
+        await self._commit(self.core.lapse(seat, reason).records)
+
+    async def feed(self, source: str, payload: JsonValue) -> None:
+        """A clock tick or an operator's word. Raises IllegalAction when the market takes no such input."""
+        await self._ready()
+        await self._commit(self.core.feed(source, payload).records)
+
+    # --- the synchronous section and its commit ---------------------------------------------------------------------
+
+    async def _call(
+        self, seat: SeatId, tool: str, arguments: object, key: tuple[str, str] | None, side: Side
+    ) -> CallResult:
+        started = time.perf_counter_ns()
+        inputs = await self._inputs(seat, tool, arguments)
+        if isinstance(inputs, ErrorInfo):
+            return await self._refuse(seat, tool, arguments, inputs, side)
+        done = self.core.call(seat, tool, arguments, inputs=inputs)
+        return await self._answer(seat, done, key, side, started)
+
+    async def _answer(
+        self, seat: SeatId, done: Done, key: tuple[str, str] | None, side: Side, started: int
+    ) -> CallResult:
+        """Enqueue a call's batch and wait for its commit where that is promised. No await before the enqueue."""
+        answer = done.answer
+        assert answer is not None
+        result = CallResult(answer.call, answer.tool, answer.status, answer.body, answer.error, answer.turn)
+        if answer.fault is not None:
+            logger.error("%s of %s failed", answer.call, seat, exc_info=answer.fault)
+        latency = (time.perf_counter_ns() - started) // 1000
+        rows = [self._row(record, seat, side, latency) for record in done.records]
+        if key is not None:
+            index = next(i for i, row in enumerate(rows) if row.record.seq == answer.seq)
+            rows[index] = rows[index]._replace(call_key=key[0], request_digest=key[1])
+        acts = answer.tool is not None and not answer.tool.read_only
+        future = self._writer.submit(rows, urgent=acts or len(rows) > 1)
+        if answer.status == "failed" and acts:
+            self._lost()
+            return result
+        if future is None:
+            return result
+        if answer.status == "ok" or len(rows) > 1:
+            future = self._play_scripted() or future
+        if key is not None:
+            self._keys[seat, key[0]] = _Keyed(key[1], answer.seq, future)
+        await self._committed_by(future)
+        return result
+
+    async def _commit(self, records: Sequence[Record]) -> None:
+        """Commit the consequences of something that no call of a seat caused."""
+        if records:
+            future = self._enqueue(records, urgent=True)
+            future = self._play_scripted() or future
+            if future is not None:
+                await self._committed_by(future)
+
+    async def _committed_by(self, future: asyncio.Future[None]) -> None:
+        # One cancelled waiter must not cancel the commit for the others.
+        await asyncio.shield(future)
+        if self.core.ended is not None:
+            await self._finish()
+
+    def _enqueue(self, records: Sequence[Record], *, urgent: bool) -> asyncio.Future[None] | None:
+        return self._writer.submit([self._row(record) for record in records], urgent=urgent)
+
+    def _play_scripted(self) -> asyncio.Future[None] | None:
+        """Let scripted seats act, one commit for the whole stretch."""
+        try:
+            records = self.scripted.run(self.core)
+        except HarnessFailure:
+            logger.exception("a scripted seat of %s failed", self.id)
+            records = self.core.end("truncated:harness_failure").records
+        return self._enqueue(records, urgent=True) if records else None
+
+    def _row(
+        self, record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None
+    ) -> Row:
+        return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
+
+    def _committed(self, rows: Sequence[Row]) -> None:
+        if any(row.record.closes for row in rows):
+            self._pulse.set()
+            self._pulse = asyncio.Event()
+            self._arm_deadline()
+            for listener in list(self._listeners):
+                listener()
+
+    # --- inputs, refusals -------------------------------------------------------------------------------------------
+
+    async def _inputs(self, seat: SeatId, name: str, arguments: object) -> dict[str, JsonValue] | ErrorInfo:
+        """Answers to what the market asks of outside services before this call; asked again until it is the same."""
+        tool = self.core.tools(seat).get(name)
+        if tool is None or tool.needs is None:
+            return {}
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+        except (ValueError, TypeError):
+            return {}  # Core refuses the arguments
+        answered: tuple[object, JsonValue] | None = None
+        while True:
+            request = self.core.market_type.request(self.core.market, seat, name, given)
+            if request is None:
+                return {}
+            if answered is not None and answered[0] == request:
+                return {request.source: answered[1]}
+            try:
+                answered = (request, await self._services.answer(request))
+            except ServiceUnavailable as missing:
+                return missing.info
+
+    async def _refuse(self, seat: SeatId, tool: str, arguments: object, error: ErrorInfo, side: Side) -> CallResult:
+        done = self.core.refuse(seat, tool, arguments, error)
+        return await self._answer(seat, done, None, side, time.perf_counter_ns())
+
+    async def _await_tool(self, seat: SeatId, arguments: object) -> CallResult:
+        tool = self.core.tools(seat)[AWAIT_TURN]
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+        except (ValueError, TypeError):
+            # Core explains and records the refusal.
+            return await self._call(seat, AWAIT_TURN, arguments, None, _NO_SIDE)
+        view = await self.await_turn(seat, given.__dict__["timeout_s"])
+        body = view.__pydantic_serializer__.to_json(view)
+        return CallResult(None, tool, "ok", body, None, self.core.turn_mark(seat))
+
+    # --- call keys --------------------------------------------------------------------------------------------------
+
+    async def _call_once(self, seat: SeatId, tool: str, arguments: object, key: str, side: Side) -> CallResult:
+        """A keyed action: the first is carried out, a repeat gets the stored answer, anything else is `key_reused`."""
+        if not 0 < len(key) <= _MAX_CALL_KEY:
+            error = ErrorInfo(
+                "invalid_arguments", f"a call key has 1 to {_MAX_CALL_KEY} characters", "use a UUID", True
+            )
+            return await self._refuse(seat, tool, arguments, error, side)
+        request = _request_digest(tool, arguments)
+        known = self._keys.get((seat, key))
+        if known is None:
+            return await self._call(seat, tool, arguments, (key, request), side)
+        if known.request != request:
+            return await self._refuse(seat, tool, arguments, _KEY_REUSED, side)
+        if known.pending is not None:
+            await asyncio.shield(known.pending)
+        return self._stored(seat, await self._log.event(known.seq))
+
+    def _stored(self, seat: SeatId, event: Mapping[str, Any]) -> CallResult:
+        error = ErrorInfo(**event["error"]) if event["error"] else None
+        body = orjson.dumps(event["result"]) if event["status"] == "ok" else None
+        tool = self.core.tools(seat).get(event["tool"])
+        return CallResult(event["call"], tool, event["status"], body, error, self.core.turn_mark(seat))
+
+    # --- waiting ----------------------------------------------------------------------------------------------------
+
+    def _turn_has_come(self, seat: SeatId, mark: int) -> bool:
+        if self.core.ended is not None or self.core.awaits(seat):
+            return True
+        return self.core.scenario.clock == "free" and self.core.market.news_mark(seat) > mark
+
+    def _arm_deadline(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+        limit = self.core.scenario.timing.decision_deadline_s
+        if limit is not None and self.core.ended is None:
+            self._deadline = asyncio.get_running_loop().call_later(limit, self._deadline_passed)
+
+    def _deadline_passed(self) -> None:
+        """Lapse everybody who is still awaited; recorded, so that re-execution needs no clock."""
+        for seat in sorted(self.core.market.awaited()):
+            records = self.core.lapse(seat, "deadline").records
+            if records:
+                self._enqueue(records, urgent=True)
+        self._play_scripted()
+        if self.core.ended is not None:
+            self._sealing = asyncio.create_task(self._finish())
+        else:
+            self._arm_deadline()
+
+    async def _finish(self) -> None:
+        """Seal the manifest once the end is committed; a second caller waits for nothing."""
+        if self.core.ended is None or self._over.is_set():
+            return
+        await self._writer.drain()
+        if not self._log.manifest.sealed:
+            head = self._log.head
+            await self._log.seal(
+                {
+                    **self._log.manifest.about,
+                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                    "end_reason": self.core.ended,
+                    "head_seq": head.seq,
+                    "head_hash": head.hash.hex(),
+                    "outcome_digest": self.core.outcome_digest,
+                    "awaits": self._awaits_counted,
+                }
+            )
+        self._over.set()
+
+    # --- execute_code -----------------------------------------------------------------------------------------------
+
+    async def _execute_code(self, seat: SeatId, arguments: object, side: Side) -> CallResult:
+        """Run a seat's code in a worker thread; its inner calls hop back to this loop and are events of their own."""
+        started = time.perf_counter_ns()
+        core = self.core
+        if self._sandbox is None:
+            return await self._refuse(seat, EXECUTE_CODE, arguments, _NO_CODE, side)
+        ticket = core.begin(seat, EXECUTE_CODE, arguments)
+        if isinstance(ticket, Done):
+            return await self._answer(seat, ticket, None, side, started)
+        self._coding.add(seat)
+        try:
+            result, error = await self._run_code(seat, ticket, side)
+        finally:
+            self._coding.discard(seat)
+        if core is not self.core:
+            raise StorageUnavailable("the market was rebuilt while the code ran")
+        return await self._answer(seat, core.finish(ticket, result, error), None, side, started)
+
+    async def _run_code(self, seat: SeatId, ticket: Ticket, side: Side) -> tuple[BaseModel | None, ErrorInfo | None]:
+        loop = asyncio.get_running_loop()
+        core, sandbox = self.core, self._sandbox
+        assert sandbox is not None
+
+        async def inner(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
+            return await self._inner(seat, name, arguments, ticket.call, side)
+
+        def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
+            return asyncio.run_coroutine_threadsafe(inner(name, arguments), loop).result()
+
+        signatures = {
+            tool.name: ToolSignature.of(tool)
+            for tool in core.tools(seat).values()
+            if tool.read_only and tool.name not in (AWAIT_TURN, EXECUTE_CODE)
+        }
+        # Not from the episode's seed: a program can find its seed out, and a small one could then be searched for.
+        seed = hashlib.blake2b(ticket.call.encode(), digest_size=8).digest()
+        report = await asyncio.to_thread(
+            sandbox.run,
+            ticket.arguments.__dict__["code"],
+            constants=core.market.code_constants(seat),
+            tools=signatures,
+            call=call,
+            seed=int.from_bytes(seed, "big"),
+        )
+        if report.error is not None:
+            return None, report.error
+        return CodeResult(output=report.output, value=report.value, inner_calls=report.inner_calls), None
+
+    async def _inner(
+        self, seat: SeatId, name: str, arguments: dict[str, JsonValue], parent: str, side: Side
+    ) -> InnerAnswer:
+        try:
+            inputs = await self._inputs(seat, name, arguments)
+            if isinstance(inputs, ErrorInfo):
+                return InnerAnswer(error=inputs)
+            done = self.core.call(seat, name, arguments, parent=parent, inputs=inputs)
+        except (EpisodeOver, IllegalAction) as refusal:
+            return InnerAnswer(error=refusal.info)
+        self._writer.submit([self._row(record, seat, side) for record in done.records], urgent=False)
+        answer = done.answer
+        assert answer is not None
+        return InnerAnswer(orjson.loads(answer.body or b"null"), answer.error)
+
+    # --- after a lost commit ----------------------------------------------------------------------------------------
+
+    async def _ready(self) -> None:
+        while self._rebuild is not None:
+            await asyncio.shield(self._rebuild)
+
+    def _lost(self) -> None:
+        """The state in memory is ahead of the log, or half changed: rebuild it before the next call."""
+        if self._rebuild is None:
+            self._rebuild = asyncio.create_task(self._reload(), name="fairground-rebuild")
+
+    async def _reload(self) -> None:
+        try:
+            await self._writer.drain()
+            self.core = await _rebuilt(self._log, self.core.market_type, self.scripted)
+            self._keys = {
+                key: _Keyed(request, seq, None) for key, (seq, request) in (await self._log.call_keys()).items()
+            }
+        except (FairgroundError, OSError):
+            logger.exception("%s cannot be rebuilt from its log", self.id)
+        finally:
+            self._rebuild = None
+
+
+async def _rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) -> Core:
+    """The Core that a log leads to, its scripted policies brought up to date on the way."""
+    manifest = log.manifest.core
+    follower = Replayed(Core.restore(market_type, manifest))
+    scripted.reset()
+    for body in await log.bodies():
+        command = not follower.due()
+        if command:
+            scripted.follow(follower.core, _event(body))
+        step = follower.step(body)
+        if command:
+            scripted.followed(follower.core, step.event, follower.answer)
+    follower.finish()
+    return follower.core
+
+
+def _event(body: bytes) -> Mapping[str, Any]:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise TraceError("the log holds bytes that are no event; run fairground verify") from None
+
+
+def _request_digest(tool: str, arguments: object) -> str:
+    try:
+        return digest(canonical([tool, arguments]))
+    except (TypeError, ValueError, RecursionError):
+        return "unencodable"
+
+
+_BUSY = ErrorInfo("busy", "your code is still running", "wait for the answer of execute_code", True)
+_NO_STORAGE = ErrorInfo("storage_unavailable", "the log could not be written; nothing has changed", "call again", True)
+_NO_CODE = ErrorInfo("tool_unavailable", "this server runs no code", "call the read tools one by one", False)
+_KEY_REUSED = ErrorInfo("key_reused", "this call key belongs to another call", "use a fresh key for a new call", False)

@@ -1,0 +1,263 @@
+"""The event log: append atomic batches, keep the chain, hold the manifest. SQLite on aiosqlite by default."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import aiosqlite
+import orjson
+
+from fairground.contract.chain import next_hash, seal
+from fairground.contract.core import Record
+from fairground.contract.errors import StorageUnavailable, TraceError
+from fairground.contract.seats import SeatId
+from fairground.tracestore import SCHEMA, Manifest, open_trace
+
+__all__ = ["EventLog", "Head", "Row", "Side", "SqliteLog"]
+
+_COLUMNS = 15
+_SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
+_MAX_ROWS = 32_000 // _COLUMNS
+
+
+class Head(NamedTuple):
+    """The last event of a log: its number and the chain's hash."""
+
+    seq: int
+    hash: bytes
+
+
+class Side(NamedTuple):
+    """Where a call came from; kept beside the chain."""
+
+    transport: str | None = None
+    client: str | None = None
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+class Row(NamedTuple):
+    """One event to append, with what is kept beside it."""
+
+    record: Record
+    seat: SeatId | None = None
+    call_key: str | None = None
+    request_digest: str | None = None
+    at_ms: int | None = None
+    latency_us: int | None = None
+    side: Side = Side()
+
+
+class EventLog(Protocol):
+    """An append-only log of one episode. Opening it for writing takes a lease; readers need none."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """The last committed event."""
+        ...
+
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch, all or nothing. Raises StorageUnavailable; then nothing was written."""
+        ...
+
+    async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
+        """Every committed call key: (seat, key) -> (seq, request digest)."""
+        ...
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        """One committed event, a large result filled in."""
+        ...
+
+    async def bodies(self) -> list[bytes]:
+        """The stored bytes of all events, in order."""
+        ...
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent (model calls, stop reasons) outside the chain."""
+        ...
+
+    async def seal(self, about: Mapping[str, Any]) -> None:
+        """Write the manifest's about for good, with its seal."""
+        ...
+
+    async def close(self) -> None:
+        """Give the lease back."""
+        ...
+
+
+class SqliteLog:
+    """One `.trace` file."""
+
+    def __init__(self, path: Path, lease: _Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
+        self._path = path
+        self._lease = lease
+        self._db = db
+        self._manifest = manifest
+        self._head = head
+
+    @classmethod
+    async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
+        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
+        if path.exists():
+            raise TraceError(f"{path}: exists already")
+        lease = _Lease(path)
+        try:
+            db = await _connect(path, synchronous)
+            await db.executescript(SCHEMA)
+            rows = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
+            await db.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", (*rows[0], *rows[1]))
+        except sqlite3.Error as error:
+            lease.release()
+            raise StorageUnavailable(f"{path}: {error}") from None
+        return cls(path, lease, db, manifest, Head(0, manifest.first_hash))
+
+    @classmethod
+    async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
+        """An existing log, for going on. Raises TraceError when it is damaged, foreign, or open elsewhere."""
+        with open_trace(path) as trace:
+            manifest = trace.manifest
+        lease = _Lease(path)
+        try:
+            db = await _connect(path, synchronous)
+            rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
+        except sqlite3.Error as error:
+            lease.release()
+            raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
+        head = Head(rows[0][0], bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
+        return cls(path, lease, db, manifest, head)
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        return self._manifest
+
+    @property
+    def head(self) -> Head:
+        """The last committed event."""
+        return self._head
+
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch in one statement (one transaction, one thread hop)."""
+        head = self._head
+        values: list[object] = []
+        for row in rows:
+            record = row.record
+            head = Head(record.seq, next_hash(head.hash, record.body))
+            digest, blob = record.blob or (None, None)
+            values += (record.seq, record.body, head.hash, record.closes, digest, blob)
+            values += (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
+        try:
+            await self._insert(values, len(rows))
+        except (sqlite3.Error, ValueError) as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._head = head
+        return head
+
+    async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
+        """Every committed call key."""
+        sql = "SELECT seat, call_key, seq, request_digest FROM events WHERE call_key IS NOT NULL"
+        return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._db.execute_fetchall(sql)}
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        """One committed event, a large result filled in."""
+        event = orjson.loads(await self._value("SELECT body FROM events WHERE seq = ?", seq))
+        if event.get("result_ref"):
+            blob = await self._value("SELECT blob FROM events WHERE blob_digest = ?", event["result_ref"])
+            event["result"] = orjson.loads(blob)
+        return event
+
+    async def bodies(self) -> list[bytes]:
+        """The stored bytes of all events."""
+        return [bytes(row[0]) for row in await self._db.execute_fetchall("SELECT body FROM events ORDER BY seq")]
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent."""
+        try:
+            await self._db.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", (seat, orjson.dumps(body)))
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+
+    async def seal(self, about: Mapping[str, Any]) -> None:
+        """Write about with its seal."""
+        sealed = {**about, "seal": seal(dict(about))}
+        try:
+            await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(sealed),))
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._manifest = self._manifest._replace(about=sealed)
+
+    async def close(self) -> None:
+        """Leave one plain file behind (no WAL) and give the lease back."""
+        try:
+            await self._db.execute("PRAGMA journal_mode = DELETE")
+        except sqlite3.Error:
+            pass  # a reader holds it; the WAL is a valid part of the trace
+        await self._db.close()
+        self._lease.release()
+
+    async def _insert(self, values: list[object], count: int) -> None:
+        if count <= _MAX_ROWS:
+            await self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * count), values)
+            return
+        await self._db.execute("BEGIN")
+        try:
+            step = _MAX_ROWS * _COLUMNS
+            for start in range(0, len(values), step):
+                part = values[start : start + step]
+                await self._db.execute(
+                    "INSERT INTO events VALUES " + ", ".join([_SLOT] * (len(part) // _COLUMNS)), part
+                )
+        except sqlite3.Error:
+            await self._db.execute("ROLLBACK")
+            raise
+        await self._db.execute("COMMIT")
+
+    async def _value(self, sql: str, key: object) -> bytes:
+        rows = list(await self._db.execute_fetchall(sql, (key,)))
+        if not rows:
+            raise TraceError(f"{self._path.name}: {key} is not in the log")
+        return bytes(rows[0][0])
+
+
+class _Lease:
+    """An advisory lock on a file beside the trace; the system drops it when the process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_name(path.name + ".lock")
+        try:
+            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise StorageUnavailable(f"{path}: {error.strerror}") from None
+        try:
+            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            os.close(self._fd)
+            raise TraceError(f"{path.name} is open for writing in another process") from None
+
+    def release(self) -> None:
+        """Give it back; idempotent."""
+        if self._fd >= 0:
+            self._path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1
+
+
+async def _connect(path: Path, synchronous: str) -> aiosqlite.Connection:
+    db = await aiosqlite.connect(path, isolation_level=None)
+    try:
+        await db.execute("PRAGMA journal_mode = WAL")
+        await db.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
+    except BaseException:
+        await db.close()
+        raise
+    return db

@@ -1,0 +1,128 @@
+"""Scripted seats in process: policies played synchronously through Core, before anything outside is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, cast
+
+from fairground.contract.core import Answer, Core, Record
+from fairground.contract.errors import ErrorInfo, HarnessFailure, TraceError
+from fairground.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
+from fairground.contract.seats import SeatId
+
+__all__ = ["MAX_CALLS_PER_TURN", "Scripted"]
+
+MAX_CALLS_PER_TURN = 1_000
+
+
+class Scripted:
+    """The policies of an episode's scripted seats.
+
+    Order of asking: seats in the market's order, seats of the runner's agent (`late`) after the others, privileged ones
+    last. The order is what makes head hashes equal between runs.
+    """
+
+    def __init__(
+        self,
+        makers: Mapping[SeatId, Callable[[], Policy]],
+        *,
+        privileged: frozenset[SeatId] = frozenset(),
+        late: frozenset[SeatId] = frozenset(),
+    ) -> None:
+        self._makers = dict(makers)
+        self._privileged = privileged
+        self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
+        self._policies: dict[SeatId, Policy] = {}
+        self._open: dict[SeatId, tuple[Turns, ToolCall | None]] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Fresh policies, as before the first round."""
+        self._policies = {seat: make() for seat, make in self._makers.items()}
+        self._open = {}
+
+    def __contains__(self, seat: SeatId) -> bool:
+        return seat in self._makers
+
+    def run(self, core: Core) -> list[Record]:
+        """Play every scripted seat that is awaited, until only outside seats are. Raises HarnessFailure."""
+        records: list[Record] = []
+        while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
+            self._turn(core, seat, records)
+        return records
+
+    def follow(self, core: Core, event: Mapping[str, Any]) -> None:
+        """Before a recorded command is re-executed: the policy must want the same call now.
+
+        Raises TraceError when it does not; the episode cannot be gone on with then.
+        """
+        seat = event.get("seat")
+        if seat not in self._policies:
+            return
+        if event["event"] == "seat_lapsed":
+            self._close(seat)
+        elif event["event"] == "tool_called" and event["parent"] is None:
+            if seat not in self._open:
+                turns = self._begin(core, seat)
+                self._open[seat] = (turns, next(turns, None))
+            wanted = self._open[seat][1]
+            if wanted is None or (wanted.tool, dict(wanted.arguments)) != (event["tool"], event["arguments"]):
+                raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
+
+    def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
+        """After it was re-executed: hand the policy its answer."""
+        seat = event.get("seat")
+        if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
+            return
+        if answer is None:
+            error = ErrorInfo(**event["error"]) if event["error"] else None
+            reply = ToolAnswer(None, error, core.turn_mark(seat).turn_over)
+        else:
+            reply = ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
+        if reply.turn_over:
+            self._close(seat)
+            return
+        turns = self._open[seat][0]
+        try:
+            self._open[seat] = (turns, turns.send(reply))
+        except StopIteration:
+            self._open[seat] = (turns, None)
+
+    def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
+        for seat in self._order:
+            if seat in awaited and (seat not in self._privileged or awaited <= self._privileged):
+                return seat
+        return None
+
+    def _begin(self, core: Core, seat: SeatId) -> Turns:
+        policy = self._policies[seat]
+        if seat in self._privileged:
+            cast(PrivilegedPolicy, policy).see(core.market.privileged())
+        return policy.turn(core.turn_view(seat))
+
+    def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
+        """One phase of one seat; what it leaves undone is lapsed."""
+        turns = self._begin(core, seat)
+        call = next(turns, None)
+        for _ in range(MAX_CALLS_PER_TURN):
+            if call is None:
+                break
+            done = core.call(seat, call.tool, dict(call.arguments))
+            records += done.records
+            answer = done.answer
+            if answer is None or answer.status == "failed":
+                raise HarnessFailure(f"{call.tool} of {seat} failed: {answer.fault if answer else None!r}")
+            if answer.turn.turn_over:
+                turns.close()
+                return
+            try:
+                call = turns.send(ToolAnswer(answer.body, answer.error, False))
+            except StopIteration:
+                call = None
+        turns.close()
+        records += core.lapse(seat, "agent_limit").records
+
+    def _close(self, seat: SeatId) -> None:
+        turns = self._open.pop(seat, None)
+        if turns is not None:
+            turns[0].close()

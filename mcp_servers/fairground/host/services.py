@@ -1,0 +1,43 @@
+"""Named services that answer a market's input requests (kernel §5); the rules never fetch anything themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import TypeAlias
+
+from pydantic import JsonValue
+
+from fairground.contract.errors import ErrorInfo
+from fairground.contract.market import InputRequest
+
+__all__ = ["Service", "ServiceUnavailable", "Services"]
+
+Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
+
+
+class ServiceUnavailable(Exception):
+    """A service gave no answer; `info` is what the agent reads (`<source>_unavailable`)."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.info = ErrorInfo(f"{source}_unavailable", f"the service {source} gives no answer", "try again later", True)
+
+
+class Services:
+    """Services by source name."""
+
+    def __init__(self, services: Mapping[str, Service] | None = None, *, timeout_s: float = 30) -> None:
+        self._services = dict(services or {})
+        self._timeout_s = timeout_s
+
+    async def answer(self, request: InputRequest) -> JsonValue:
+        """The service's answer. Raises ServiceUnavailable when there is none, or not in time."""
+        service = self._services.get(request.source)
+        if service is None:
+            raise ServiceUnavailable(request.source)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await service(request.payload)
+        except Exception:
+            raise ServiceUnavailable(request.source) from None
