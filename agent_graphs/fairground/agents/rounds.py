@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
@@ -14,7 +15,7 @@ from fairground.contract.policy import TurnView
 if TYPE_CHECKING:
     from fairground.agents.prompt import Prompt
 
-__all__ = ["NextTurn", "Note", "RoundEnd", "RoundLimits", "RoundPlayer", "find_view", "show_view"]
+__all__ = ["NextTurn", "Note", "RoundEnd", "RoundLimits", "RoundPlayer", "find_view", "show_view", "unfenced"]
 
 NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
 """Waits until the seat is asked again or the episode is over."""
@@ -22,6 +23,7 @@ NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
 Note: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 """Takes one record of what the agent did outside the market (a model call, a round given up)."""
 
+_FENCE = re.compile(r"<data (?P<mark>[0-9a-f]+)>\n(?P<body>.*)\n</data (?P=mark)>\Z", re.DOTALL)
 _OPEN = "```json turn_view\n"
 _CLOSE = "\n```"
 
@@ -80,3 +82,9 @@ def find_view(text: str) -> TurnView | None:
         return TurnView.model_validate_json(body)
     except ValueError as error:
         raise HarnessFailure(f"the turn in the message is damaged (closed: {bool(fence)}): {error}") from None
+
+
+def unfenced(text: str) -> str:
+    """A tool's answer without the marks that the server puts around text which holds strangers' words."""
+    fence = None if text.startswith(("{", "[")) else _FENCE.search(text)
+    return text if fence is None else fence["body"]

@@ -43,7 +43,7 @@ async def _play(bridge: Bridge, clock: SeatClock, policy: Policy, limits: Limits
         report.tool_calls += made
         if stop is not None:
             report.given_up[stop] = report.given_up.get(stop, 0) + 1
-        following = await clock.next_turn() if stop is None else await clock.give_up(view)
+        following = await _leave(clock, view, stop)
         if following is None:
             report.stop = "gave_up"
             return
@@ -52,6 +52,13 @@ async def _play(bridge: Bridge, clock: SeatClock, policy: Policy, limits: Limits
         report.rounds += not same_round
         view = following
     report.end_reason = view.end_reason
+
+
+async def _leave(clock: SeatClock, view: TurnView, stop: str | None) -> TurnView | None:
+    if stop is None:
+        return await clock.next_turn()
+    # A policy that asks for nothing declines one phase; only a limit ends its round.
+    return await (clock.lapse(view) if stop == "no_call" else clock.give_up(view))
 
 
 async def _turn(bridge: Bridge, policy: Policy, view: TurnView, budget: int) -> tuple[int, str | None]:

@@ -35,20 +35,25 @@ class SeatClock:
                 self._inside = True
         return view
 
-    async def give_up(self, view: TurnView) -> TurnView | None:
-        """Lapse the seat in `view` and every later phase of its round; the next round's turn, or None without a way to.
+    async def lapse(self, view: TurnView) -> TurnView | None:
+        """Lapse the seat in the open phase; its next turn, or None where the connection has no way to lapse.
 
-        Raises HarnessFailure when a lapse does not end the turn.
+        Raises HarnessFailure when the lapse does not end the turn.
         """
-        given_up = view.round
-        while not view.over and view.round == given_up:
-            if self._seat.lapse is None:
-                return None
-            await self._seat.lapse("agent_limit")
-            before, view = view, await self.next_turn()
-            if not view.over and (view.round, view.revision) == (before.round, before.revision):
-                raise HarnessFailure(f"round {view.round}, phase {view.phase}: the lapse did not end the turn")
-        return view
+        if self._seat.lapse is None:
+            return None
+        await self._seat.lapse("agent_limit")
+        following = await self.next_turn()
+        if not following.over and (following.round, following.revision) == (view.round, view.revision):
+            raise HarnessFailure(f"round {view.round}, phase {view.phase}: the lapse did not end the turn")
+        return following
+
+    async def give_up(self, view: TurnView) -> TurnView | None:
+        """Lapse the seat in the open phase and every later one of the round; otherwise as `lapse`."""
+        following = await self.lapse(view)
+        while following is not None and not following.over and following.round == view.round:
+            following = await self.lapse(following)
+        return following
 
     async def close(self) -> None:
         """Leave the gate if inside."""

@@ -179,7 +179,7 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
 def _parse(arguments: str) -> dict[str, Any] | None:
     """The arguments as a JSON object (no NaN); None when they are not. Nothing at all means no arguments."""
     try:
-        parsed = json.loads(arguments, parse_constant=_refuse_constant) if arguments.strip() else {}
+        parsed: Any = json.loads(arguments, parse_constant=_refuse_constant) if arguments.strip() else {}
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None

@@ -15,7 +15,7 @@ from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
 from fairground.agents.bridge import error_info
-from fairground.agents.rounds import find_view
+from fairground.agents.rounds import find_view, unfenced
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import Policy, ToolAnswer, Turns, TurnView
 from fairground.contract.policy import ToolCall as PolicyCall
@@ -102,7 +102,7 @@ class PolicyChatModel(BaseChatModel):
         text = str(last.content)
         if last.status == "error":
             return ToolAnswer(None, error_info(text), turn_over=False)
-        return ToolAnswer(text.encode(), None, turn_over=False)
+        return ToolAnswer(unfenced(text).encode(), None, turn_over=False)
 
     def _advance(self, answer: ToolAnswer | None) -> PolicyCall | None:
         assert self._turns is not None

@@ -1,0 +1,72 @@
+"""What goes from one round to the next, and prompts as files."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+from importlib import resources
+from typing import Any
+
+from mcp import Client
+
+from fairground.agents.bridge import Bridge, ToolOutcome, refusal
+from fairground.agents.memory import Act, Memory
+from fairground.agents.prompt import load_prompt
+from fairground.agents.rounds import RoundLimits
+from fairground.contract.market import Brief
+
+
+def _bid(price: int) -> Act:
+    return Act("bid", {"price": price}, ToolOutcome("bid", '{"sealed":\n"quote"}'))
+
+
+async def test_the_record_names_actions_and_refusals_and_only_counts_reads(connect: Callable[[], Client]) -> None:
+    async with connect() as client:
+        memory = Memory(await Bridge.open(client))
+        assert await memory.open_round(1) == ""
+        refused = Act("bid", {"price": 0}, refusal("bid", "too_low", "price is at least 1"))
+        memory.close_round(1, [Act("view_price", {}, ToolOutcome("view_price", "{}")), refused, _bid(4)], None)
+        memory.close_round(2, [], "no_call")
+        assert await memory.open_round(3) == (
+            "What you did in the last rounds:\n"
+            "round 1, after 1 reads:\n"
+            '  bid {"price":0} -> refused, too_low: price is at least 1\n'
+            '  bid {"price":4} -> {"sealed": "quote"}\n'
+            "round 2, after 0 reads:\n"
+            "  (no action)\n"
+            "  the round was given up: no_call"
+        )
+
+
+async def test_the_record_of_many_rounds_is_as_long_as_that_of_three(connect: Callable[[], Client]) -> None:
+    async with connect() as client:
+        memory = Memory(await Bridge.open(client))
+        sizes: list[int] = []
+        for number in range(10, 60):
+            memory.close_round(number, [_bid(price) for price in range(3)], None)
+            sizes.append(len(await memory.open_round(number + 1)))
+    assert set(sizes[2:]) == {sizes[2]}
+    assert sizes[0] < sizes[1] < sizes[2]
+
+
+async def test_a_long_answer_is_cut_in_the_record(connect: Callable[[], Client]) -> None:
+    async with connect() as client:
+        memory = Memory(await Bridge.open(client))
+        memory.close_round(1, [Act("bid", {}, ToolOutcome("bid", "x" * 10_000))], None)
+        assert len(await memory.open_round(2)) < 400
+
+
+def test_a_prompt_is_versioned_hashed_and_filled_from_the_brief() -> None:
+    data: Any = (resources.files("fairground.agents") / "prompts" / "react.md").read_bytes()
+    prompt = load_prompt("react")
+    assert prompt.version >= 1
+    assert prompt.digest == hashlib.blake2b(data, digest_size=16).hexdigest()
+    assert prompt.label == f"react/{prompt.version}@{prompt.digest}"
+    text = prompt.system(Brief("a $eller", "earn", "one shot"))
+    assert "Your role: a $eller\n" in text
+    assert "version:" not in text
+
+
+def test_the_recursion_limit_covers_a_round_of_thoughts_nudges_and_phases() -> None:
+    # Per call at most: thought, thought, nudge, reply, tools, phase; then three thoughts and a nudge more.
+    assert RoundLimits(calls=7).recursion_limit >= 7 * 6 + 4

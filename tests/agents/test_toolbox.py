@@ -1,0 +1,122 @@
+"""The bridge from MCP tools to langchain-core tools, over a real in-process server in both protocol eras."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import ToolMessage
+from langchain_core.tools import BaseTool
+from mcp import Client
+
+from fairground.agents.bridge import Bridge
+from fairground.agents.toolbox import load_tools
+from fairground.contract.errors import HarnessFailure
+
+Connect = Callable[[], Client]
+
+
+def _ask(name: str, arguments: dict[str, Any]) -> dict[str, Any]:
+    return {"name": name, "args": arguments, "id": f"{name}-1", "type": "tool_call"}
+
+
+async def _tools(client: Client, **options: Any) -> dict[str, BaseTool]:
+    return {tool.name: tool for tool in await load_tools(client, **options)}
+
+
+async def test_every_page_of_tools_is_loaded_with_schema_and_annotations_as_on_the_wire(connect: Connect) -> None:
+    async with connect() as client:
+        tools = await _tools(client)
+        listed = (await client.list_tools()).tools[0]
+    assert next(iter(tools)) == "view_price"
+    assert list(tools)[-1] == "hang_action"
+    assert tools["view_price"].args_schema == listed.input_schema
+    assert tools["view_price"].metadata == {"mcp": {"readOnlyHint": True, "destructiveHint": False}}
+    assert tools["bid"].metadata == {"mcp": {"readOnlyHint": False, "destructiveHint": True}}
+
+
+async def test_a_text_result_is_one_plain_string_with_the_rest_in_the_artifact(connect: Connect) -> None:
+    async with connect() as client:
+        answer: ToolMessage = await (await _tools(client))["view_price"].ainvoke(_ask("view_price", {}))
+    assert answer.content == '{"price":7}'
+    assert answer.status == "success"
+    assert answer.artifact["structured_content"] == {"price": 7}
+    assert answer.artifact["is_error"] is False
+    turn = answer.artifact["_meta"]["fairground/turn"]
+    assert turn == {"round": 1, "phase": "only", "turn_over": False, "over": False}
+
+
+async def test_other_content_arrives_as_plain_blocks(connect: Connect) -> None:
+    async with connect() as client:
+        answer: ToolMessage = await (await _tools(client))["view_picture"].ainvoke(_ask("view_picture", {}))
+    assert answer.content == [{"type": "image", "data": "AA==", "mimeType": "image/png"}]
+
+
+async def test_a_refusal_is_an_error_message_that_keeps_its_artifact(connect: Connect) -> None:
+    async with connect() as client:
+        answer: ToolMessage = await (await _tools(client))["refuse_me"].ainvoke(_ask("refuse_me", {}))
+    assert answer.status == "error"
+    assert answer.artifact["structured_content"]["code"] == "tool_unavailable"
+    assert "fairground/turn" in answer.artifact["_meta"]
+    assert answer.artifact["is_error"] is True
+
+
+async def test_bad_arguments_and_unknown_tools_reach_the_server(connect: Connect, stall: Any) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client)
+        await bridge.call("bid", {"price": "cheap", "extra": [1]})
+        unknown = await bridge.call("no_such_tool", {})
+    assert stall.names == ["bid", "no_such_tool"]
+    assert stall.asked[0].arguments == {"price": "cheap", "extra": [1]}
+    assert unknown.is_error
+    assert unknown.answer().error is not None
+
+
+async def test_every_action_carries_a_fresh_key_and_reads_carry_none(connect: Connect, stall: Any) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client, key_prefix="B1/0")
+        for name in ("bid", "view_price", "bid"):
+            await bridge.call(name, {})
+    assert stall.keys() == ["B1/0-1", None, "B1/0-2"]
+
+
+async def test_an_action_without_an_answer_is_repeated_once_under_the_same_key(connect: Connect, stall: Any) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client, timeout_s=0.05)
+        outcome = await bridge.call("hang_once", {"price": 3})
+    assert not outcome.is_error
+    assert stall.keys() == ["call-1", "call-1"]
+    assert stall.asked[0].arguments == stall.asked[1].arguments == {"price": 3}
+    assert (bridge.counts.calls, bridge.counts.timeouts, bridge.counts.retries) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(("name", "requests"), [("hang_action", 2), ("hang_read", 1)])
+async def test_a_timeout_is_an_error_message_and_counted(
+    connect: Connect, stall: Any, name: str, requests: int
+) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client, timeout_s=0.05)
+        outcome = await bridge.call(name, {})
+        again = await bridge.call("view_price", {})
+    assert outcome.is_error
+    assert outcome.structured["code"] == "timeout"
+    assert bridge.counts.timeouts == requests == stall.names.count(name)
+    assert not again.is_error
+
+
+@pytest.mark.parametrize("name", ["crash", "off_schema"])
+async def test_a_fault_of_server_or_protocol_is_a_harness_failure(connect: Connect, name: str) -> None:
+    async with connect() as client:
+        tools = await _tools(client)
+        with pytest.raises(HarnessFailure, match=name):
+            await tools[name].ainvoke(_ask(name, {}))
+
+
+async def test_a_closed_connection_is_a_harness_failure(connect: Connect) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client)
+    with pytest.raises(HarnessFailure, match="view_price"):
+        await bridge.call("view_price", {})
+    with pytest.raises(HarnessFailure, match="list_tools"):
+        await load_tools(client)

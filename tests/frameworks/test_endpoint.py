@@ -1,0 +1,84 @@
+"""Spellings of models and frameworks, and what importing them costs."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from fairground.contract.errors import ScenarioError
+from fairground.frameworks import FRAMEWORKS, load_framework
+from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
+from fairground.frameworks.models import parse_model
+
+
+def test_a_model_behind_an_endpoint_keeps_its_name_whatever_signs_it_holds() -> None:
+    endpoint = parse_model("openai:org/model:7b", base_url="http://127.0.0.1:1/v1", options={"temperature": 0})
+    assert (endpoint.kind, endpoint.model, endpoint.label) == ("openai", "org/model:7b", "openai:org/model:7b")
+    assert endpoint.base_url == "http://127.0.0.1:1/v1"
+    assert endpoint.params == {"temperature": 0}
+
+
+def test_a_policy_keeps_its_parameters_in_its_label() -> None:
+    endpoint = parse_model("policy:half(greed=2, mood=keen)")
+    assert (endpoint.kind, endpoint.model) == ("policy", "half")
+    assert endpoint.params == {"greed": 2, "mood": "keen"}
+    assert endpoint.label == "policy:half(greed=2, mood=keen)"
+
+
+@pytest.mark.parametrize("text", ["", "zip", "openai:", "policy:", "policy:Zip!", "gateway:x"])
+def test_what_is_no_model_is_refused(text: str) -> None:
+    with pytest.raises(ScenarioError):
+        parse_model(text)
+
+
+def test_a_policy_has_no_base_url() -> None:
+    with pytest.raises(ScenarioError, match="no base URL"):
+        parse_model("policy:half", base_url="http://127.0.0.1:1/v1")
+
+
+@pytest.mark.parametrize("name", sorted(FRAMEWORKS))
+def test_every_registered_framework_is_there(name: str) -> None:
+    assert callable(load_framework(name))
+
+
+@pytest.mark.parametrize("name", sorted(GRAPHS))
+def test_every_registered_graph_is_there(name: str) -> None:
+    assert LangGraphAgent(name).name == "langgraph"
+
+
+def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
+    with pytest.raises(ScenarioError, match="external, langgraph, policy, react"):
+        load_framework("nobody")
+    with pytest.raises(ScenarioError, match="react"):
+        LangGraphAgent("nobody")
+
+
+@pytest.mark.parametrize(
+    ("module", "heavy"),
+    [
+        ("fairground.frameworks", "langgraph langchain_core openai mcp numpy"),
+        ("fairground.frameworks.base", "langgraph langchain_core openai mcp numpy"),
+        ("fairground.frameworks.models", "langgraph langchain_core openai mcp numpy"),
+        ("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
+        ("fairground.frameworks.policy", "langgraph langchain_core openai"),
+        ("fairground.frameworks.models.policy_chat", "langgraph openai"),
+        ("fairground.frameworks.langgraph", "langgraph langchain_core openai"),
+    ],
+)
+def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: str, heavy: str) -> None:
+    code = f"import sys, {module}; print(*(name for name in '{heavy}'.split() if name in sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
+
+
+def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
+    modules = "fairground.frameworks.langgraph fairground.agents.react fairground.frameworks.models.openai_chat"
+    banned = "host catalog evaluation tracestore trading teaching double_auction runner testing"
+    code = (
+        f"import sys, {', '.join(modules.split())}\n"
+        f"print(*(name for name in '{banned}'.split() if 'fairground.' + name in sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.strip() == ""
