@@ -30,7 +30,7 @@ class Scripted:
         late: frozenset[SeatId] = frozenset(),
     ) -> None:
         self._makers = dict(makers)
-        self._privileged = privileged
+        self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
         self._policies: dict[SeatId, Policy] = {}
         self._open: dict[SeatId, tuple[Turns, ToolCall | None]] = {}
@@ -90,13 +90,13 @@ class Scripted:
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         for seat in self._order:
-            if seat in awaited and (seat not in self._privileged or awaited <= self._privileged):
+            if seat in awaited and (seat not in self.privileged or awaited <= self.privileged):
                 return seat
         return None
 
     def _begin(self, core: Core, seat: SeatId) -> Turns:
         policy = self._policies[seat]
-        if seat in self._privileged:
+        if seat in self.privileged:
             cast(PrivilegedPolicy, policy).see(core.market.privileged())
         return policy.turn(core.turn_view(seat))
 

@@ -1,0 +1,189 @@
+"""From names to a running episode: who sits where, with which policies, and where the trace lies."""
+
+from __future__ import annotations
+
+import platform
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairground.catalog import market_type
+from fairground.contract.errors import ScenarioError
+from fairground.contract.market import MarketType
+from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
+from fairground.contract.scenario import Scenario, build_scenario
+from fairground.contract.seats import SeatId
+from fairground.host.episode import Episode
+from fairground.host.sandbox import Sandbox
+from fairground.host.scripted import Scripted
+from fairground.tracestore import open_trace
+
+__all__ = [
+    "AGENT",
+    "MAX_SEED",
+    "SeatPlan",
+    "default_folder",
+    "new_episode",
+    "new_episode_id",
+    "new_seed",
+    "plan_seats",
+    "reopen_episode",
+    "scripted_seats",
+    "seat_policy",
+]
+
+AGENT = "agent"
+MAX_SEED = 2**63 - 1
+
+
+class SeatPlan(NamedTuple):
+    """Who decides for each seat: `agent` (from outside) or the spelling of a policy.
+
+    `late` names scripted seats that stand for an agent: they are asked after the others, as an agent would be.
+    """
+
+    seats: Mapping[SeatId, str]
+    late: frozenset[SeatId] = frozenset()
+
+    @property
+    def agents(self) -> list[SeatId]:
+        """Seats that are played from outside, in the market's order."""
+        return [seat for seat, who in self.seats.items() if who == AGENT]
+
+    def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
+        """The plan with a scripted policy where the agent would sit."""
+        return SeatPlan({**self.seats, seat: spelling}, self.late | {seat})
+
+
+def plan_seats(
+    kind: MarketType, scenario: Scenario, *, agents: Sequence[SeatId] | None = None, others: str | None = None
+) -> SeatPlan:
+    """Who sits where: the scenario's selectors (seat id before role), then `agents` and `others` on top.
+
+    `agents` names the seats played from outside (default: those that the scenario calls agent); `others` is the policy
+    of every other seat. Raises ScenarioError for unknown seats, unfilled seats and policies that do not fit the role.
+    """
+    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+    unknown = [seat for seat in agents or () if seat not in roles]
+    if unknown:
+        raise ScenarioError(f"{scenario.id} has no seat {unknown[0][:40]!r}; seats are {_some(roles)}")
+    seats: dict[SeatId, str] = {}
+    for seat, role in roles.items():
+        given = scenario.seats.get(seat, scenario.seats.get(role))
+        by_role = scenario.seats.get(role)
+        if agents is not None:
+            given = AGENT if seat in agents else (by_role if given == AGENT else given)
+        if others is not None and given != AGENT:
+            given = others
+        if given is None:
+            raise ScenarioError(f"nobody sits at {seat}: name a policy with --others")
+        if given != AGENT:
+            _policy_spec(kind, given, role)
+        seats[seat] = given
+    return SeatPlan(seats)
+
+
+def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
+    """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
+    return _policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
+
+
+def scripted_seats(kind: MarketType, scenario: Scenario, plan: SeatPlan, seed: int, *, policy_key: int = 0) -> Scripted:
+    """The plan's policies, each with its own draws."""
+    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+    makers: dict[SeatId, Callable[[], Policy]] = {}
+    privileged: set[SeatId] = set()
+    for seat, spelling in plan.seats.items():
+        if spelling == AGENT:
+            continue
+        if _policy_spec(kind, spelling, roles[seat]).privileged:
+            privileged.add(seat)
+        makers[seat] = partial(seat_policy, kind, spelling, roles[seat], Draw.of(seed, seat, policy_key))
+    return Scripted(makers, privileged=frozenset(privileged), late=plan.late)
+
+
+async def new_episode(
+    kind: MarketType,
+    scenario: Scenario,
+    seed: int,
+    plan: SeatPlan,
+    folder: Path,
+    *,
+    episode_id: str | None = None,
+    labels: Mapping[SeatId, str] | None = None,
+    policy_key: int = 0,
+    sandbox: Sandbox | None = None,
+) -> Episode:
+    """A fresh episode with its trace in `folder` (made if need be). `labels` say what plays the agents' seats."""
+    if not 0 <= seed <= MAX_SEED:
+        raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
+    folder.mkdir(parents=True, exist_ok=True)
+    name = episode_id or new_episode_id()
+    scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+    return await Episode.create(
+        folder / f"{name}.trace",
+        kind,
+        scenario,
+        seed,
+        episode_id=name,
+        scripted=scripted,
+        sandbox=sandbox,
+        about=_about(plan, labels or {}, scripted, policy_key),
+    )
+
+
+async def reopen_episode(path: Path, *, sandbox: Sandbox | None = None) -> Episode:
+    """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError."""
+    with open_trace(path) as trace:
+        core, about = trace.manifest.core, trace.manifest.about
+    kind = market_type(core.market)
+    plan = SeatPlan(dict(about.get("seats", {})), frozenset(about.get("late", ())))
+    scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
+    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=int(about.get("policy_key", 0)))
+    return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
+
+
+def new_seed() -> int:
+    """A seed for those who did not name one; printed, so that the run can be repeated."""
+    return secrets.randbelow(2**31)
+
+
+def new_episode_id() -> str:
+    """12 hex digits."""
+    return secrets.token_hex(6)
+
+
+def default_folder(market: str) -> Path:
+    """`./runs/<timestamp>-<market>`."""
+    return Path("runs") / f"{datetime.now().strftime('%Y%m%d-%H%M%S')}-{market}"
+
+
+def _about(plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int) -> dict[str, Any]:
+    who = {seat: labels.get(seat, AGENT if text == AGENT else f"policy:{text}") for seat, text in plan.seats.items()}
+    return {
+        "seats": dict(plan.seats),
+        "late": sorted(plan.late),
+        "labels": who,
+        "privileged": sorted(scripted.privileged),
+        "policy_key": policy_key,
+        "versions": {"fairground": version("fairground"), "python": platform.python_version()},
+    }
+
+
+def _policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
+    name = parse_policy(spelling)[0]
+    spec = kind.policies.get(name)
+    if spec is None:
+        raise ScenarioError(f"{kind.name} has no policy {name!r}; there are {', '.join(sorted(kind.policies))}")
+    if role not in spec.roles:
+        raise ScenarioError(f"the policy {name} plays {', '.join(sorted(spec.roles))}, not {role}")
+    return spec
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:20]) + (f" … ({len(listed)} in all)" if len(listed) > 20 else "")
