@@ -7,6 +7,7 @@ proves that the rules really gave what the trace says they gave.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,7 +37,8 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
 SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 
 _MAX_SHOWN = 2_000
-_CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
+# Core writes seq and event first; an event that is spelt otherwise is caught by re-execution.
+_CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
 _REF_MARK = b'"result_ref":"'
 
 
@@ -152,8 +154,10 @@ class _Inspection:
         follower, foreign = (None, None) if chain_only else _follower(core)
         for stored in self._chained():
             event = self._step(follower, stored) if follower else None
-            self._check_closure(stored)
-            self._check_blob(stored, event)
+            if _CLOSURE.match(stored.body):
+                self._last_closure = (stored.seq, stored.hash)
+            if _REF_MARK in stored.body:
+                self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
         if foreign is not None:
@@ -193,17 +197,8 @@ class _Inspection:
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
         return event
 
-    def _check_closure(self, stored: StoredEvent) -> None:
-        # Core writes seq and event first; a tag that is spelt otherwise is caught by re-execution.
-        tag = stored.body[:60].partition(b'"event":"')[2].partition(b'"')[0]
-        if tag.decode(errors="replace") in _CLOSURES:
-            self._last_closure = (stored.seq, stored.hash)
-
-    def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any] | None) -> None:
+    def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any]) -> None:
         """A result outside the event exists, hashes to its name and has the size that the event states."""
-        if _REF_MARK not in stored.body:
-            return
-        event = event or _plain(stored)
         name = event.get("result_ref")
         if not isinstance(name, str):
             return

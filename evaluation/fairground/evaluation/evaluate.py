@@ -1,0 +1,55 @@
+"""Outcomes of a trace file, whatever its market."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairground.catalog import evaluator
+from fairground.contract.errors import TraceError
+from fairground.evaluation.outcome import CommonEvaluator, Evaluator, Finding, Outcome
+from fairground.tracestore import Trace, open_trace
+
+__all__ = ["Evaluation", "evaluate", "evaluate_file", "evaluator_of"]
+
+
+class Evaluation(NamedTuple):
+    """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read."""
+
+    path: str
+    outcome: Outcome[Any, Any] | None
+    problem: str | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data for `--json`."""
+        outcome = None if self.outcome is None else self.outcome.model_dump(mode="json")
+        return {"path": self.path, "outcome": outcome, "problem": self.problem}
+
+
+def evaluator_of(market: str) -> Evaluator:
+    """The market's evaluator, or the one that knows conduct only."""
+    found: Evaluator | None = evaluator(market)
+    return found or CommonEvaluator(market)
+
+
+def evaluate(trace: Trace) -> Outcome[Any, Any]:
+    """The outcome of an opened trace; TraceError when its manifest cannot be read."""
+    market = trace.manifest.core.market
+    try:
+        return evaluator_of(market).outcomes(trace)
+    except TraceError:
+        raise
+    except Exception as fault:
+        # Facts that no rules have made can break any formula, a stranger's too; that is a property of the trace.
+        plain = CommonEvaluator(market).outcomes(trace)
+        broken = Finding(seq=None, message=f"the outcomes of {market} cannot be computed: {fault!r}"[:300])
+        return plain.model_copy(update={"findings": [*plain.findings, broken]})
+
+
+def evaluate_file(path: str | Path) -> Evaluation:
+    """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception."""
+    try:
+        with open_trace(path) as trace:
+            return Evaluation(str(path), evaluate(trace))
+    except TraceError as error:
+        return Evaluation(str(path), None, str(error))

@@ -1,0 +1,130 @@
+"""What every outcome has, whatever the market, and what an evaluator is (entry-point group `fairground.evaluators`)."""
+
+from __future__ import annotations
+
+from typing import Any, Generic, Protocol, TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+from fairground.contract.seats import SeatId
+from fairground.evaluation.reading import TraceReading, read_trace
+from fairground.tracestore import Trace
+
+__all__ = ["CommonEvaluator", "Evaluator", "Finding", "MarketOutcome", "Outcome", "SeatOutcome", "common_seat"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Finding(_Record):
+    """Something in the trace that could not be used; `seq` is null when it belongs to no event."""
+
+    seq: int | None
+    message: str
+
+
+class SeatOutcome(_Record):
+    """One seat's result; markets add theirs. `refused` counts calls that were not carried out."""
+
+    role: str
+    label: str | None
+    calls: int
+    refused: int
+    lapses: dict[str, int]
+
+
+class MarketOutcome(_Record):
+    """The whole market's result; markets add theirs."""
+
+
+S = TypeVar("S", bound=SeatOutcome)
+M = TypeVar("M", bound=MarketOutcome)
+
+
+class Outcome(_Record, Generic[S, M]):
+    """An episode's result. `censored`: the rules did not end it, so that sums run over the closed rounds only."""
+
+    market: str
+    rules_version: str
+    evaluator_version: str
+    scenario: str
+    seed: int | None
+    rounds_closed: int
+    end_reason: str | None
+    censored: bool
+    seats: dict[SeatId, S]
+    market_outcome: M
+    findings: list[Finding]
+
+    @classmethod
+    def of(
+        cls, reading: TraceReading, evaluator_version: str, seats: dict[SeatId, S], market_outcome: M
+    ) -> Outcome[S, M]:
+        """The outcome that `reading` and the market's own numbers make."""
+        core = reading.core
+        return cls(
+            market=core.market if core else "",
+            rules_version=core.rules_version if core else "",
+            evaluator_version=evaluator_version,
+            scenario=str(core.scenario.get("id", "")) if core else "",
+            seed=core.seed if core else None,
+            rounds_closed=len(reading.rounds),
+            end_reason=reading.end_reason,
+            censored=not (reading.end_reason or "").startswith("terminated:"),
+            seats=seats,
+            market_outcome=market_outcome,
+            findings=[Finding(seq=seq, message=message) for seq, message in reading.findings],
+        )
+
+
+class Evaluator(Protocol):
+    """Outcomes of one market. `outcomes` is total: an odd trace gives findings. Columns name fields for the table."""
+
+    @property
+    def market(self) -> str:
+        """The market's name."""
+        ...
+
+    @property
+    def version(self) -> str:
+        """Version of the formulas: a change of any number is a new one."""
+        ...
+
+    @property
+    def seat_columns(self) -> tuple[str, ...]:
+        """Fields of the seat outcome that a terminal shows."""
+        ...
+
+    def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
+        """The typed outcome per seat and of the market."""
+        ...
+
+
+def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
+    """The fields of `SeatOutcome` for a seat of the manifest."""
+    roles = {known.id: known.role for known in reading.core.seats} if reading.core else {}
+    conduct = reading.conduct[seat]
+    return {
+        "role": roles[seat],
+        "label": reading.label(seat),
+        "calls": conduct.calls,
+        "refused": conduct.refused,
+        "lapses": dict(sorted(conduct.lapses.items())),
+    }
+
+
+class CommonEvaluator:
+    """For a market whose package brings no evaluator: conduct and end reason, no economics."""
+
+    version = "1"
+    seat_columns = ()
+
+    def __init__(self, market: str) -> None:
+        self.market = market
+
+    def outcomes(self, trace: Trace) -> Outcome[SeatOutcome, MarketOutcome]:
+        """Calls, lapses and how the episode ended."""
+        reading = read_trace(trace)
+        seats = {seat: SeatOutcome(**common_seat(reading, seat)) for seat in reading.conduct}
+        return Outcome[SeatOutcome, MarketOutcome].of(reading, self.version, seats, MarketOutcome())

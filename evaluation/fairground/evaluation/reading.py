@@ -1,0 +1,113 @@
+"""One pass over a trace that keeps what outcomes are made of. Total: what cannot be read becomes a finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple, TypeVar
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from fairground.contract.errors import TraceError
+from fairground.contract.event import ManifestCore
+from fairground.contract.seats import SeatId
+from fairground.tracestore import Trace
+
+__all__ = ["MAX_FINDINGS", "Conduct", "Facts", "ReadingFinding", "TraceReading", "read_trace"]
+
+MAX_FINDINGS = 100
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class ReadingFinding(NamedTuple):
+    """Something in a trace that could not be used. `seq` is null when it belongs to no event."""
+
+    seq: int | None
+    message: str
+
+
+class Facts(NamedTuple):
+    """The hidden truth that one closing event carries, with the event's number."""
+
+    seq: int
+    content: object
+
+
+@dataclass
+class Conduct:
+    """How a seat went about its calls: all of them, those refused, and its lapses by reason."""
+
+    calls: int = 0
+    refused: int = 0
+    lapses: Counter[str] = field(default_factory=Counter[str])
+
+
+@dataclass
+class TraceReading:
+    """What a trace says. `core` is null when the manifest cannot be read; `end_reason` while the episode is open."""
+
+    core: ManifestCore | None = None
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    rounds: list[Facts] = field(default_factory=list[Facts])
+    ending: Facts | None = None
+    end_reason: str | None = None
+    conduct: dict[SeatId, Conduct] = field(default_factory=dict[SeatId, Conduct])
+    findings: list[ReadingFinding] = field(default_factory=list[ReadingFinding])
+
+    def found(self, seq: int | None, message: str) -> None:
+        """Keep a finding; the first hundred are enough to see what is wrong."""
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(ReadingFinding(seq, message))
+
+    def label(self, seat: SeatId) -> str | None:
+        """What played the seat, as far as the manifest says."""
+        labels = self.about.get("labels")
+        label: object = labels.get(seat) if isinstance(labels, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return label if isinstance(label, str) else None
+
+    def typed(self, facts: Facts, model: type[M]) -> M | None:
+        """Facts as the market's model; None and a finding when they are not."""
+        try:
+            return model.model_validate(facts.content)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"])) or "facts"
+            self.found(facts.seq, f"the facts are not of this market: {where}: {first['msg']}")
+            return None
+
+
+def read_trace(trace: Trace) -> TraceReading:
+    """Read manifest and events of an opened trace; stops at the first event that is none."""
+    reading = TraceReading()
+    try:
+        manifest = trace.manifest
+        reading.about = manifest.about
+        reading.core = manifest.core
+        reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
+        for stored in trace.events():
+            _take(reading, stored.seq, orjson.loads(stored.body))
+    except TraceError as error:
+        reading.found(None, str(error))
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
+    return reading
+
+
+def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
+    match event["event"]:
+        case "tool_called":
+            conduct = reading.conduct[event["seat"]]
+            conduct.calls += 1
+            conduct.refused += event["status"] != "ok"
+        case "seat_lapsed":
+            reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1
+        case "round_closed":
+            reading.rounds.append(Facts(seq, event["facts"]))
+        case "episode_ended":
+            reading.ending = Facts(seq, event["facts"])
+            reading.end_reason = str(event["reason"])
+        case _:
+            pass
