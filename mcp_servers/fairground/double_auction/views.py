@@ -180,7 +180,7 @@ def my_value(state: State, seat: SeatId) -> MyValue:
 
 def history(state: State, query: HistoryQuery) -> History:
     """Closed rounds. IllegalAction: bad_round_range, unknown_id, too_many_rows."""
-    return _shared(state, query, lambda: _history(state, query))
+    return _shared(state, ("history", query), lambda: _history(state, query))
 
 
 def _history(state: State, query: HistoryQuery) -> History:

@@ -1,0 +1,132 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import orjson
+import pytest
+from pydantic import BaseModel
+
+from fairground.catalog import load_scenario
+from fairground.contract.errors import ErrorInfo, IllegalAction
+from fairground.contract.market import Closure
+from fairground.contract.policy import Draw, ToolAnswer, TurnView, parse_policy
+from fairground.double_auction import MARKET
+from fairground.double_auction.rules import DoubleAuction
+
+
+def _ask(market: DoubleAuction, seat: str, tool: str, /, **arguments: Any) -> BaseModel:
+    """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
+    declared = MARKET.tools[tool]
+    given = declared.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+    return declared.function(market, seat, **{name: getattr(given, name) for name in type(given).model_fields})
+
+
+def _turn_view(market: DoubleAuction, seat: str) -> TurnView:
+    return TurnView(
+        seat=seat,
+        role=market.seats[seat].role,
+        round=market.clock.round,
+        phase=market.clock.phase,
+        revision=market.clock.revision,
+        awaited=seat in market.awaited(),
+        over=market.terminated is not None,
+        end_reason=market.terminated,
+        still_open=False,
+        limits=[],
+        market=market.turn_view(seat).model_dump(mode="json"),
+    )
+
+
+def _answer(market: DoubleAuction, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+    body: bytes | None = None
+    error: ErrorInfo | None = None
+    try:
+        body = _ask(market, seat, tool, **arguments).model_dump_json().encode()
+    except IllegalAction as refusal:
+        error = refusal.info
+    return ToolAnswer(body, error, seat not in market.awaited())
+
+
+@pytest.fixture(scope="session")
+def open_market() -> Callable[..., DoubleAuction]:
+    """A fresh market of a bundled preset: `open_market("smoke", seed=1, rounds=5)`."""
+
+    def opened(preset: str, seed: int = 1, **overrides: Any) -> DoubleAuction:
+        scenario: Any = load_scenario("double_auction", preset, overrides)
+        return MARKET.create(scenario, seed)
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[..., Any]:
+    """`ask(market, seat, tool, **arguments)`: the tool's result, or its IllegalAction."""
+    return _ask
+
+
+@pytest.fixture(scope="session")
+def refusal() -> Callable[..., ErrorInfo]:
+    """As `ask`, for calls that must be refused: the refusal; the state digest must not move."""
+
+    def refused(market: DoubleAuction, seat: str, tool: str, /, **arguments: Any) -> ErrorInfo:
+        before = market.digest()
+        with pytest.raises(IllegalAction) as caught:
+            _ask(market, seat, tool, **arguments)
+        assert market.digest() == before
+        assert caught.value.info.hint
+        return caught.value.info
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def close() -> Callable[[DoubleAuction, Mapping[str, int]], Closure]:
+    """Quote for the named seats, lapse the others, close the round."""
+
+    def closed(market: DoubleAuction, quotes: Mapping[str, int]) -> Closure:
+        for seat, price in quotes.items():
+            market.quote(seat, price)
+        for seat in market.seats:
+            if seat in market.awaited():
+                market.lapse(seat, "agent_limit")
+        return market.advance()
+
+    return closed
+
+
+@pytest.fixture(scope="session")
+def play() -> Callable[[DoubleAuction, Mapping[str, str]], list[str]]:
+    """Play to the end with policies over tools; one line per call, lapse and closure."""
+
+    def played(market: DoubleAuction, policies: Mapping[str, str]) -> list[str]:
+        lines: list[str] = []
+        players = {
+            seat: MARKET.policies[parse_policy(text)[0]].make({}, Draw.of(market.seed, seat))
+            for seat, text in policies.items()
+        }
+        while market.terminated is None:
+            for seat in sorted(market.awaited()):
+                turn = players[seat].turn(_turn_view(market, seat))
+                call = next(turn, None)
+                while call is not None:
+                    answer = _answer(market, seat, call.tool, call.arguments)
+                    lines.append(f"{seat} {call.tool} {orjson.dumps(dict(call.arguments)).decode()}")
+                    lines.append(f"   {answer.body.decode() if answer.body else answer.error}")
+                    if answer.turn_over:
+                        turn.close()
+                        break
+                    try:
+                        call = turn.send(answer)
+                    except StopIteration:
+                        call = None
+                if seat in market.awaited():
+                    lines.append(f"{seat} lapses: {market.lapse(seat, 'agent_limit')}")
+            closure = market.advance()
+            lines.append(f"{closure.kind} closed: {closure.public.model_dump_json()}")
+            lines.append(f"   facts: {closure.facts.model_dump_json() if closure.facts else None}")
+            lines.append(f"   state: {market.digest().hex()}")
+            MARKET.check(market)
+        return lines
+
+    return played
