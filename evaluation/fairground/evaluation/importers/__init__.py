@@ -1,0 +1,38 @@
+"""Importers turn foreign logs into traces that everything else here reads. One entry per kind of log."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from pathlib import Path
+from typing import NamedTuple, cast
+
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.importers.report import ImportReport
+
+__all__ = ["IMPORTERS", "Importer", "run_importer"]
+
+
+class Importer(NamedTuple):
+    """One kind of log. `target` is `module:function` of a function (files, out) -> ImportReport."""
+
+    help: str
+    target: str
+
+
+IMPORTERS: Mapping[str, Importer] = {
+    "bazaar-log": Importer(
+        "public BAZAAR game logs (JSONL), re-executed by the double auction's rules",
+        "fairground.evaluation.importers.bazaar_log:import_games",
+    ),
+}
+
+
+def run_importer(kind: str, files: list[Path], out: Path) -> ImportReport:
+    """Import `files` into the folder `out`. ScenarioError for an unknown kind; damaged logs are findings."""
+    known = IMPORTERS.get(kind)
+    if known is None:
+        raise ScenarioError(f"there is no importer {kind[:80]!r}; known are {', '.join(IMPORTERS)}")
+    module, _, name = known.target.partition(":")
+    function = cast(Callable[[list[Path], Path], ImportReport], getattr(import_module(module), name))
+    return function(files, out)
