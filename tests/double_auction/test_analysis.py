@@ -1,9 +1,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from itertools import pairwise
 from typing import Any
 
-import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,7 +29,7 @@ GD_ROUNDS = st.lists(st.builds(GdRound, PRICES, PRICES, PRICES), max_size=4)
 def test_the_gd_belief_never_falls_with_the_price(rounds: list[GdRound]) -> None:
     belief = gd_belief(rounds, 100)
     assert len(belief) == 101
-    assert all(low <= high for low, high in zip(belief, belief[1:], strict=False))
+    assert all(low <= high for low, high in pairwise(belief))
     assert all(0.0 <= share <= 1.0 for share in belief)
 
 

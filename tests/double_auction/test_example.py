@@ -28,7 +28,8 @@ def example(open_market: Callable[..., DoubleAuction]) -> DoubleAuction:
         chance="recorded",
         **{"values.buyers": [90, 70, 40], "values.sellers": [20, 50, 80]},
     )
-    market.feed("recorded_chance", {"round": 1, "quote_order": ORDER, "pairs": PAIRS})
+    payload: dict[str, Any] = {"round": 1, "quote_order": ORDER, "pairs": PAIRS}
+    market.feed("recorded_chance", payload)
     return market
 
 

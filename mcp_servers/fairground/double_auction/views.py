@@ -52,9 +52,9 @@ __all__ = [
     "turn_part",
 ]
 
-DEFAULT_BYTES = 7_800
+_DEFAULT_BYTES = 7_800
 """Room for the rows of an answer to default arguments; the envelope stays below 200 bytes."""
-EXPLICIT_BYTES = 255_000
+_EXPLICIT_BYTES = 255_000
 """Room for the rows of an answer to explicit arguments."""
 _MANY_SEATS = 40
 _DEPTH_BINS = 40
@@ -255,7 +255,7 @@ def _totals_row(closed: ClosedRound) -> HistoryRow:
 def _fitting(sizes: Sequence[int], *, explicit: bool, narrower: str) -> int:
     """How many leading rows fit: all of an explicit number or a refusal, else as many as 8 kB hold, at least one."""
     if explicit:
-        if sum(sizes) + len(sizes) > EXPLICIT_BYTES:
+        if sum(sizes) + len(sizes) > _EXPLICIT_BYTES:
             raise IllegalAction(
                 "too_many_rows",
                 f"the answer would take {sum(sizes)} bytes; 256 kB are allowed",
@@ -265,7 +265,7 @@ def _fitting(sizes: Sequence[int], *, explicit: bool, narrower: str) -> int:
     used = 0
     for count, size in enumerate(sizes):
         used += size + 1
-        if used > DEFAULT_BYTES and count:
+        if used > _DEFAULT_BYTES and count:
             return count
     return len(sizes)
 

@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+
+from fairground.contract.errors import ErrorInfo, ScenarioError
+from fairground.contract.market import Closure
+from fairground.contract.policy import Draw, ToolAnswer, TurnView
+from fairground.double_auction import MARKET
+from fairground.double_auction.policies import play_fast
+from fairground.double_auction.rules import DoubleAuction
+
+Open = Callable[..., DoubleAuction]
+Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]
+
+MIXED = ["zip", "kaplan", "zic", "linear_equilibrium", "zip", "kaplan", "random_legal", "shading_10"]
+FIELDS = {
+    "zip": ["zip"] * 8,
+    "mixed": MIXED,
+    "reversed": MIXED[::-1],
+    "silent": ["passive", "truthful", "passive", "shading_5", "zic", "passive", "shading_20", "zip"],
+}
+
+
+@pytest.mark.parametrize("field", FIELDS)
+def test_policies_quote_the_same_over_tools_and_by_rules_alone(open_market: Open, play: Play, field: str) -> None:
+    for seed in (1, 2):
+        market = open_market("bazaar", seed, rounds=14)
+        policies = dict(zip(market.seats, FIELDS[field], strict=True))
+        play(market, policies)
+        fast = play_fast(market.scenario, seed, policies)
+        assert [closed.row for closed in fast.state.rounds] == [closed.row for closed in market.state.rounds]
+        assert fast.digest() == market.digest()
+
+
+def test_over_tools_a_policy_reads_its_value_once_and_each_round_once(open_market: Open, play: Play) -> None:
+    market = open_market("smoke", rounds=4)
+    lines = play(market, dict.fromkeys(market.seats, "zip"))
+    calls = [line.split()[1] for line in lines if line.startswith("B1 ")]
+    assert calls == ["view_my_value", "submit_quote", *(["view_history", "submit_quote"] * 3)]
+    assert [line for line in lines if line.startswith("B1 view_history")][-1].endswith('{"first_round":3}')
+
+
+def test_passive_makes_no_call_and_forfeits_every_round(open_market: Open, play: Play) -> None:
+    market = open_market("smoke")
+    lines = play(market, {"B1": "passive", "B2": "truthful", "S1": "truthful", "S2": "truthful"})
+    assert [line for line in lines if line.startswith("B1 ")] == ["B1 lapses: forfeit_round"] * 3
+    assert market.state.rounds_forfeited["B1"] == 3
+
+
+def test_random_legal_finishes_every_preset(open_market: Open) -> None:
+    for preset in ("bazaar", "duel", "smoke", "large"):
+        market = open_market(preset, rounds=2)
+        finished = play_fast(market.scenario, 3, dict.fromkeys(market.seats, "random_legal"))
+        MARKET.check(finished)
+        assert not any(finished.state.rounds_forfeited.values())
+
+
+def test_a_refused_quote_forfeits_the_round_in_both_ways_of_playing(open_market: Open, play: Play) -> None:
+    market = open_market("smoke", budget_constraint=True, rounds=6)
+    policies = dict.fromkeys(market.seats, "random_legal")
+    play(market, policies)
+    fast = play_fast(market.scenario, 1, policies)
+    assert any(market.state.rounds_forfeited.values())
+    assert fast.digest() == market.digest()
+
+
+def _now(market: DoubleAuction, seat: str) -> TurnView:
+    clock = market.clock
+    return TurnView(
+        seat=seat,
+        role=market.seats[seat].role,
+        round=clock.round,
+        phase=clock.phase,
+        revision=clock.revision,
+        awaited=True,
+        over=False,
+        end_reason=None,
+        still_open=False,
+        limits=[],
+        market={},
+    )
+
+
+def test_a_policy_that_joins_late_treats_its_first_turn_as_its_first_round(
+    open_market: Open, ask: Callable[..., Any], close: Callable[[DoubleAuction, Mapping[str, int]], Closure]
+) -> None:
+    market = open_market("smoke", rounds=5)
+    for _ in range(3):
+        close(market, {"B1": 80, "S1": 30})
+    kaplan = MARKET.policies["kaplan"].make({}, Draw.of(1, "B2"))
+    turn = kaplan.turn(_now(market, "B2"))
+    assert next(turn).tool == "view_my_value"
+    own = ask(market, "B2", "view_my_value").model_dump_json().encode()
+    call = turn.send(ToolAnswer(own, None, False))
+    assert (call.tool, call.arguments) == ("submit_quote", {"price": 0})
+
+
+def test_a_refused_reading_ends_the_turn(open_market: Open) -> None:
+    market = open_market("smoke")
+    turn = MARKET.policies["zip"].make({}, Draw.of(1, "B1")).turn(_now(market, "B1"))
+    next(turn)
+    with pytest.raises(StopIteration):
+        turn.send(ToolAnswer(None, ErrorInfo("call_limit", "", "", False), False))
+
+
+def test_long_gaps_are_read_page_by_page(
+    open_market: Open, ask: Callable[..., Any], close: Callable[[DoubleAuction, Mapping[str, int]], Closure]
+) -> None:
+    market = open_market("smoke", rounds=30)
+    zip_trader = MARKET.policies["zip"].make({}, Draw.of(1, "B1"))
+    rounds_asked: list[dict[str, Any]] = []
+
+    def take_turn() -> int:
+        turn = zip_trader.turn(_now(market, "B1"))
+        call = next(turn)
+        while call.tool != "submit_quote":
+            rounds_asked.append(dict(call.arguments))
+            body = ask(market, "B1", call.tool, **call.arguments).model_dump_json().encode()
+            call = turn.send(ToolAnswer(body, None, False))
+        turn.close()
+        price: Any = call.arguments["price"]
+        return price
+
+    take_turn()
+    for _ in range(25):
+        close(market, {"B1": 70, "S1": 40, "S2": 60})
+    take_turn()
+    assert rounds_asked[1:] == [
+        {"first_round": 1},
+        {"first_round": 1, "cursor": "round-15"},
+        {"first_round": 1, "cursor": "round-5"},
+    ]
+
+
+def test_play_by_rules_alone_names_what_is_missing(open_market: Open) -> None:
+    scenario = open_market("smoke").scenario
+    with pytest.raises(ScenarioError, match="no policy for S2"):
+        play_fast(scenario, 1, dict.fromkeys(["B1", "B2", "S1"], "truthful"))
+    with pytest.raises(ScenarioError, match="no such policy"):
+        play_fast(scenario, 1, dict.fromkeys(["B1", "B2", "S1", "S2"], "wizard"))
+    with pytest.raises(ScenarioError, match="takes no parameters, not shade"):
+        play_fast(scenario, 1, dict.fromkeys(["B1", "B2", "S1", "S2"], "truthful(shade=3)"))
