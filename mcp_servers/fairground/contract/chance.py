@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from functools import lru_cache
 
 __all__ = ["Chance", "KeyPart"]
 
@@ -18,6 +19,7 @@ _UNIT = 2.0**-53
 _WORDS = struct.Struct(">8Q")
 
 
+@lru_cache(maxsize=4096)
 def _encode(part: KeyPart) -> bytes:
     """Type-tagged and length-prefixed, so that no two different keys share their bytes."""
     if isinstance(part, str):

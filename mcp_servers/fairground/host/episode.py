@@ -137,6 +137,7 @@ class Episode:
         )
         try:
             await episode._commit(core.start().records)
+            await episode._play_alone()
         except BaseException:
             await episode.close()
             raise
@@ -170,11 +171,8 @@ class Episode:
             sandbox=sandbox,
         )
         episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
-        if core.seq == 0:
-            await episode._commit(core.start().records)
-        elif (future := episode._play_scripted()) is not None:
-            await episode._committed_by(future)
-        await episode._finish()
+        await episode._commit(core.start().records if core.seq == 0 else [])
+        await episode._play_alone()
         return episode
 
     async def close(self) -> None:
@@ -309,12 +307,11 @@ class Episode:
         return result
 
     async def _commit(self, records: Sequence[Record]) -> None:
-        """Commit the consequences of something that no call of a seat caused."""
-        if records:
-            future = self._enqueue(records, urgent=True)
-            future = self._play_scripted() or future
-            if future is not None:
-                await self._committed_by(future)
+        """Commit the consequences of something that no call of a seat caused, and what scripted seats make of it."""
+        future = self._enqueue(records, urgent=True) if records else None
+        future = self._play_scripted() or future
+        if future is not None:
+            await self._committed_by(future)
 
     async def _committed_by(self, future: asyncio.Future[None]) -> None:
         # One cancelled waiter must not cancel the commit for the others.
@@ -326,13 +323,31 @@ class Episode:
         return self._writer.submit([self._row(record) for record in records], urgent=urgent)
 
     def _play_scripted(self) -> asyncio.Future[None] | None:
-        """Let scripted seats act, one commit for the whole stretch."""
+        """Let scripted seats act until only outside seats are awaited, one commit per phase.
+
+        With nobody outside there is nothing to be ahead of: one phase, and `_play_alone` does the rest.
+        """
+        future: asyncio.Future[None] | None = None
+        while records := self._scripted_phase():
+            future = self._enqueue(records, urgent=True)
+            if self.scripted.plays_alone(self.core):
+                break
+        return future
+
+    def _scripted_phase(self) -> list[Record]:
         try:
-            records = self.scripted.run(self.core)
+            return self.scripted.run(self.core)
         except HarnessFailure:
             logger.exception("a scripted seat of %s failed", self.id)
-            records = self.core.end("truncated:harness_failure").records
-        return self._enqueue(records, urgent=True) if records else None
+            return self.core.end("truncated:harness_failure").records
+
+    async def _play_alone(self) -> None:
+        """An episode of scripted seats only: phase by phase, each committed before the next."""
+        seq = -1
+        while self.core.ended is None and self.core.seq > seq and self.scripted.plays_alone(self.core):
+            seq = self.core.seq
+            await self._commit([])
+        await self._finish()
 
     def _row(
         self, record: Record, seat: SeatId | None = None, side: Side = _NO_SIDE, latency: int | None = None

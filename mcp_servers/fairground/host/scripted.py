@@ -45,11 +45,21 @@ class Scripted:
         return seat in self._makers
 
     def run(self, core: Core) -> list[Record]:
-        """Play every scripted seat that is awaited, until only outside seats are. Raises HarnessFailure."""
+        """Play the awaited scripted seats up to the next closure: one commit's worth; empty when none is awaited.
+
+        Raises HarnessFailure.
+        """
         records: list[Record] = []
         while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
+            revision = core.market.clock.revision
             self._turn(core, seat, records)
+            if core.market.clock.revision != revision:
+                break
         return records
+
+    def plays_alone(self, core: Core) -> bool:
+        """Whether no seat of the market is played from outside."""
+        return self._makers.keys() >= core.market.seats.keys()
 
     def follow(self, core: Core, event: Mapping[str, Any]) -> None:
         """Before a recorded command is re-executed: the policy must want the same call now.
