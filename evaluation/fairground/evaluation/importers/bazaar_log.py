@@ -67,37 +67,37 @@ def import_game(file: Path, out: Path) -> GameReport:
 
 def _replayed(game: GameLog, init: Init, report: GameReport) -> _Played | None:
     """The game by our rules; None and a finding when they cannot follow it."""
-    line = init.line
+    played: _Played | None = None
     try:
         report.chance = _chance_of(game, init, report)
         played = _Played(game, init, report.chance)
-        for line in played.steps():
-            pass
+        played.run()
     except FairgroundError as error:
-        report.found(line, "", f"cannot be re-executed: {error}"[:500])
+        report.found(played.line if played else init.line, "", f"cannot be re-executed: {error}"[:500])
         return None
     return played
 
 
 class _Played:
-    """A game that is played through Core in the logged order."""
+    """A game that is played through Core in the logged order; `line` is the row that is being played."""
 
     def __init__(self, game: GameLog, init: Init, chance: ChanceKind) -> None:
         kind = market_type(_MARKET)
         scenario = build_scenario(kind.scenario_model, _scenario(init, chance), source="init")
         self._game = game
         self._fed = chance == "recorded"
+        self.line = init.line
         self.core = Core.create(kind, scenario, init.seed)
         self.events: list[Written] = []
 
-    def steps(self) -> Iterator[int]:
-        """Play every quote of every round; gives the line of each before it. FairgroundError when one is refused."""
+    def run(self) -> None:
+        """Every quote of every round; raises FairgroundError when one is refused."""
         self._keep(self.core.start(), None)
         for logged in self._game.rounds:
             if self._fed:
                 self._keep(self.core.feed("recorded_chance", logged.recorded(chat=False).payload()), None)
             for quote in logged.quotes:
-                yield quote.line
+                self.line = quote.line
                 self._quote(quote)
 
     def _quote(self, quote: BidAsk) -> None:
