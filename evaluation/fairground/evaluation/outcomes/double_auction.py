@@ -98,7 +98,6 @@ class DoubleAuctionEvaluator:
         "forfeits",
         "offset_mean",
         "price_edge",
-        "static_regret",
         "dynamic_regret",
     )
 

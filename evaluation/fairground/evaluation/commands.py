@@ -1,0 +1,136 @@
+"""The commands `verify`, `evaluate`, `import` and `export`: a few lines each over the functions that do the work."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from fairground.contract.errors import StorageUnavailable, TraceError
+from fairground.evaluation import terminal
+from fairground.evaluation.evaluate import evaluate_file
+from fairground.evaluation.export import FORMATS, export_lines
+from fairground.evaluation.importers import IMPORTERS, run_importer
+from fairground.evaluation.verify import verify_file
+from fairground.tracestore import find_traces, open_trace
+
+__all__ = ["evaluate", "export", "import_logs", "verify"]
+
+_Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+def verify(
+    paths: _Traces,
+    chain: Annotated[bool, typer.Option("--chain", help="Check the hash chain only; do not re-execute.")] = False,
+    as_json: _AsJson = False,
+) -> None:
+    """Check that traces are as they were sealed, and that the rules still give the same bytes.
+
+    Exit code 0 when every trace is identical (with --chain: intact), else 1.
+    """
+    verdicts = [verify_file(path, chain_only=chain) for path in _files(paths)]
+    sound = sum(verdict.sound for verdict in verdicts)
+    if as_json:
+        shown = [verdict.to_json() for verdict in verdicts]
+        _print_json({"traces": len(verdicts), "sound": sound, "verdicts": shown})
+    else:
+        terminal.show_verdicts(verdicts)
+    _exit(sound == len(verdicts))
+
+
+def evaluate(
+    paths: _Traces,
+    as_json: _AsJson = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
+) -> None:
+    """Economic outcomes per seat and market, lapses, end reason and labels; unfinished traces are marked censored.
+
+    Exit code 1 when a trace cannot be read or leaves findings.
+    """
+    evaluations = [evaluate_file(path) for path in _files(paths)]
+    content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
+    if output is not None:
+        _write(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2)])
+    if as_json:
+        _print_json(content)
+    elif output is None:
+        terminal.show_evaluations(evaluations)
+    _exit(all(evaluation.outcome is not None and not evaluation.outcome.findings for evaluation in evaluations))
+
+
+def import_logs(
+    kind: Annotated[str, typer.Argument(metavar="KIND", help=f"Kind of log: {', '.join(IMPORTERS)}.")],
+    paths: Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Log files or folders of them.")],
+    out: Annotated[Path, typer.Option("--out", help="Folder for the traces.")],
+    as_json: _AsJson = False,
+) -> None:
+    """Turn foreign logs into traces: re-execute them and compare everything that they say.
+
+    Exit code 1 when a log is damaged or says something else than re-execution.
+    """
+    if kind not in IMPORTERS:
+        raise typer.BadParameter(f"there is no importer {kind!r}; known are {', '.join(IMPORTERS)}")
+    report = run_importer(kind, _logs(paths), out)
+    if as_json:
+        _print_json(report.to_json())
+    else:
+        terminal.show_import(report)
+    _exit(report.sound)
+
+
+def export(
+    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="A trace file.")],
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file, not to stdout.")] = None,
+    seat: Annotated[str | None, typer.Option("--seat", help="Only what this seat saw, renumbered.")] = None,
+) -> None:
+    """Write a trace as JSONL: whole (it verifies like its source), or exactly what one seat saw."""
+    with open_trace(path) as trace:
+        lines = export_lines(trace, form=form, seat=seat)
+        if output is None:
+            for line in lines:
+                sys.stdout.buffer.write(line + b"\n")
+        else:
+            _write(output, lines)
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    return [file for path in paths for file in find_traces(path)]
+
+
+def _logs(paths: Iterable[Path]) -> list[Path]:
+    files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
+    if not files:
+        raise TraceError(f"{', '.join(map(str, paths))}: no log here (*.jsonl)")
+    return files
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _write(output: Path, lines: Iterable[bytes]) -> None:
+    """Write beside and rename, so that a failure leaves no half file."""
+    draft = output.with_name(f".{output.name}.{os.getpid()}.draft")
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            file.writelines(line + b"\n" for line in lines)
+        draft.replace(output)
+    except OSError as error:
+        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+
+
+def _exit(fine: bool) -> None:
+    if not fine:
+        raise typer.Exit(1)

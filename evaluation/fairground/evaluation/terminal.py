@@ -1,0 +1,112 @@
+"""What the commands print for people: rich tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from fairground.evaluation.evaluate import Evaluation, evaluator_of
+from fairground.evaluation.importers.report import ImportReport, merged
+from fairground.evaluation.outcome import Outcome
+from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
+
+__all__ = ["show_evaluations", "show_import", "show_verdicts"]
+
+_MAX_FINDINGS = 20
+
+
+def show_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """One row per trace, then what is wrong."""
+    console = Console(highlight=False)
+    table = _table("trace", "verdict", "events", "sealed", "head")
+    for verdict in verdicts:
+        style = "green" if verdict.sound else "red"
+        head = (verdict.head_hash or "")[:16]
+        name = Text(verdict.verdict, style=style)
+        table.add_row(_plain(verdict.path), name, str(verdict.events), "yes" if verdict.sealed else "no", head)
+    console.print(table)
+    for verdict in verdicts:
+        if not verdict.sound:
+            console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red")
+        for finding in verdict.findings:
+            console.print(_plain(f"{verdict.path}: {finding.message}"))
+    met = {verdict.verdict for verdict in verdicts} - SOUND
+    for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
+        if conclusion in met:
+            console.print(f"{conclusion}: {meaning}", style="dim")
+
+
+def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
+    """Per trace: how it ended, a row per seat, the market."""
+    console = Console(highlight=False)
+    for evaluation in evaluations:
+        if evaluation.outcome is None:
+            console.print(_plain(f"{evaluation.path}: {evaluation.problem}"), style="red")
+        else:
+            _show_outcome(console, evaluation.path, evaluation.outcome)
+
+
+def show_import(report: ImportReport) -> None:
+    """Tallies by kind, then the first findings."""
+    console = Console(highlight=False)
+    imported = [game for game in report.games if game.trace is not None]
+    rounds = sum(game.rounds for game in imported)
+    console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
+    table = _table("checked", "matched", "total")
+    for kind, tally in merged(report.games).items():
+        style = "" if tally.matched == tally.total else "red"
+        table.add_row(kind.replace("_", " "), str(tally.matched), str(tally.total), style=style)
+    console.print(table)
+    for finding in report.findings[:_MAX_FINDINGS]:
+        place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
+        console.print(_plain(f"{place}: {finding.message}"), style="red")
+    if len(report.findings) > _MAX_FINDINGS:
+        console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
+
+
+def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> None:
+    ended = outcome.end_reason or "unfinished"
+    censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
+    head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
+    console.print(_plain(f"{path}\n{head}"))
+    columns = evaluator_of(outcome.market).seat_columns
+    conduct = any(result.refused or result.lapses for result in outcome.seats.values())
+    table = _table("seat", "label", *columns, *(("refused", "lapses") if conduct else ()))
+    for seat, result in outcome.seats.items():
+        lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
+        cells = [_number(getattr(result, name, None)) for name in columns]
+        cells += [str(result.refused), lapses] if conduct else []
+        table.add_row(seat, _plain(result.label or ""), *cells)
+    console.print(table)
+    shown = {name: value for name, value in outcome.market_outcome if not isinstance(value, list)}
+    if shown:
+        console.print(", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in shown.items()))
+    for finding in outcome.findings:
+        console.print(_plain(f"event {finding.seq}: {finding.message}" if finding.seq else finding.message))
+
+
+def _table(*columns: str) -> Table:
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, column in enumerate(columns):
+        # A name may break anywhere, a number nowhere.
+        words = column.replace("_", "\n")
+        if place < 2:
+            table.add_column(words, overflow="fold")
+        else:
+            table.add_column(words, justify="right", no_wrap=True)
+    return table
+
+
+def _number(value: object) -> str:
+    if value is None:
+        return "–"
+    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+
+
+def _plain(text: str) -> Text:
+    """Text as it is: what a trace says is never markup."""
+    return Text(text)
