@@ -111,6 +111,9 @@ class Draw:
 class PolicySpec:
     """A named scripted policy; `make` of a privileged one gives a `PrivilegedPolicy`.
 
+    A `reference` is played beside an agent in the same seat on the same seed; the market's `stand_in` is what an agent
+    thinks with when no model is named.
+
     `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
     """
 
@@ -119,6 +122,8 @@ class PolicySpec:
     roles: frozenset[str]
     description: str = ""
     privileged: bool = False
+    reference: bool = False
+    stand_in: bool = False
     fast: Callable[..., Any] | None = None
 
 

@@ -120,6 +120,10 @@ class TradingPolicy:
             self._shown = row["round"]
 
 
+_REFERENCES = ("truthful", "kaplan")
+_STAND_IN = "zip"
+
+
 def _refuse_params(name: str, params: Params) -> None:
     if params:
         raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
@@ -133,7 +137,15 @@ def _spec(trader: TraderSpec) -> PolicySpec:
     def make(params: Params, draw: Draw) -> TradingPolicy:
         return TradingPolicy(fast(params, draw))
 
-    return PolicySpec(trader.name, make, _ROLES, trader.description, fast=fast)
+    return PolicySpec(
+        trader.name,
+        make,
+        _ROLES,
+        trader.description,
+        reference=trader.name in _REFERENCES,
+        stand_in=trader.name == _STAND_IN,
+        fast=fast,
+    )
 
 
 class _Silent:
@@ -154,7 +166,9 @@ def _silent(params: Params, draw: Draw) -> Trader:
 
 
 POLICIES: Mapping[str, PolicySpec] = {
-    "passive": PolicySpec("passive", _passive, _ROLES, "never quotes: forfeits every round", fast=_silent),
+    "passive": PolicySpec(
+        "passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True, fast=_silent
+    ),
     **{trader.name: _spec(trader) for trader in TRADERS},
 }
 

@@ -517,6 +517,7 @@ class Episode:
             tools=signatures,
             call=call,
             seed=int.from_bytes(seed, "big"),
+            day=core.market.clock.round,
         )
         if report.error is not None:
             return None, report.error

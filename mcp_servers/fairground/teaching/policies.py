@@ -66,8 +66,8 @@ _EATER = frozenset({"eater"})
 POLICIES: Mapping[str, PolicySpec] = {
     spec.name: spec
     for spec in (
-        PolicySpec("half", _half, _EATER, "claims half of the pie (greed=N: N slices more)"),
+        PolicySpec("half", _half, _EATER, "claims half of the pie (greed=N: N slices more)", stand_in=True),
         PolicySpec("random_legal", _random_legal, _EATER, "claims a uniform number of slices"),
-        PolicySpec("passive", _passive, _EATER, "never acts"),
+        PolicySpec("passive", _passive, _EATER, "never acts", reference=True),
     )
 }
