@@ -1,0 +1,112 @@
+"""Seat tokens: a bearer token stands for one seat of one episode, and nothing else does.
+
+Tokens carry 256 random bits and are shown once; only their SHA-256 digest is kept. A plain fast digest is enough for
+text that cannot be guessed (there is no dictionary of it), and finding a token by the digest of the whole of it leaks
+nothing through timing: whoever measures the look-up learns about digests, which cannot be turned back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from fairground.contract.errors import SeatError
+from fairground.contract.seats import SeatId, check_seat_id
+
+if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
+__all__ = ["SEAT_SCOPE", "Grant", "SeatTokens", "SeatVerifier"]
+
+SEAT_SCOPE = "seat"
+_PREFIX = "fg_"
+_MAX_TOKEN_CHARS = 200
+
+_security_log = logging.getLogger("fairground.security")
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What one token stands for. `id` names it in lists and logs; `digest` is the SHA-256 of the token, in hex."""
+
+    id: str
+    episode: str
+    seat: SeatId
+    digest: str
+    revoked: bool = False
+
+
+class SeatTokens:
+    """The grants of a host, by id and by token."""
+
+    def __init__(self, grants: Iterable[Grant] = ()) -> None:
+        self._by_digest = {grant.digest: grant for grant in grants}
+
+    def __iter__(self) -> Any:
+        return iter(self._by_digest.values())
+
+    def issue(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
+        """A new token of a seat and its grant. The token is nowhere else: show it now."""
+        token = _PREFIX + secrets.token_urlsafe(32)
+        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), _digest(token))
+        self._by_digest[grant.digest] = grant
+        return token, grant
+
+    def find(self, token: str) -> Grant | None:
+        """The grant of a token; None for an unknown or revoked one."""
+        if len(token) > _MAX_TOKEN_CHARS:
+            return None
+        digest = _digest(token)
+        grant = self._by_digest.get(digest)
+        if grant is None or grant.revoked or not hmac.compare_digest(grant.digest, digest):
+            return None
+        return grant
+
+    def revoke(self, grant_id: str) -> Grant:
+        """Make a token worthless for ever. SeatError when there is no such grant."""
+        for grant in self._by_digest.values():
+            if grant.id == grant_id:
+                gone = replace(grant, revoked=True)
+                self._by_digest[grant.digest] = gone
+                return gone
+        raise SeatError(f"there is no token {grant_id[:40]!r}")
+
+    def expire(self, episode: str) -> list[Grant]:
+        """Forget every token of an episode; the forgotten grants."""
+        gone = [grant for grant in self._by_digest.values() if grant.episode == episode]
+        for grant in gone:
+            del self._by_digest[grant.digest]
+        return gone
+
+
+class SeatVerifier:
+    """The SDK's TokenVerifier over a host's tokens.
+
+    `client_id` is the grant's id, so that a session of the handshake era belongs to the token that opened it.
+    """
+
+    def __init__(self, tokens: SeatTokens) -> None:
+        self._tokens = tokens
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The claims of a token; None, and a line in the security log, for one that is worth nothing."""
+        from mcp.server.auth.provider import AccessToken
+
+        grant = self._tokens.find(token)
+        if grant is None:
+            _security_log.warning("refused a token with digest %s…", _digest(token)[:8])
+            return None
+        claims = {"iss": "fairground", "episode": grant.episode, "seat": grant.seat, "scope": SEAT_SCOPE}
+        # The SDK keeps this object with the request: the token itself has no business in there.
+        return AccessToken(
+            token=grant.digest, client_id=grant.id, scopes=[SEAT_SCOPE], subject=grant.seat, claims=claims
+        )
+
+
+def _digest(token: str) -> str:
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()
