@@ -96,6 +96,11 @@ class Evaluator(Protocol):
         """Fields of the seat outcome that a terminal shows."""
         ...
 
+    @property
+    def compared_columns(self) -> tuple[str, ...]:
+        """The few fields that tell how well a seat did, for rows beside references."""
+        ...
+
     def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
         """The typed outcome per seat and of the market."""
         ...
@@ -119,6 +124,7 @@ class CommonEvaluator:
 
     version = "1"
     seat_columns = ()
+    compared_columns = ()
 
     def __init__(self, market: str) -> None:
         self.market = market

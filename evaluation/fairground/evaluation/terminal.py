@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from fairground.contract.seats import SeatId
 from fairground.evaluation.evaluate import Evaluation, evaluator_of
 from fairground.evaluation.importers.report import ImportReport, merged
 from fairground.evaluation.outcome import Outcome
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
-__all__ = ["show_evaluations", "show_import", "show_verdicts"]
+__all__ = ["show_comparison", "show_evaluations", "show_import", "show_verdicts"]
 
 _MAX_FINDINGS = 20
 
@@ -50,6 +51,19 @@ def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
             _show_outcome(console, evaluation.path, evaluation.outcome)
 
 
+def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
+    """The same seat under several labels: one row each, the seat's numbers and then the market's efficiency."""
+    console = Console(highlight=False)
+    columns = evaluator_of(next(iter(outcomes.values())).market).compared_columns
+    table = _table(f"{seat} played by", *columns, "lapses", "market_efficiency", names=1)
+    for label, outcome in outcomes.items():
+        result = outcome.seats[seat]
+        cells = [_number(getattr(result, name, None)) for name in columns]
+        efficiency = _number(getattr(outcome.market_outcome, "efficiency", None))
+        table.add_row(_plain(label), *cells, str(sum(result.lapses.values())), efficiency)
+    console.print(table)
+
+
 def show_import(report: ImportReport) -> None:
     """Tallies by kind, then the first findings."""
     console = Console(highlight=False)
@@ -82,20 +96,31 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
         cells += [str(result.refused), lapses] if conduct else []
         table.add_row(seat, _plain(result.label or ""), *cells)
     console.print(table)
-    shown = {name: value for name, value in outcome.market_outcome if not isinstance(value, list)}
+    shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list)]
     if shown:
-        console.print(", ".join(f"{name.replace('_', ' ')} {_number(value)}" for name, value in shown.items()))
+        console.print(_pairs(shown))
     for finding in outcome.findings:
         console.print(_plain(f"event {finding.seq}: {finding.message}" if finding.seq else finding.message))
 
 
-def _table(*columns: str) -> Table:
+def _pairs(fields: Sequence[tuple[str, object]]) -> Table:
+    """Names and numbers, two pairs a line."""
+    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
+    for style in ("dim", "", "dim", ""):
+        table.add_column(style=style, no_wrap=True)
+    cells = [cell for name, value in fields for cell in (name.replace("_", " "), _number(value))]
+    for start in range(0, len(cells), 4):
+        table.add_row(*cells[start : start + 4])
+    return table
+
+
+def _table(*columns: str, names: int = 2) -> Table:
+    """Columns from `names` on hold numbers. Headers break; numbers never do, names only where there are two."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for place, column in enumerate(columns):
-        # A name may break anywhere, a number nowhere.
         words = column.replace("_", "\n")
-        if place < 2:
-            table.add_column(words, overflow="fold")
+        if place < names:
+            table.add_column(words, overflow="fold", no_wrap=names == 1)
         else:
             table.add_column(words, justify="right", no_wrap=True)
     return table

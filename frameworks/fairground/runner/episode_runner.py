@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from pathlib import Path
@@ -28,8 +29,6 @@ __all__ = ["AgentSpec", "PlaySpec", "Played", "play_episode", "resume_episode"]
 NATIVE = "policy"
 OUTSIDE = "external"
 
-Opened = Callable[[Episode], Awaitable[None] | None]
-
 
 @dataclass(frozen=True)
 class AgentSpec:
@@ -46,6 +45,23 @@ class AgentSpec:
         if self.framework == NATIVE or self.model is None:
             return self.model or self.framework
         return f"{self.framework}/{self.model}"
+
+    def recorded(self) -> dict[str, Any]:
+        """Plain data for the manifest's about, from which `resume` takes up the same agent."""
+        return asdict(self)
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> AgentSpec:
+        """The agent that `recorded` wrote down. Raises TraceError when it is none."""
+        try:
+            limits = Limits(**record["limits"])
+            return cls(record["framework"], record["model"], record["base_url"], limits)
+        except (KeyError, TypeError):
+            raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None
+
+
+Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
+"""What goes on around a live episode: a progress display, a door for an outside client."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +93,7 @@ class Played:
 
 
 async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Played:
-    """Play an episode to its end. `opened` sees the live episode first (progress, hosting an outside seat).
+    """Play an episode to its end, within what `opened` sets up around it.
 
     Raises ScenarioError before anything is played; HarnessFailure when a provider fails: the trace stays resumable.
     """
@@ -95,50 +111,55 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
             plan,
             spec.folder,
             labels=dict.fromkeys(agents, spec.agent.label),
+            agent=spec.agent.recorded(),
             policy_key=spec.policy_key,
             sandbox=sandbox,
         )
         return await _play(episode, spec.agent, agents, spec.policy_key, opened)
 
 
-async def resume_episode(path: Path, agent: AgentSpec, *, opened: Opened | None = None) -> Played:
-    """Go on where a killed run stopped, with `agent` in the seats that are played from outside. Raises TraceError."""
+async def resume_episode(path: Path, agent: AgentSpec | None = None, *, opened: Opened | None = None) -> Played:
+    """Go on where a run stopped, with the same agent or another one in the outside seats. Raises TraceError."""
     with Sandbox() as sandbox:
         episode = await reopen_episode(path, sandbox=sandbox)
         about = episode.manifest.about
         agents = [seat for seat, who in about.get("seats", {}).items() if who == "agent"]
         roles = {seat: episode.core.market.seats[seat].role for seat in agents}
-        if agents and agent.framework == NATIVE:
-            await episode.close()
-            raise TraceError(f"{path.name}: {', '.join(agents)} was played over MCP; resume it with the same --agent")
         try:
-            _check(episode.core.market_type, agent, roles)
-        except ScenarioError:
+            chosen = agent or AgentSpec.of_record(about.get("agent", {}))
+            if agents and chosen.framework == NATIVE:
+                raise TraceError(f"{path.name}: {', '.join(agents)} is played over MCP: name another --agent")
+            _check(episode.core.market_type, chosen, roles)
+        except FairgroundError:
             await episode.close()
             raise
-        return await _play(episode, agent, agents, int(about.get("policy_key", 0)), opened)
+        return await _play(episode, chosen, agents, int(about.get("policy_key", 0)), opened)
 
 
 async def _play(
     episode: Episode, agent: AgentSpec, agents: Sequence[SeatId], policy_key: int, opened: Opened | None
 ) -> Played:
     try:
-        if opened is not None and (pending := opened(episode)) is not None:
-            await pending
-        reports: dict[SeatId, SeatReport] = {}
-        if episode.core.ended is None:
-            order = SeatOrder(episode, agents)
-            async with asyncio.TaskGroup() as tasks:
-                played = [tasks.create_task(_seat(episode, agent, seat, order, policy_key)) for seat in agents]
-            reports = dict(zip(agents, (task.result() for task in played), strict=True))
-        for seat, report in reports.items():
-            await episode.note(seat, {"kind": "seat_report", **asdict(report)})
-        return Played(episode.path, agents, reports, await episode.wait_ended())
+        async with opened(episode, agent) if opened is not None else nullcontext():
+            reports = await _seats(episode, agent, agents, policy_key) if episode.core.ended is None else {}
+            for seat, report in reports.items():
+                await episode.note(seat, {"kind": "seat_report", **asdict(report)})
+            return Played(episode.path, agents, reports, await episode.wait_ended())
+    finally:
+        await episode.close()
+
+
+async def _seats(
+    episode: Episode, agent: AgentSpec, seats: Sequence[SeatId], policy_key: int
+) -> dict[SeatId, SeatReport]:
+    order = SeatOrder(episode, seats)
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            played = [tasks.create_task(_seat(episode, agent, seat, order, policy_key)) for seat in seats]
     except BaseExceptionGroup as group:
         # One failed seat cancels the others; its own error says what happened.
         raise group.exceptions[0] from None
-    finally:
-        await episode.close()
+    return dict(zip(seats, (task.result() for task in played), strict=True))
 
 
 async def _seat(episode: Episode, agent: AgentSpec, seat: SeatId, order: SeatOrder, policy_key: int) -> SeatReport:
@@ -201,12 +222,3 @@ def _check(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> N
     name = parse_policy(agent.model)[0]
     if kind.policies[name].privileged and agent.framework != NATIVE:
         raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")
-
-
-def describe(played: Played) -> dict[str, Any]:
-    """The run as plain data, for `--json`."""
-    return {
-        "trace": str(played.path),
-        "end_reason": played.end_reason,
-        "agents": {seat: asdict(report) for seat, report in played.reports.items()},
-    }

@@ -115,10 +115,14 @@ async def new_episode(
     *,
     episode_id: str | None = None,
     labels: Mapping[SeatId, str] | None = None,
+    agent: Mapping[str, Any] | None = None,
     policy_key: int = 0,
     sandbox: Sandbox | None = None,
 ) -> Episode:
-    """A fresh episode with its trace in `folder` (made if need be). `labels` say what plays the agents' seats."""
+    """A fresh episode with its trace in `folder` (made if need be).
+
+    `labels` say what plays the agents' seats, `agent` how the runner can seat the same one again.
+    """
     if not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
     folder.mkdir(parents=True, exist_ok=True)
@@ -132,7 +136,7 @@ async def new_episode(
         episode_id=name,
         scripted=scripted,
         sandbox=sandbox,
-        about=_about(plan, labels or {}, scripted, policy_key),
+        about={**_about(plan, labels or {}, scripted, policy_key), **({"agent": dict(agent)} if agent else {})},
     )
 
 

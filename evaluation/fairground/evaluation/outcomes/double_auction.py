@@ -90,16 +90,8 @@ class DoubleAuctionEvaluator:
 
     market = "double_auction"
     version = "1"
-    seat_columns = (
-        "value",
-        "payoff",
-        "surplus_share",
-        "trades",
-        "forfeits",
-        "offset_mean",
-        "price_edge",
-        "dynamic_regret",
-    )
+    seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
+    compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
 
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Per seat and for the market; total."""

@@ -1,0 +1,32 @@
+"""A door for clients from outside: the agent's seats of a live episode over HTTP on this machine, by bearer token."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from fairground.contract.seats import SeatId
+from fairground.host.episode import Episode
+
+__all__ = ["open_door"]
+
+
+@asynccontextmanager
+async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
+    """Serve `seats` while the body runs; URL and tokens are shown once, on stderr."""
+    from fairground.host.app import Host, HttpServer
+
+    host = Host()
+    host.add(episode)
+    server = HttpServer(host)
+    for seat in seats:
+        token, _ = host.invite(episode.id, seat)
+        print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
+    serving = asyncio.create_task(server.serve())
+    try:
+        yield
+    finally:
+        server.stop()
+        await serving

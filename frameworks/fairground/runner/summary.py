@@ -1,0 +1,111 @@
+"""What `fairground play` shows: progress while it runs, then scores, references, verdict and the trace's path."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairground.contract.errors import TraceError
+from fairground.contract.scenario import Scenario
+from fairground.evaluation.evaluate import Evaluation, evaluate_file
+from fairground.evaluation.verify import Verdict, verify_file
+from fairground.host.episode import Episode
+from fairground.runner.episode_runner import Played
+
+__all__ = ["Summary", "show_progress", "summarise"]
+
+
+class Summary(NamedTuple):
+    """A finished run with its scores; everything in it comes from the traces."""
+
+    played: Played
+    evaluation: Evaluation
+    verdict: Verdict
+    references: Mapping[str, Evaluation]
+
+    @property
+    def exit_code(self) -> int:
+        """1 when the trace does not verify or could not be scored."""
+        return 0 if self.verdict.sound and self.evaluation.outcome is not None else 1
+
+    def show(self, *, json: bool) -> int:
+        """Print it; the exit code."""
+        if json:
+            sys.stdout.buffer.write(orjson.dumps(self.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        else:
+            self._print()
+        return self.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        seats = self.played.agents
+        return {
+            "trace": str(self.played.path),
+            "end_reason": self.played.end_reason,
+            "agents": {seat: asdict(report) for seat, report in self.played.reports.items()},
+            "outcome": self.evaluation.to_json(),
+            "references": {
+                policy: {seat: _seat(evaluation, seat) for seat in seats}
+                for policy, evaluation in self.references.items()
+            },
+            "verify": self.verdict.to_json(),
+        }
+
+    def _print(self) -> None:
+        from rich.console import Console
+
+        from fairground.evaluation.terminal import show_comparison, show_evaluations
+
+        console = Console(highlight=False, soft_wrap=True)
+        show_evaluations([self.evaluation])
+        outcome = self.evaluation.outcome
+        for seat in self.played.agents if outcome is not None and self.references else ():
+            console.print(f"\n[bold]{seat}[/] beside references in the same seat, on the same seed:")
+            rows = {f"policy:{name}": item.outcome for name, item in self.references.items()}
+            rows = {(outcome.seats[seat].label or "agent") if outcome else "agent": outcome, **rows}
+            show_comparison(seat, {label: found for label, found in rows.items() if found is not None})
+        mark = "[green]verified[/]" if self.verdict.sound else "[red]NOT verified[/]"
+        console.print(f"\n{mark}: {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}")
+        console.print(f"trace {self.played.path}", markup=False)
+
+
+def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
+    """Score and verify what was played."""
+    return Summary(
+        played,
+        evaluate_file(played.path),
+        verify_file(played.path),
+        {policy: evaluate_file(path) for policy, path in references.items()},
+    )
+
+
+@asynccontextmanager
+async def show_progress(episode: Episode, scenario: Scenario, *, quiet: bool) -> AsyncGenerator[None]:
+    """A line on stderr that follows the rounds, where somebody watches; otherwise nothing."""
+    if quiet or not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        total = getattr(scenario, "rounds", None)
+        task = progress.add_task(scenario.id, total=total)
+        stop = episode.on_change(lambda: progress.update(task, completed=episode.core.market.clock.round - 1))
+        try:
+            yield
+        finally:
+            stop()
+
+
+def _seat(evaluation: Evaluation, seat: str) -> Any:
+    if evaluation.outcome is None:
+        raise TraceError(f"{evaluation.path}: {evaluation.problem}")
+    return evaluation.outcome.seats[seat].model_dump(mode="json")
