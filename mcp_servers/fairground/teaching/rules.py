@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from hashlib import blake2b
 
 import orjson
@@ -94,6 +95,25 @@ class Pie:
         state = ([*self.clock], self.values, self.payoffs, self.sealed, self.read_marks, self._closed.hexdigest())
         inboxes = {seat: len(rows) for seat, rows in self.inbox.items()}
         return blake2b(orjson.dumps([*state, inboxes], option=orjson.OPT_SORT_KEYS), digest_size=32).digest()
+
+    def perturbed(self, seat: SeatId, salt: int) -> Pie:
+        """An independent market with the same public past in which everything private to the other seat differs."""
+        twin = copy.copy(self)
+        twin.values, twin.payoffs, twin.sealed = dict(self.values), dict(self.payoffs), dict(self.sealed)
+        twin.read_marks, twin.rows = dict(self.read_marks), list(self.rows)
+        twin.inbox = {owner: list(letters) for owner, letters in self.inbox.items()}
+        twin._closed = self._closed.copy()
+        (other,) = set(self.seats) - {seat}
+        twin.values[other] = 1 + (self.values[other] + salt % 8) % 9
+        twin.payoffs[other] = self.payoffs[other] // self.values[other] * twin.values[other]
+        match twin.sealed.get(other):
+            case int(slices):
+                twin.sealed[other] = (slices + 1 + salt % self.scenario.slices) % (self.scenario.slices + 1)
+            case str():
+                twin.sealed[other] = f"whisper {salt}"
+            case None:
+                pass
+        return twin
 
     def _phases(self) -> tuple[str, ...]:
         return ("talk", "claim") if self.scenario.talk else ("claim",)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
@@ -140,14 +139,8 @@ class _PieType:
         return InputRequest("appraisal", {"round": market.clock.round}) if tool == "appraise" else None
 
     def perturb_private(self, market: Pie, seat: SeatId, salt: int) -> Pie:
-        """The other seat gets another value and another sealed claim."""
-        other = copy.deepcopy(market)
-        for name in other.seats:
-            if name != seat:
-                other.values[name] = 1 + (other.values[name] + salt) % 9
-                if isinstance(other.sealed.get(name), int):
-                    other.sealed[name] = salt % (other.scenario.slices + 1)
-        return other
+        """The other seat gets another value, and with it another payoff, and another sealed claim or message."""
+        return market.perturbed(seat, salt)
 
     def check(self, market: Pie) -> None:
         """Nobody gets more than was claimed, and never more slices than there are."""
