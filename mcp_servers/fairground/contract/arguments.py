@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 import orjson
@@ -70,7 +71,7 @@ def is_plain_data(value: object, depth: int = 0) -> bool:
 
 def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> ErrorInfo:
     """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent."""
-    properties: Mapping[str, Any] = parameters.model_json_schema().get("properties", {})
+    properties = _properties(parameters)
     complaints: list[str] = []
     for item in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
         name = ".".join(str(part) for part in item["loc"][:3])[:80] or "arguments"
@@ -83,6 +84,12 @@ def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> E
             complaints.append(f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema)})" if schema else ""))
     takes = ", ".join(properties) or "no parameters"
     return ErrorInfo("invalid_arguments", "; ".join(complaints), f"{tool} takes {takes}; call it again", True)
+
+
+@cache
+def _properties(parameters: type[BaseModel]) -> Mapping[str, Any]:
+    # Made once: a model's schema costs a hundred times the refusal that quotes it.
+    return parameters.model_json_schema().get("properties", {})
 
 
 def allowed_text(schema: Mapping[str, Any]) -> str:
