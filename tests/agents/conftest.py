@@ -26,7 +26,7 @@ from mcp.types import (
 from fairground.contract.policy import TurnView
 
 _READS = ("view_price", "view_stock", "view_picture", "view_turn", "hang_read", "crash", "off_schema", "meet")
-_ACTIONS = ("bid", "refuse_me", "hang_once", "hang_action")
+_ACTIONS = ("bid", "refuse_me", "fault_once", "fault", "hang_once", "hang_action")
 _PRICE = {"type": "object", "properties": {"price": {"type": "integer", "minimum": 1}}, "required": ["price"]}
 
 
@@ -76,6 +76,10 @@ class Stall:
             return CallToolResult(content=[ImageContent(type="image", data="AA==", mime_type="image/png")])
         if name == "off_schema":
             return self._result({"price": "dear"})
+        if name == "fault" or (name == "fault_once" and times == 1):
+            return self._result(
+                {"code": "internal_error", "message": "ours", "hint": "", "retryable": True}, error=True
+            )
         if name == "refuse_me" or name not in _READS + _ACTIONS:
             return self._result(
                 {"code": "tool_unavailable", "message": "no", "hint": "view_price", "retryable": True}, error=True

@@ -105,6 +105,17 @@ async def test_a_timeout_is_an_error_message_and_counted(
     assert not again.is_error
 
 
+async def test_a_fault_that_the_server_owns_to_is_asked_again_under_the_same_key(connect: Connect, stall: Any) -> None:
+    async with connect() as client:
+        bridge = await Bridge.open(client)
+        outcome = await bridge.call("fault_once", {})
+        assert not outcome.is_error
+        assert stall.keys() == ["call-1", "call-1"]
+        with pytest.raises(HarnessFailure, match="fault: the server failed twice"):
+            await bridge.call("fault", {})
+    assert bridge.counts.errors == 0
+
+
 @pytest.mark.parametrize("name", ["crash", "off_schema"])
 async def test_a_fault_of_server_or_protocol_is_a_harness_failure(connect: Connect, name: str) -> None:
     async with connect() as client:

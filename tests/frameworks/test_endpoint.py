@@ -8,6 +8,7 @@ import sys
 import pytest
 
 from fairground.contract.errors import ScenarioError
+from fairground.contract.policy import Turns, TurnView
 from fairground.frameworks import FRAMEWORKS, load_framework
 from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
 from fairground.frameworks.models import parse_model
@@ -36,6 +37,19 @@ def test_what_is_no_model_is_refused(text: str) -> None:
 def test_a_policy_has_no_base_url() -> None:
     with pytest.raises(ScenarioError, match="no base URL"):
         parse_model("policy:half", base_url="http://127.0.0.1:1/v1")
+
+
+def test_a_policy_that_knows_hidden_truth_takes_no_seat_over_mcp() -> None:
+    class Seer:
+        def see(self, truth: object) -> None: ...
+
+        def turn(self, now: TurnView) -> Turns:
+            yield from ()
+
+    with pytest.raises(ScenarioError, match="policy:oracle knows hidden truth"):
+        parse_model("policy:oracle").with_policy(Seer())
+    with pytest.raises(ScenarioError, match="is a model"):
+        parse_model("openai:tiny").with_policy(Seer())
 
 
 @pytest.mark.parametrize("name", sorted(FRAMEWORKS))

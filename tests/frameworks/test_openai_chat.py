@@ -19,9 +19,6 @@ from starlette.routing import Route
 
 from fairground.agents.rounds import find_view
 from fairground.contract.errors import HarnessFailure
-from fairground.contract.market import Brief
-from fairground.frameworks import load_framework
-from fairground.frameworks.base import Limits
 from fairground.frameworks.models import open_chat_model, parse_model
 from fairground.frameworks.models.openai_chat import OpenAIChat
 
@@ -186,14 +183,11 @@ async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytes
 
 
 async def test_a_model_behind_an_endpoint_plays_a_seat_to_the_end(teaching: Any) -> None:
-    table = teaching.table()
     turn = [_says(None, ("claim", '{"slices": 4}'))]
     first = [_says("Let me think."), _says(None, ("claim", "{"), ("view_my_value", "{}"))]
-    async with serving(*first, *turn, *turn, *turn) as endpoint, table.client() as client:
-        agent = load_framework("react")()
-        model = parse_model("openai:tiny", base_url=endpoint.url)
-        report = await agent.play(table.seat(client), model, Brief("P1", "earn", "rounds"), Limits())
-    assert table.calls == [("view_my_value", {}), *[("claim", {"slices": 4})] * 3]
+    async with serving(*first, *turn, *turn, *turn) as endpoint, teaching.table() as table:
+        report = await table.play("react", parse_model("openai:tiny", base_url=endpoint.url))
+    assert teaching.written(table).calls == [("view_my_value", {}), *[("claim", {"slices": 4})] * 3]
     assert (report.model, report.rounds, report.given_up) == ("openai:tiny", 3, {})
     assert (report.input_tokens, report.usage_estimated) == (55, False)
     tools = [tool["function"]["name"] for tool in endpoint.requests[0]["tools"]]
@@ -203,5 +197,6 @@ async def test_a_model_behind_an_endpoint_plays_a_seat_to_the_end(teaching: Any)
     assert json.loads(answers[1]["content"])["code"] == "invalid_arguments"
     rounds = [request["messages"] for request in endpoint.requests[2:]]
     assert len({messages[0]["content"] for messages in rounds}) == 1
-    assert [(find_view(messages[1]["content"]) or table).round for messages in rounds] == [1, 2, 3]
+    views = [find_view(messages[1]["content"]) for messages in rounds]
+    assert [view and view.round for view in views] == [1, 2, 3]
     assert 'claim {"slices":4} -> ' in rounds[2][1]["content"]

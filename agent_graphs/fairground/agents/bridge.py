@@ -1,8 +1,9 @@
 """The bridge: calls of MCP tools over one open client, with timeouts, call keys and failures told apart.
 
-    the tool refused           -> an outcome with `is_error`, for whoever asked
-    no answer in time          -> an outcome with code `timeout`, counted
-    transport, protocol, schema -> HarnessFailure: ours, never the agent's mistake
+    the tool refused             -> an outcome with `is_error`, for whoever asked
+    no answer in time            -> an outcome with code `timeout`, counted
+    the server owns to a fault   -> asked once more, then HarnessFailure
+    transport, protocol, schema  -> HarnessFailure: ours, never the agent's mistake
 
 Needs neither langchain nor langgraph, so that scripted policies use it as well.
 """
@@ -28,6 +29,7 @@ __all__ = ["Bridge", "BridgeCounts", "ToolOutcome", "TurnMark", "error_info", "r
 
 _TURN = "fairground/turn"
 _CALL_KEY = "fairground/call-key"
+_FAULTS = frozenset({"internal_error", "storage_unavailable"})
 
 
 class TurnMark(NamedTuple):
@@ -161,11 +163,13 @@ class Bridge:
         meta = {**self._meta, **self._fresh_key(name)}
         wait = self._timeout_s if timeout_s is None else timeout_s
         outcome = await self._attempt(name, arguments, meta, wait)
-        if outcome is None and _CALL_KEY in meta:
+        if _is_fault(outcome) or (outcome is None and _CALL_KEY in meta):
             self.counts.retries += 1
             outcome = await self._attempt(name, arguments, meta, wait)
         if outcome is None:
             outcome = _no_answer(name, wait)
+        if _is_fault(outcome):
+            raise HarnessFailure(f"{name}: the server failed twice: {outcome.text}")
         self.counts.errors += outcome.is_error
         return outcome
 
@@ -201,6 +205,11 @@ def _outcome(name: str, result: CallToolResult) -> ToolOutcome:
         content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
     meta = cast("Mapping[str, Any]", result.meta or {})
     return ToolOutcome(name, content, result.structured_content, meta, result.is_error)
+
+
+def _is_fault(outcome: ToolOutcome | None) -> bool:
+    """Whether the server says that the failure is its own and that nothing has changed."""
+    return outcome is not None and outcome.is_error and error_info(outcome.text).code in _FAULTS
 
 
 def _no_answer(name: str, timeout_s: float) -> ToolOutcome:

@@ -30,9 +30,11 @@ class ModelEndpoint:
     policy: Policy | None = field(default=None, repr=False, compare=False)
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
-        """The same endpoint with the live policy of one seat and episode."""
+        """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""
         if self.kind != "policy":
             raise ScenarioError(f"{self.label} is a model, not a policy")
+        if hasattr(policy, "see"):
+            raise ScenarioError(f"{self.label} knows hidden truth: it plays as a scripted seat in process only")
         return replace(self, policy=policy)
 
 
