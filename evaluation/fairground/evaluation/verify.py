@@ -19,7 +19,7 @@ from fairground.catalog import market_type
 from fairground.contract.chain import digest, next_hash
 from fairground.contract.core import Core
 from fairground.contract.errors import FairgroundError, TraceError
-from fairground.contract.event import ManifestCore
+from fairground.contract.event import ManifestCore, ToolCalled, parse_event
 from fairground.contract.replay import Divergence, Replayed
 from fairground.tracestore import StoredEvent, Trace, open_trace
 
@@ -39,6 +39,7 @@ SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 _MAX_SHOWN = 2_000
 # Core writes seq and event first; an event that is spelt otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
+_RE_EXECUTED = ("ok", "rejected")
 _REF_MARK = b'"result_ref":"'
 
 
@@ -195,6 +196,8 @@ class _Inspection:
         except Exception as fault:
             # The rules meet arguments here that no door has checked: whatever they raise is a property of the trace.
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
+        if event["event"] == "tool_called" and event["status"] not in _RE_EXECUTED:
+            _check_copied(stored)
         return event
 
     def _check_blob(self, stored: StoredEvent, event: Mapping[str, Any]) -> None:
@@ -255,6 +258,17 @@ class _Inspection:
         for name, here in claims.items():
             if about.get(name) != here:
                 raise _Flaw("diverged", f"the seal's {name} is another", None, _shown(about.get(name)), _shown(here))
+
+
+def _check_copied(stored: StoredEvent) -> None:
+    """A call that is copied, not re-executed, must at least be a refusal: known fields, an error, no result."""
+    try:
+        event = parse_event(stored.body)
+    except TraceError as error:
+        raise _Flaw("diverged", f"event {stored.seq}: {error}", stored.seq) from None
+    if isinstance(event, ToolCalled) and (event.error is None or (event.result, event.result_digest) != (None, None)):
+        message = f"event {stored.seq}: a call that was {event.status} must have an error and no result"
+        raise _Flaw("diverged", message, stored.seq)
 
 
 class _Blob(NamedTuple):

@@ -1,0 +1,172 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairground.catalog import load_scenario, market_type
+from fairground.evaluation.evaluate import evaluate_file
+from fairground.evaluation.outcome import Outcome
+from fairground.host.episode import Episode
+
+Play = Callable[..., Path]
+
+WORKED_LUCK: dict[str, Any] = {
+    "round": 1,
+    "speaking_order": None,
+    "quote_order": ["S3", "B2", "S1", "B3", "B1", "S2"],
+    "pairs": [
+        {"buyer": "B2", "seller": "S1", "up": True, "maker": "B2"},
+        {"buyer": "B1", "seller": "S2", "up": False, "maker": "B1"},
+    ],
+}
+"""The worked example of the double_auction page, 6.8."""
+
+
+def outcome_of(path: Path) -> Outcome[Any, Any]:
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is not None, evaluation.problem
+    return evaluation.outcome
+
+
+def test_the_worked_example_of_the_specification_comes_out(play_quotes: Play) -> None:
+    quotes = {"B1": 60, "B2": 60, "B3": 40, "S1": 45, "S2": 55, "S3": 80}
+    outcome = outcome_of(play_quotes((90, 70, 40), (20, 50, 80), [quotes], [WORKED_LUCK]))
+    seats, market = outcome.seats, outcome.market_outcome
+    assert [seats[seat].payoff for seat in ("B1", "B2", "B3", "S1", "S2", "S3")] == [33, 17, 0, 33, 7, 0]
+    assert (market.q_star, market.p_lo, market.p_hi, market.max_surplus_per_round) == (2, 50, 70, 90)
+    assert (market.surplus, market.efficiency, market.lost_surplus) == (90, 1.0, 0)
+    assert market.smiths_alpha == pytest.approx(8.975, abs=5e-4)
+    assert market.smiths_alpha_by_round == [market.smiths_alpha]
+    assert (seats["B1"].static_regret, seats["B1"].dynamic_regret, seats["B1"].best_price) == (4.5, 4.5, 61)
+    assert (seats["B1"].potential, seats["B1"].surplus_share) == (70, pytest.approx(33 / 70))
+    assert (seats["B1"].offsets, seats["S1"].offsets) == ([30], [25])
+    assert (seats["B1"].price_edge, seats["S2"].price_edge) == (3.0, -3.0)
+    assert (seats["B3"].fill_rate, seats["B1"].fill_rate) == (0.0, 1.0)
+    assert not outcome.findings
+
+
+def test_lost_surplus_splits_into_missed_and_extra_marginal_trades(play_quotes: Play) -> None:
+    # p* = 60: B1-S1 only leaves B2 (10 above p*) and S2 (10 below) out; then S2 sells in the place of S1.
+    rounds = [{"B1": 60, "B2": 10, "S1": 30, "S2": 50}, {"B1": 20, "B2": 55, "S1": 55, "S2": 55}]
+    market = outcome_of(play_quotes((90, 70), (20, 50), rounds)).market_outcome
+    assert market.p_lo + market.p_hi == 120
+    assert market.lost_surplus == 180 - market.surplus == market.lost_missed + market.lost_extra_marginal
+    assert market.lost_extra_marginal == 0
+
+
+def test_a_buyer_beyond_the_margin_who_trades_is_an_extra_marginal_loss(play_quotes: Play) -> None:
+    # Only B1 and S1 gain from trade (p* in 40..60, so 50); B2 buys in the place of B1, at a loss.
+    market_rounds = [{"B1": 30, "B2": 62, "S1": 60, "S2": 95}]
+    outcome = outcome_of(play_quotes((90, 40), (20, 60), market_rounds))
+    market, loser = outcome.market_outcome, outcome.seats["B2"]
+    assert (market.q_star, market.p_lo, market.p_hi) == (1, 40, 60)
+    assert (market.surplus, market.lost_missed, market.lost_extra_marginal) == (20, 40.0, 10.0)
+    assert (loser.payoff, loser.loss_trades, loser.loss_sum, loser.through_value_rate) == (-21, 1, -21, 1.0)
+
+
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(seed=st.integers(0, 10_000), policy=st.sampled_from(["random_legal", "zip", "shading_20", "kaplan"]))
+def test_accounts_balance_whatever_is_played(play: Play, seed: int, policy: str) -> None:
+    outcome = outcome_of(play("double_auction/bazaar", policy, seed, seats={}, rounds=8))
+    market, seats = outcome.market_outcome, outcome.seats.values()
+    assert sum(seat.payoff for seat in seats) == market.surplus
+    assert market.lost_surplus == market.lost_missed + market.lost_extra_marginal
+    assert market.lost_surplus == 8 * market.max_surplus_per_round - market.surplus
+    assert sum(seat.trades for seat in seats) == 2 * market.trades
+    for seat in seats:
+        # The best constant price may do worse than prices that moved, never better than the best price of each round.
+        assert seat.static_regret <= seat.dynamic_regret
+        assert seat.dynamic_regret >= 0
+        assert seat.forfeits + sum(offset is not None for offset in seat.offsets) == 8
+
+
+def test_truthful_play_is_efficient_and_nobody_loses_a_trade(play: Play) -> None:
+    for seed in range(5):
+        outcome = outcome_of(play("double_auction/bazaar", "truthful", seed, seats={}, rounds=4))
+        assert outcome.market_outcome.efficiency == 1.0
+        assert outcome.market_outcome.efficiency_by_round == [1.0] * 4
+        assert all(seat.offset_mean == 0 and seat.loss_trades == 0 for seat in outcome.seats.values())
+
+
+def test_silence_earns_nothing_and_is_counted(play: Play) -> None:
+    outcome = outcome_of(play("double_auction/smoke", "passive", seats={}))
+    assert (outcome.market_outcome.efficiency, outcome.market_outcome.smiths_alpha) == (0.0, None)
+    for seat in outcome.seats.values():
+        assert (seat.payoff, seat.forfeits, seat.fill_rate, seat.offset_mean) == (0, 3, None, None)
+        assert seat.lapses == {"agent_limit": 3}
+        assert seat.dynamic_regret == 0
+
+
+def test_regret_counts_what_a_forfeited_round_could_have_earned(play_quotes: Play) -> None:
+    silent_then_truthful = [{"S1": 20, "S2": 100, "B2": 0}, {"B1": 90, "B2": 0, "S1": 20, "S2": 100}]
+    seat = outcome_of(play_quotes((90, 1), (20, 99), silent_then_truthful)).seats["B1"]
+    # At 20 both rounds fill at 20 and earn 70; truth earned 90 - 55 = 35 in one of them.
+    assert (seat.best_price, seat.static_regret, seat.dynamic_regret) == (20, 105.0, 105.0)
+    assert (seat.forfeits, seat.trade_frequency, seat.fill_rate) == (1, 0.5, 1.0)
+
+
+async def test_an_unfinished_episode_is_censored_and_summed_over_its_closed_rounds(tmp_path: Path) -> None:
+    kind = market_type("double_auction")
+    scenario = load_scenario("double_auction", "smoke", {"seats": {}})
+    path = tmp_path / "open.trace"
+    episode = await Episode.create(path, kind, scenario, 1, episode_id="x", about={"labels": {"B1": "someone"}})
+    for price in (50, 50):
+        for seat in ("B1", "B2", "S1", "S2"):
+            await episode.call(seat, "submit_quote", {"price": price})
+    await episode.call("B1", "submit_quote", {"price": 99_999})
+    await episode.close()
+    outcome = outcome_of(path)
+    assert (outcome.rounds_closed, outcome.end_reason, outcome.censored) == (2, None, True)
+    assert outcome.seats["B1"].label == "someone"
+    assert (outcome.seats["B1"].calls, outcome.seats["B1"].refused) == (3, 1)
+    assert outcome.market_outcome.efficiency == 1.0
+    assert not outcome.findings
+
+
+async def test_an_episode_without_a_closed_round_has_no_outcomes_but_says_so(tmp_path: Path) -> None:
+    path = tmp_path / "new.trace"
+    kind = market_type("double_auction")
+    episode = await Episode.create(
+        path, kind, load_scenario("double_auction", "smoke", {"seats": {}}), 1, episode_id="x"
+    )
+    await episode.close()
+    outcome = outcome_of(path)
+    assert (outcome.market_outcome.efficiency, outcome.seats["B1"].surplus_share) == (None, None)
+    assert [finding.message for finding in outcome.findings] == [
+        "no round has closed: values and benchmarks are not in the trace yet"
+    ]
+
+
+def test_a_market_without_an_evaluator_still_tells_conduct(play: Play) -> None:
+    outcome = outcome_of(play("teaching/pie", "half"))
+    assert (outcome.end_reason, outcome.censored) == ("terminated:rounds_completed", False)
+    assert {seat: result.calls for seat, result in outcome.seats.items()} == {"P1": 4, "P2": 4}
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_odd_facts_are_findings_not_exceptions(play: Play, editor: Callable[[Path], Any], data: st.DataObject) -> None:
+    path = play("double_auction/smoke", seats={}, name="odd")
+    forged = editor(path)
+    events: list[dict[str, Any]] = [orjson.loads(body) for body in forged.bodies()]
+    closed = [event for event in events if event["event"] in ("round_closed", "episode_ended")]
+    facts = data.draw(st.sampled_from(closed))["facts"]
+    odd: list[Any] = [None, {}, [], -5, 2**62, "B1", {"B1": 10**18}, [{"buyer": "B9"}], 1.5]
+    facts[data.draw(st.sampled_from(sorted(facts)))] = data.draw(st.sampled_from(odd))
+    forged.rewrite([orjson.dumps(event) for event in events])
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is not None
+    assert orjson.dumps(evaluation.to_json())
+
+
+def test_what_is_no_trace_is_a_problem_not_an_exception(tmp_path: Path) -> None:
+    path = tmp_path / "x.trace"
+    path.write_bytes(b"nothing")
+    assert evaluate_file(path).outcome is None
+    assert "not a trace" in (evaluate_file(path).problem or "")

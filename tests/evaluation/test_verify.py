@@ -1,0 +1,289 @@
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairground.catalog import load_scenario, market_type
+from fairground.evaluation.verify import verify_file
+from fairground.host.episode import Episode
+from fairground.tracestore import jsonl_lines, open_trace
+
+Play = Callable[..., Path]
+Edit = Callable[[Path], Any]
+
+
+_ROUNDS = 'events WHERE CAST(body AS TEXT) LIKE \'%"event":"round_closed"%\''
+_ODD: list[Any] = [None, True, -1, 2**62, 1e300, "", "P1", "tool_called", [], {}, [[]], "r1.P1.x"]
+_WIDE: dict[str, Any] = {"seats": {}, "rounds": 3, "n_buyers": 20, "n_sellers": 20, "acceptance": "per_seat"}
+"""Histories that are too large to stand in their event."""
+
+
+def _changed(path: Path, name: str = "changed.trace") -> Path:
+    return Path(shutil.copy(path, path.with_name(name)))
+
+
+def _flip(data: bytes, place: int) -> bytes:
+    return data[:place] + bytes([data[place] ^ 1]) + data[place + 1 :]
+
+
+def _spelt(event: dict[str, Any]) -> bytes:
+    return orjson.dumps(event)
+
+
+@pytest.mark.parametrize(
+    ("scenario", "policy"),
+    [("double_auction/smoke", "zip"), ("double_auction/bazaar", "random_legal"), ("teaching/talk", "half")],
+)
+def test_a_played_trace_is_identical(play: Play, scenario: str, policy: str) -> None:
+    path = play(scenario, policy, seats={})
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.sealed, verdict.findings) == ("identical", True, [])
+    with open_trace(path) as trace:
+        assert verdict.events == trace.manifest.about["head_seq"] > 10
+        assert verdict.head_hash == trace.manifest.about["head_hash"]
+
+
+def test_a_trace_that_keeps_digests_only_is_re_executed_too(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={}, record="digests")
+    assert verify_file(path).verdict == "identical"
+    calls = [event for event in map(orjson.loads, editor(path).bodies()) if event["event"] == "tool_called"]
+    assert all(call["result"] is None and call["result_digest"] for call in calls)
+
+
+def test_a_changed_byte_of_any_event_names_that_event(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    for seq, body in enumerate(editor(path).bodies(), 1):
+        for column, place in (("body", len(body) // 2), ("body", len(body) - 2), ("hash", 5)):
+            changed = editor(_changed(path))
+            ((stored,),) = changed.rows(f"SELECT {column} FROM events WHERE seq = {seq}")
+            changed.run(f"UPDATE events SET {column} = ? WHERE seq = ?", _flip(stored, place), seq)
+            for chain_only in (True, False):
+                verdict = verify_file(changed.path, chain_only=chain_only)
+                assert (verdict.verdict, verdict.seq, verdict.events) == ("damaged", seq, seq - 1)
+
+
+def test_a_changed_or_missing_result_outside_the_event_names_the_event(play: Play, editor: Edit) -> None:
+    path = play("double_auction/bazaar", **_WIDE)
+    seq, blob = editor(path).rows("SELECT seq, blob FROM events WHERE blob IS NOT NULL ORDER BY seq")[0]
+    edits: list[tuple[str, tuple[object, ...]]] = [
+        ("UPDATE events SET blob = ? WHERE seq = ?", (_flip(blob, 100), seq)),
+        ("UPDATE events SET blob = NULL, blob_digest = NULL WHERE seq = ?", (seq,)),
+        ("UPDATE events SET blob_digest = ? WHERE seq = ?", ("0" * 64, seq)),
+    ]
+    for sql, values in edits:
+        changed = editor(_changed(path))
+        changed.run(sql, *values)
+        for chain_only in (True, False):
+            verdict = verify_file(changed.path, chain_only=chain_only)
+            assert (verdict.verdict, verdict.seq) == ("damaged", seq)
+
+
+def test_a_result_that_no_event_names_is_a_finding_and_must_still_hash_to_its_name(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    stray = editor(path)
+    stray.run(
+        "UPDATE events SET blob = ?, blob_digest = ? WHERE seq = 1",
+        b"{}",
+        "9b7b3b4d16b6a1cb5cd3a1b1ad0b1d5d1e5f5d5e5b5a5d5c5f5e5d5c5b5a5958",
+    )
+    assert verify_file(path).verdict == "damaged"
+
+
+def test_events_out_of_order_name_the_first_that_moved(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    changed = editor(path)
+    rows = changed.rows("SELECT body, hash FROM events WHERE seq IN (4, 5) ORDER BY seq")
+    for seq, (body, head) in zip((5, 4), rows, strict=True):
+        changed.run("UPDATE events SET body = ?, hash = ? WHERE seq = ?", body, head, seq)
+    assert verify_file(path).seq == 4
+
+
+def test_a_missing_event_in_the_middle_is_named(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    editor(path).run("DELETE FROM events WHERE seq = 7")
+    verdict = verify_file(path, chain_only=True)
+    assert (verdict.verdict, verdict.seq) == ("damaged", 7)
+
+
+def test_a_deleted_tail_shows_against_the_sealed_head(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    last = verify_file(path).events
+    editor(path).run("DELETE FROM events WHERE seq >= ?", last - 1)
+    verdict = verify_file(path, chain_only=True)
+    assert (verdict.verdict, verdict.seq) == ("truncated", last - 1)
+
+
+def test_a_tail_deleted_beyond_the_last_closure_of_an_unsealed_trace_shows(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    changed = editor(path)
+    changed.unseal()
+    assert (verify_file(path).verdict, verify_file(path).sealed) == ("identical", False)
+    ((closed,),) = changed.rows(f"SELECT max(seq) FROM {_ROUNDS}")
+    changed.run("DELETE FROM events WHERE seq >= ?", closed)
+    verdict = verify_file(path, chain_only=True)
+    assert (verdict.verdict, verdict.seq) == ("truncated", closed)
+
+
+def test_a_log_that_breaks_off_within_a_batch_is_truncated(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    changed = editor(path)
+    first, second, *_ = changed.rows(f"SELECT seq FROM {_ROUNDS}")
+    changed.unseal()
+    changed.run("DELETE FROM events WHERE seq >= ?", second[0])
+    changed.close_at(first[0])
+    assert verify_file(path, chain_only=True).verdict == "intact"
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.seq) == ("truncated", second[0])
+
+
+def test_a_changed_seal_or_rewritten_head_is_damage(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    about = editor(path).about()
+    changes = ({"labels": {"B1": "winner"}}, {"head_hash": "0" * 64}, {"head_seq": 3}, {"head_seq": True})
+    for change in changes:
+        editor(path).set_about({**about, **change})
+        assert verify_file(path).verdict == "damaged"
+
+
+def test_a_forged_chain_diverges_and_both_values_are_shown(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    forged = editor(path)
+    events: list[dict[str, Any]] = [orjson.loads(body) for body in forged.bodies()]
+    victim = next(event for event in events if event.get("tool") == "submit_quote")
+    told = victim["result"]["price"]
+    victim["arguments"]["price"] = told + 1
+    forged.rewrite([_spelt(event) for event in events])
+    assert verify_file(path, chain_only=True).verdict == "intact"
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.seq, verdict.events) == ("diverged", victim["seq"], victim["seq"] - 1)
+    assert f'"price":{told}' in (verdict.recorded or "")
+    assert f'"price":{told + 1}' in (verdict.reproduced or "")
+
+
+def test_a_forged_outcome_digest_diverges(play: Play, editor: Edit) -> None:
+    path = play("double_auction/smoke", seats={})
+    forged = editor(path)
+    forged.set_about({**forged.about(), "outcome_digest": "0" * 64})
+    forged.rewrite(forged.bodies())
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.recorded) == ("diverged", f'"{"0" * 64}"')
+
+
+def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: Edit) -> None:
+    path = play("teaching/pie", "half")
+    forged = editor(path)
+    ((core,),) = forged.rows("SELECT value FROM meta WHERE key = 'core'")
+    for old, new in (
+        ('"market":"teaching"', '"market":"bazaar_of_yore"'),
+        ('"rules_version":"1"', '"rules_version":"0"'),
+    ):
+        forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
+        assert verify_file(path).verdict == "foreign"
+        assert verify_file(path, chain_only=True).verdict == "intact"
+
+
+def test_jsonl_verifies_like_its_source_and_shows_its_damage(play: Play, tmp_path: Path) -> None:
+    path = play("double_auction/bazaar", **_WIDE)
+    with open_trace(path) as trace:
+        lines = list(jsonl_lines(trace))
+    copy = tmp_path / "copy.trace.jsonl"
+    copy.write_bytes(b"\n".join(lines) + b"\n")
+    assert verify_file(copy).verdict == "identical"
+    assert verify_file(copy).head_hash == verify_file(path).head_hash
+    for place in (10, 200, len(lines[9]) - 20):
+        copy.write_bytes(b"\n".join([*lines[:9], _flip(lines[9], place), *lines[10:]]))
+        assert (verify_file(copy).verdict, verify_file(copy).seq) == ("damaged", 9)
+    copy.write_bytes(b"\n".join([line for line in lines[:-20] if line.startswith(b'{"hash"') or b"about" in line[:9]]))
+    assert verify_file(copy).verdict in ("truncated", "damaged")
+
+
+async def test_an_unfinished_episode_is_identical_but_not_sealed(tmp_path: Path) -> None:
+    path = tmp_path / "open.trace"
+    kind = market_type("teaching")
+    episode = await Episode.create(path, kind, load_scenario("teaching", "pie"), 3, episode_id="open")
+    for seat in ("P1", "P2"):
+        await episode.call(seat, "view_my_value", {})
+        await episode.call(seat, "claim", {"slices": 5})
+    await episode.call("P1", "claim", {"slices": "many"})
+    await episode.call("P1", "no_such_tool", {})
+    await episode.close()
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.sealed) == ("identical", False)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"SQLite format 3\x00",
+        b"SQLite format 3\x00" + b"\xff" * 4096,
+        b'{"about":',
+        b'{"about":[],"core":{}}',
+        b"\x00" * 99,
+    ],
+)
+def test_any_garbage_is_damaged(tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "garbage.trace"
+    path.write_bytes(content)
+    assert verify_file(path).verdict == "damaged"
+    assert verify_file(tmp_path).verdict == "damaged"
+
+
+def test_columns_of_other_types_are_damaged(play: Play, editor: Edit) -> None:
+    path = play("teaching/pie", "half")
+    edits = [
+        "UPDATE events SET body = 17 WHERE seq = 3",
+        "UPDATE events SET body = '[]' WHERE seq = 3",
+        "UPDATE events SET hash = 1.5 WHERE seq = 3",
+        "UPDATE meta SET value = 3 WHERE key = 'core'",
+        "UPDATE meta SET value = '{}' WHERE key = 'core'",
+        "UPDATE meta SET value = '[1]' WHERE key = 'about'",
+        "UPDATE meta SET value = '{\"seal\":{}}' WHERE key = 'about'",
+        "UPDATE meta SET value = 'x:y' WHERE key = 'closed_head'",
+        "DELETE FROM meta WHERE key = 'closed_head'",
+        "DELETE FROM meta",
+        "DROP TABLE events",
+    ]
+    for sql in edits:
+        changed = editor(_changed(path))
+        changed.run(sql)
+        assert verify_file(changed.path).verdict == "damaged", sql
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_verdict_is_given_whatever_bytes_of_the_file_change(play: Play, data: st.DataObject) -> None:
+    path = play("teaching/pie", "half", name="whole")
+    content = bytearray(path.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, len(content) - 1))] = data.draw(st.integers(0, 255))
+    broken = path.with_name("broken.trace")
+    broken.write_bytes(content[: data.draw(st.integers(1, len(content)))])
+    verdict = verify_file(broken)
+    assert verdict.verdict in ("identical", "damaged", "truncated", "diverged", "foreign")
+    assert orjson.dumps(verdict.to_json())
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_forger_who_recomputes_the_chain_gets_a_verdict_too(play: Play, editor: Edit, data: st.DataObject) -> None:
+    path = play("teaching/talk", "half", name="forged")
+    forged = editor(path)
+    events: list[dict[str, Any]] = [orjson.loads(body) for body in forged.bodies()]
+    victim = events[data.draw(st.integers(0, len(events) - 1))]
+    # The parent only says which program asked; the rules never see it.
+    key = data.draw(st.sampled_from(sorted(victim.keys() - {"parent"})))
+    odd: Any = data.draw(st.sampled_from(_ODD))
+    if victim[key] == odd:
+        odd = [{"odd": "value"}]
+    victim[key] = odd
+    forged.rewrite([_spelt(event) for event in events])
+    verdict = verify_file(path)
+    assert verdict.verdict in ("diverged", "damaged", "truncated")
