@@ -23,6 +23,7 @@ from fairground.host.episode import Episode
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import SeatPlan, new_episode, reopen_episode, seat_policy
 from fairground.runner.order import SeatOrder
+from fairground.tracestore import open_trace
 
 __all__ = ["AgentSpec", "PlaySpec", "Played", "play_episode", "resume_episode"]
 
@@ -121,12 +122,14 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
 async def resume_episode(path: Path, agent: AgentSpec | None = None, *, opened: Opened | None = None) -> Played:
     """Go on where a run stopped, with the same agent or another one in the outside seats. Raises TraceError."""
     with Sandbox() as sandbox:
-        episode = await reopen_episode(path, sandbox=sandbox)
-        about = episode.manifest.about
+        with open_trace(path) as trace:
+            about = trace.manifest.about
+        chosen = agent or AgentSpec.of_record(about.get("agent", {}))
+        shadow = chosen.model if chosen.model and parse_model(chosen.model).kind == "policy" else None
+        episode = await reopen_episode(path, shadow=shadow, sandbox=sandbox)
         agents = [seat for seat, who in about.get("seats", {}).items() if who == "agent"]
         roles = {seat: episode.core.market.seats[seat].role for seat in agents}
         try:
-            chosen = agent or AgentSpec.of_record(about.get("agent", {}))
             if agents and chosen.framework == NATIVE:
                 raise TraceError(f"{path.name}: {', '.join(agents)} is played over MCP: name another --agent")
             _check(episode.core.market_type, chosen, roles)
@@ -197,7 +200,10 @@ def _endpoint(episode: Episode, agent: AgentSpec, seat: SeatId, policy_key: int)
         return endpoint
     core = episode.core
     draw = Draw.of(core.manifest.seed, seat, policy_key)
-    return endpoint.with_policy(seat_policy(core.market_type, agent.model, core.market.seats[seat].role, draw))
+    resumed = episode.scripted.shadow(seat)
+    return endpoint.with_policy(
+        resumed or seat_policy(core.market_type, agent.model, core.market.seats[seat].role, draw)
+    )
 
 
 def _roles(spec: PlaySpec, seats: Sequence[SeatId]) -> dict[SeatId, str]:

@@ -10,9 +10,17 @@ from fairground.contract.errors import ErrorInfo, HarnessFailure, TraceError
 from fairground.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
 from fairground.contract.seats import SeatId
 
-__all__ = ["MAX_CALLS_PER_TURN", "Scripted"]
+__all__ = ["MAX_CALLS_PER_TURN", "Scripted", "ScriptedFailure"]
 
 MAX_CALLS_PER_TURN = 1_000
+
+
+class ScriptedFailure(HarnessFailure):
+    """A scripted seat cannot go on. `records` are the events up to then: they have happened and must be kept."""
+
+    def __init__(self, seat: SeatId, fault: Exception, records: list[Record]) -> None:
+        super().__init__(f"the policy of {seat} failed: {fault!r}")
+        self.records = records
 
 
 class Scripted:
@@ -20,6 +28,9 @@ class Scripted:
 
     Order of asking: seats in the market's order, seats of the runner's agent (`late`) after the others, privileged ones
     last. The order is what makes head hashes equal between runs.
+
+    `shadows` are policies that play from outside (behind a model's interface): they are only brought up to date when an
+    episode is resumed, and forgotten where the trace shows that somebody else decided.
     """
 
     def __init__(
@@ -28,8 +39,10 @@ class Scripted:
         *,
         privileged: frozenset[SeatId] = frozenset(),
         late: frozenset[SeatId] = frozenset(),
+        shadows: Mapping[SeatId, Callable[[], Policy]] | None = None,
     ) -> None:
         self._makers = dict(makers)
+        self._shadows = dict(shadows or {})
         self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
         self._policies: dict[SeatId, Policy] = {}
@@ -38,7 +51,7 @@ class Scripted:
 
     def reset(self) -> None:
         """Fresh policies, as before the first round."""
-        self._policies = {seat: make() for seat, make in self._makers.items()}
+        self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
         self._open = {}
 
     def __contains__(self, seat: SeatId) -> bool:
@@ -47,15 +60,22 @@ class Scripted:
     def run(self, core: Core) -> list[Record]:
         """Play the awaited scripted seats up to the next closure: one commit's worth; empty when none is awaited.
 
-        Raises HarnessFailure.
+        Raises ScriptedFailure; after it the Core may be half changed.
         """
         records: list[Record] = []
         while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
             revision = core.market.clock.revision
-            self._turn(core, seat, records)
+            try:
+                self._turn(core, seat, records)
+            except Exception as fault:  # a policy is code of others
+                raise ScriptedFailure(seat, fault, records) from fault
             if core.market.clock.revision != revision:
                 break
         return records
+
+    def shadow(self, seat: SeatId) -> Policy | None:
+        """The shadow of a seat as far as the trace has brought it; None where there is none or it did not play."""
+        return self._policies.get(seat) if seat in self._shadows else None
 
     def plays_alone(self, core: Core) -> bool:
         """Whether no seat of the market is played from outside."""
@@ -74,9 +94,14 @@ class Scripted:
         elif event["event"] == "tool_called" and event["parent"] is None:
             if seat not in self._open:
                 turns = self._begin(core, seat)
-                self._open[seat] = (turns, next(turns, None))
+                self._open[seat] = (turns, _following(turns, None))
             wanted = self._open[seat][1]
-            if wanted is None or (wanted.tool, dict(wanted.arguments)) != (event["tool"], event["arguments"]):
+            if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
+                return
+            self._close(seat)
+            if seat in self._shadows:
+                del self._policies[seat]
+            else:
                 raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
 
     def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
@@ -84,19 +109,17 @@ class Scripted:
         seat = event.get("seat")
         if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
             return
-        if answer is None:
-            error = ErrorInfo(**event["error"]) if event["error"] else None
-            reply = ToolAnswer(None, error, core.turn_mark(seat).turn_over)
-        else:
-            reply = ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
-        if reply.turn_over:
+        over = core.turn_mark(seat).turn_over if answer is None else answer.turn.turn_over
+        # A copied refusal may have lapsed the seat and so closed the phase that the policy was asked in.
+        if over or (event["round"], event["phase"], event["revision"]) != core.market.clock:
             self._close(seat)
             return
+        if answer is None:
+            reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, False)
+        else:
+            reply = ToolAnswer(answer.body, answer.error, False)
         turns = self._open[seat][0]
-        try:
-            self._open[seat] = (turns, turns.send(reply))
-        except StopIteration:
-            self._open[seat] = (turns, None)
+        self._open[seat] = (turns, _following(turns, reply))
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         for seat in self._order:
@@ -136,3 +159,11 @@ class Scripted:
         turns = self._open.pop(seat, None)
         if turns is not None:
             turns[0].close()
+
+
+def _following(turns: Turns, reply: ToolAnswer | None) -> ToolCall | None:
+    """The call that a followed policy wants next; None when it is done, or failed as it did when it was recorded."""
+    try:
+        return next(turns) if reply is None else turns.send(reply)
+    except Exception:
+        return None

@@ -92,18 +92,27 @@ def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Polic
     return _policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
 
 
-def scripted_seats(kind: MarketType, scenario: Scenario, plan: SeatPlan, seed: int, *, policy_key: int = 0) -> Scripted:
-    """The plan's policies, each with its own draws."""
+def scripted_seats(
+    kind: MarketType,
+    scenario: Scenario,
+    plan: SeatPlan,
+    seed: int,
+    *,
+    policy_key: int = 0,
+    shadows: Mapping[SeatId, str] | None = None,
+) -> Scripted:
+    """The plan's policies, each with its own draws; `shadows` name those that an outside agent thinks with."""
     roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
-    makers: dict[SeatId, Callable[[], Policy]] = {}
-    privileged: set[SeatId] = set()
-    for seat, spelling in plan.seats.items():
-        if spelling == AGENT:
-            continue
-        if _policy_spec(kind, spelling, roles[seat]).privileged:
-            privileged.add(seat)
-        makers[seat] = partial(seat_policy, kind, spelling, roles[seat], Draw.of(seed, seat, policy_key))
-    return Scripted(makers, privileged=frozenset(privileged), late=plan.late)
+
+    def makers(spellings: Mapping[SeatId, str]) -> dict[SeatId, Callable[[], Policy]]:
+        return {
+            seat: partial(seat_policy, kind, spelling, roles[seat], Draw.of(seed, seat, policy_key))
+            for seat, spelling in spellings.items()
+        }
+
+    inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT}
+    privileged = {seat for seat, spelling in inside.items() if _policy_spec(kind, spelling, roles[seat]).privileged}
+    return Scripted(makers(inside), privileged=frozenset(privileged), late=plan.late, shadows=makers(shadows or {}))
 
 
 async def new_episode(
@@ -140,14 +149,19 @@ async def new_episode(
     )
 
 
-async def reopen_episode(path: Path, *, sandbox: Sandbox | None = None) -> Episode:
-    """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError."""
+async def reopen_episode(path: Path, *, shadow: str | None = None, sandbox: Sandbox | None = None) -> Episode:
+    """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError.
+
+    `shadow` is the policy that the agents of the outside seats think with, if it is one: `episode.scripted.shadow`.
+    """
     with open_trace(path) as trace:
         core, about = trace.manifest.core, trace.manifest.about
     kind = market_type(core.market)
     plan = SeatPlan(dict(about.get("seats", {})), frozenset(about.get("late", ())))
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
-    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=int(about.get("policy_key", 0)))
+    key = int(about.get("policy_key", 0))
+    shadows = dict.fromkeys(plan.agents, shadow) if shadow is not None else {}
+    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows)
     return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
 
 

@@ -1,0 +1,132 @@
+"""The runner: the same policy behind any framework plays the same episode; what an agent may not be is refused."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.errors import FairgroundError, ScenarioError
+from fairground.evaluation.verify import verify_file
+from fairground.frameworks.base import Limits
+from fairground.host.setup import SeatPlan, plan_seats
+from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
+from fairground.runner.references import play_references, reference_policies
+from fairground.tracestore import open_trace
+
+
+def spec_of(folder: Path, market: str, scenario: str, agent: AgentSpec, **options: object) -> PlaySpec:
+    chosen = load_scenario(market, scenario)
+    plan = plan_seats(market_type(market), chosen, **options)  # pyright: ignore[reportArgumentType]
+    return PlaySpec(market=market, scenario=chosen, seed=7, plan=plan, agent=agent, folder=folder)
+
+
+def about(played: Played) -> dict[str, object]:
+    with open_trace(played.path) as trace:
+        return trace.manifest.about
+
+
+@pytest.mark.parametrize(
+    ("market", "scenario", "policy"),
+    [
+        ("double_auction", "duel", "zip"),
+        ("double_auction", "smoke", "zic"),
+        ("teaching", "talk", "half"),
+        ("teaching", "pie", "random_legal"),
+    ],
+)
+async def test_a_policy_behind_the_react_graph_plays_the_episode_that_it_plays_natively(
+    tmp_path: Path, market: str, scenario: str, policy: str
+) -> None:
+    heads: set[object] = set()
+    for framework in ("react", "policy"):
+        agent = AgentSpec(framework, f"policy:{policy}")
+        played = await play_episode(spec_of(tmp_path / framework, market, scenario, agent))
+        assert verify_file(played.path).verdict == "identical"
+        heads.add(about(played)["head_hash"])
+    assert len(heads) == 1
+
+
+async def test_several_agents_act_in_seat_order_so_that_runs_are_equal(tmp_path: Path) -> None:
+    heads: list[object] = []
+    for run in ("a", "b"):
+        agent = AgentSpec("react", "policy:zip")
+        spec = spec_of(tmp_path / run, "double_auction", "smoke", agent, agents=["B1", "B2", "S2"])
+        played = await play_episode(spec)
+        assert list(played.reports) == ["B1", "B2", "S2"]
+        heads.append(about(played)["head_hash"])
+    assert heads[0] == heads[1]
+
+
+async def test_a_policy_that_never_acts_lapses_and_the_episode_still_ends(tmp_path: Path) -> None:
+    played = await play_episode(spec_of(tmp_path, "double_auction", "smoke", AgentSpec("react", "policy:passive")))
+    assert played.end_reason == "terminated:rounds_completed"
+    with open_trace(played.path) as trace:
+        lapses = [event for event in trace.decoded() if event["event"] == "seat_lapsed"]
+    assert [(lapse["seat"], lapse["reason"]) for lapse in lapses] == [("B1", "agent_limit")] * 3
+
+
+async def test_an_agent_at_its_call_limit_gives_the_round_up_by_lapsing(tmp_path: Path) -> None:
+    agent = AgentSpec("react", "policy:truthful", limits=Limits(calls_per_round=1))
+    played = await play_episode(spec_of(tmp_path, "double_auction", "smoke", agent))
+    assert played.end_reason == "terminated:rounds_completed"
+    assert played.reports["B1"].given_up.get("call_limit", 0) >= 1
+
+
+async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "double_auction", "bazaar", AgentSpec("policy", "policy:zip"))
+    traces = await play_references(spec, ["B1"], reference_policies(spec.kind, "buyer"))
+    assert set(traces) == {"passive", "truthful", "kaplan"}
+    first_facts: set[bytes] = set()
+    for policy, path in traces.items():
+        with open_trace(path) as trace:
+            assert trace.manifest.core.seed == 7
+            assert trace.manifest.about["seats"]["B1"] == f"policy:{policy}"
+            first = next(event for event in trace.decoded() if event["event"] == "round_closed")
+            first_facts.add(repr((first["facts"]["opening"], first["facts"]["quote_order"])).encode())
+    assert len(first_facts) == 1
+
+
+@pytest.mark.parametrize(
+    ("agent", "says"),
+    [
+        (AgentSpec("react", None), "needs --model"),
+        (AgentSpec("react", "policy:nobody"), "no policy 'nobody'"),
+        (AgentSpec("react", "gpt"), "is not a model"),
+        (AgentSpec("dance", "policy:zip"), "not a framework"),
+        (AgentSpec("policy", "openai:gpt"), "--agent policy"),
+    ],
+)
+async def test_an_agent_that_cannot_play_is_refused_before_anything_is_written(
+    tmp_path: Path, agent: AgentSpec, says: str
+) -> None:
+    with pytest.raises(FairgroundError, match=says):
+        await play_episode(spec_of(tmp_path / "out", "double_auction", "smoke", agent))
+    assert not (tmp_path / "out").exists()
+
+
+def test_seat_plans_name_what_is_wrong() -> None:
+    kind, scenario = market_type("double_auction"), load_scenario("double_auction", "smoke")
+    assert plan_seats(kind, scenario).agents == ["B1"]
+    assert plan_seats(kind, scenario, agents=["S2"], others="zip").seats == {
+        "B1": "zip",
+        "B2": "zip",
+        "S1": "zip",
+        "S2": "agent",
+    }
+    with pytest.raises(ScenarioError, match="no seat 'B9'"):
+        plan_seats(kind, scenario, agents=["B9"])
+    with pytest.raises(ScenarioError, match="no policy 'nobody'"):
+        plan_seats(kind, scenario, others="nobody")
+    with pytest.raises(ScenarioError, match="nobody sits at B1"):
+        plan_seats(kind, scenario.model_copy(update={"seats": {}}))
+
+
+async def test_a_plan_may_put_an_agent_on_every_seat(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "teaching", "talk", AgentSpec("react", "policy:half"))
+    everyone = replace(spec, plan=SeatPlan({"P1": "agent", "P2": "agent"}))
+    played = await play_episode(everyone)
+    assert verify_file(played.path).verdict == "identical"
+    assert set(played.reports) == {"P1", "P2"}

@@ -1,0 +1,100 @@
+"""A run that is killed goes on: nothing acknowledged is lost, nothing happens twice. Real processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.contract.errors import TraceError
+from fairground.evaluation.verify import verify_file
+from fairground.runner.episode_runner import AgentSpec, resume_episode
+from fairground.tracestore import open_trace
+
+PLAY = ("double_auction", "--scenario", "bazaar", "--set", "rounds=120", "--seed", "7", "--no-references", "--json")
+
+
+def fairground(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "fairground.cli", *map(str, arguments)]
+
+
+def events_of(path: Path) -> list[dict[str, Any]]:
+    with open_trace(path) as trace:
+        return list(trace.decoded())
+
+
+def wait_for_event(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> Path:
+    """The trace, once it holds event `seq`; bounded."""
+    for _ in range(3_000):
+        for path in folder.glob("*.trace"):
+            try:
+                with open_trace(path) as trace:
+                    head = trace.closed_head()
+            except TraceError:
+                continue  # not there yet
+            if head is not None and head[0] >= seq:
+                return path
+        assert process.poll() is None, "the run ended before it could be killed"
+        time.sleep(0.01)
+    raise AssertionError(f"event {seq} never came")
+
+
+def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    whole = subprocess.run(fairground("play", *PLAY, "--out", tmp_path / "whole"), capture_output=True, check=True)
+    expected = Path(orjson.loads(whole.stdout)["trace"])
+
+    process = subprocess.Popen(fairground("play", *PLAY, "--out", tmp_path / "cut"), stdout=subprocess.DEVNULL)
+    path = wait_for_event(tmp_path / "cut", 300, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    before = events_of(path)
+    assert before[-1]["event"] != "episode_ended"
+
+    for _ in range(2):  # a second interruption is a resume like the first
+        resumed = subprocess.run(fairground("play", "--resume", path, "--json"), capture_output=True, check=False)
+        assert resumed.returncode == 0, resumed.stderr.decode()
+    after = events_of(path)
+    assert after[: len(before)] == before
+    quotes = Counter(
+        (event["round"], event["seat"]) for event in after if event.get("tool") == "submit_quote" and not event["error"]
+    )
+    assert set(quotes.values()) == {1}
+    assert len(quotes) == 120 * 8
+    assert verify_file(path).verdict == "identical"
+    with open_trace(path) as trace, open_trace(expected) as other:
+        assert trace.manifest.about["outcome_digest"] == other.manifest.about["outcome_digest"]
+
+
+async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
+    run = subprocess.run(
+        fairground("play", "teaching", "--scenario", "talk", "--seed", "3", "--out", tmp_path, "--json"),
+        capture_output=True,
+        check=True,
+    )
+    path = Path(orjson.loads(run.stdout)["trace"])
+    before = path.read_bytes()
+    played = await resume_episode(path)
+    assert played.end_reason == "terminated:rounds_completed"
+    assert events_of(path)[-1]["event"] == "episode_ended"
+    assert verify_file(path).sealed
+    assert len(path.read_bytes()) == len(before)
+
+
+async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path: Path) -> None:
+    process = subprocess.Popen(fairground("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
+    path = wait_for_event(tmp_path, 100, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    with pytest.raises(TraceError, match="name another --agent"):
+        await resume_episode(path, AgentSpec("policy", "policy:zip"))
+    played = await resume_episode(path, AgentSpec("react", "policy:truthful"))
+    assert played.end_reason == "terminated:rounds_completed"
+    assert verify_file(path).verdict == "identical"
