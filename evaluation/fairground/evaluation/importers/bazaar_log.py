@@ -201,8 +201,9 @@ def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
         departure = next(_departures(game, init, generation), None)
         if departure is None:
             return generation
-        departures.append(departure)
-    report.found(*max(departures))
+        departures.append(departure._replace(message=f"as {generation}: {departure.message}"))
+    for departure in departures:
+        report.found(*departure)
     return "recorded"
 
 

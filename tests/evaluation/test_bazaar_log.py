@@ -1,0 +1,340 @@
+from __future__ import annotations
+
+import os
+import statistics
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.evaluate import evaluate_file
+from fairground.evaluation.importers import run_importer
+from fairground.evaluation.importers.report import GameReport, ImportReport
+from fairground.evaluation.verify import verify_file
+from fairground.tracestore import open_trace
+from fairground.trading.chance import ChanceKind, open_chance
+from fairground.trading.clearing import Match, benchmarks, clear, potentials
+from fairground.trading.values import Acceptance, Roster
+
+_SEATS = ("S2", "B1", "B2", "S1")
+_ROUNDS = 4
+_LABELS = {"S2": "an-llm", "B1": "truthful", "B2": "gdx", "S1": "shading5"}
+
+Row = dict[str, Any]
+
+
+class _Source:
+    """Plays a public game as its source would, from the log's stream by the shared pieces alone, and tells its rows."""
+
+    def __init__(self, kind: ChanceKind, seed: int) -> None:
+        self.roster = Roster.of(2, 2)
+        self.seed = seed
+        self._chance = open_chance(kind, seed, self.roster, seat_order=_SEATS)
+        self.values = self._chance.limits("uniform", Acceptance()).values
+        self.demand, self.supply = ({seat: self.values[seat] for seat in side} for side in self.roster)
+        self.possible = benchmarks(self.demand.values(), self.supply.values(), 100)
+        self.payoffs: dict[str, float] = dict.fromkeys(_SEATS, 0.0)
+
+    def init(self) -> Row:
+        agents = {
+            seat: {
+                "role": "buyer" if seat in self.demand else "seller",
+                "model_name": _LABELS[seat],
+                "is_llm": seat == "S2",
+                "valuation": self.demand.get(seat),
+                "cost": self.supply.get(seat),
+                "strategy_params": None,
+            }
+            for seat in _SEATS
+        }
+        sizes = {"num_rounds": _ROUNDS, "num_buyers": 2, "num_sellers": 2}
+        stream = {"distribution": "uniform", "random_seed_value": self.seed, "communication_enabled": False}
+        return {"type": "init", "data": {**stream, **sizes, "agents": agents}}
+
+    def round(self, number: int) -> list[Row]:
+        order = self._chance.quote_order(number)
+        bids = {seat: max(0, self.values[seat] - number) for seat in order if seat in self.demand}
+        asks = {seat: min(100, self.values[seat] + 2 * number) for seat in order if seat in self.supply}
+        matches = clear(
+            bids,
+            asks,
+            order,
+            lambda pair: self._chance.round_up(number, pair),
+            lambda pair, earlier: self._chance.maker(number, pair, earlier),
+        )
+        prices = {**bids, **asks}
+        rows = [{"type": "bid_ask", "agent_id": seat, "price": prices[seat], "response_time_s": 1.5} for seat in order]
+        for match in matches:
+            rows += self._trade(match)
+        return [{**row, "round": number} for row in [*rows, self._end(number, matches)]]
+
+    def _trade(self, match: Match) -> Iterator[Row]:
+        yield {
+            "type": "trade",
+            "buyer_id": match.buyer,
+            "seller_id": match.seller,
+            "bid": match.bid,
+            "ask": match.ask,
+            "cleared_price": float(match.price),
+            "midpoint_exact": (match.bid + match.ask) / 2,
+            "clearing_random_pick": match.coin == "up",
+            "maker_id": match.maker,
+        }
+        for seat, sign in ((match.buyer, 1), (match.seller, -1)):
+            gain = sign * (self.values[seat] - match.price)
+            old = self.payoffs[seat]
+            self.payoffs[seat] += gain
+            change = {"old_payoff": old, "new_payoff": self.payoffs[seat], "delta": float(gain)}
+            yield {"type": "payoff_change", "seat_id": seat, **change}
+
+    def _end(self, number: int, matches: list[Match]) -> Row:
+        prices = [match.price for match in matches]
+        surplus = sum(self.values[match.buyer] - self.values[match.seller] for match in matches)
+        data = {
+            "round": number,
+            "payoff_map": dict(self.payoffs),
+            "clearing_prices": prices,
+            "round_surplus": float(surplus),
+            "max_surplus": self.possible.max_surplus,
+            "normalized_surplus": surplus / self.possible.max_surplus,
+            "trade_count": len(prices),
+            "avg_price": statistics.fmean(prices) if prices else 0.0,
+            "price_volatility": statistics.pstdev(prices) if prices else 0.0,
+        }
+        return {"type": "round_end", "data": data}
+
+    def final(self) -> Row:
+        most, total = potentials(self.demand, self.supply), sum(self.payoffs.values())
+        shares = {seat: max(0.0, won) / (_ROUNDS * most[seat] or 1) for seat, won in self.payoffs.items()}
+        data = {
+            "aborted": False,
+            "final_payoff_map": self.payoffs,
+            "seat_max_potential_surplus_map": most,
+            "seat_surplus_share_map": shares,
+            "seat_csa_map": {},
+            "total_surplus": total,
+            "max_surplus": _ROUNDS * self.possible.max_surplus,
+            "market_efficiency": total / (_ROUNDS * self.possible.max_surplus),
+        }
+        return {"type": "final", "data": data}
+
+
+def _game(kind: ChanceKind = "log_maker_draw", seed: int = 20250713) -> list[Row]:
+    source = _Source(kind, seed)
+    rounds = [row for number in range(1, _ROUNDS + 1) for row in source.round(number)]
+    return _numbered([source.init(), *rounds, source.final()], source.roster)
+
+
+def _numbered(rows: list[Row], roster: Roster) -> list[Row]:
+    head = {"schema_version": "1.4.0", "game_id": "test_1", "model_name": None, "strategy": None}
+    numbered: list[Row] = []
+    for number, row in enumerate(rows, 1):
+        extra: Row = {}
+        if row["type"] == "bid_ask":
+            extra = {"role": "buyer" if row["agent_id"] in roster.buyers else "seller"}
+            extra["timestamp"] = f"2025-07-16 11:{number % 60:02d}:30"
+        numbered.append({**head, **row, **extra, "log_sequence": number})
+    return numbered
+
+
+def _import(rows: list[Row] | bytes, folder: Path, name: str = "game.jsonl") -> GameReport:
+    file = folder / name
+    file.write_bytes(rows if isinstance(rows, bytes) else b"\n".join(map(orjson.dumps, rows)))
+    (game,) = run_importer("bazaar-log", [file], folder / "out").games
+    return game
+
+
+def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
+    return [row for row in rows if row["type"] == kind][skip]
+
+
+@pytest.fixture(scope="session")
+def sample_import(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
+    folder = os.environ.get("FAIRGROUND_DATA")
+    if not folder or not Path(folder, "logs", "bazaar").is_dir():
+        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+    out = tmp_path_factory.mktemp("imported")
+    return run_importer("bazaar-log", sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")), out), out
+
+
+def test_every_public_sample_game_is_reproduced_completely(sample_import: tuple[ImportReport, Path]) -> None:
+    report, _ = sample_import
+    content = report.to_json()
+    assert report.sound
+    assert (content["games"], content["imported"], content["rounds"], content["trades"]) == (16, 16, 480, 523)
+    checks: Mapping[str, Mapping[str, int]] = content["checks"]
+    assert all(tally["matched"] == tally["total"] > 0 for tally in checks.values())
+    totals = {kind: tally["total"] for kind, tally in checks.items()}
+    assert (totals["values"], totals["matches"], totals["prices"], totals["payoffs"]) == (128, 480, 523, 1046)
+    # The seven games whose single random stream can be followed (double_auction page, 13).
+    assert (totals["quote_orders"], totals["makers"], totals["half_ticks"]) == (210, 244, 101)
+    assert sorted(game["chance"] for game in content["per_game"]) == ["log_maker_draw"] * 7 + ["recorded"] * 9
+
+
+def test_every_imported_sample_game_verifies_and_can_be_evaluated(sample_import: tuple[ImportReport, Path]) -> None:
+    _, out = sample_import
+    traces = sorted(out.glob("*.trace"))
+    assert [verify_file(path).verdict for path in traces] == ["identical"] * 16
+    evaluations = [evaluate_file(path) for path in traces]
+    assert all(item.outcome is not None and not item.outcome.findings for item in evaluations)
+
+
+@pytest.mark.parametrize("kind", ["log_maker_draw", "log_maker_order"])
+def test_a_game_is_followed_from_its_seed_in_both_generations(tmp_path: Path, kind: ChanceKind) -> None:
+    game = _import(_game(kind), tmp_path)
+    assert game.sound, game.findings
+    assert (game.chance, game.rounds) == (kind, _ROUNDS)
+    assert game.checks["quote_orders"].matched == _ROUNDS
+    assert verify_file(tmp_path / "out" / "game.trace").verdict == "identical"
+
+
+def test_a_game_that_shares_its_stream_is_fed_its_luck(tmp_path: Path) -> None:
+    rows = _game()
+    _at(rows, "init")["data"]["agents"]["B2"]["model_name"] = "roth_erev"
+    game = _import(rows, tmp_path)
+    assert game.sound, game.findings
+    assert game.chance == "recorded"
+    assert "makers" not in game.checks
+    with open_trace(game.trace or "") as trace:
+        inputs = [event for event in trace.decoded() if event["event"] == "input"]
+    assert [event["source"] for event in inputs] == ["recorded_chance"] * _ROUNDS
+    assert verify_file(game.trace or "").verdict == "identical"
+
+
+def test_labels_times_and_origin_of_a_log_stand_beside_the_chain(tmp_path: Path) -> None:
+    game = _import(_game(), tmp_path)
+    with open_trace(game.trace or "") as trace:
+        about, side = trace.manifest.about, [row for row in trace.side() if row.seat is not None]
+    assert about["labels"] == _LABELS
+    assert about["imported_from"]["game_id"] == "test_1"
+    assert str(about["created"]).startswith("2025-07-16T11:")
+    assert len(side) == 4 * _ROUNDS
+    assert {(row.latency_us, row.transport) for row in side} == {(1_500_000, "import")}
+
+
+def test_importing_twice_gives_the_same_trace(tmp_path: Path) -> None:
+    first = verify_file(_import(_game(), tmp_path).trace or "")
+    second = verify_file(_import(_game(), tmp_path).trace or "")
+    assert first.head_hash == second.head_hash
+    assert [path.name for path in (tmp_path / "out").iterdir()] == ["game.trace"]
+
+
+def _value(rows: list[Row]) -> Row:
+    agent = _at(rows, "init")["data"]["agents"]["B1"]
+    agent["valuation"] -= 1
+    return _at(rows, "init")
+
+
+def _setter(kind: str, path: str, change: Callable[[Any], Any], skip: int = 0) -> Callable[[list[Row]], Row]:
+    def _set(rows: list[Row]) -> Row:
+        row = _at(rows, kind, skip)
+        *parents, last = path.split(".")
+        place = row
+        for parent in parents:
+            place = place[parent]
+        place[last] = change(place[last])
+        return row
+
+    return _set
+
+
+@pytest.mark.parametrize(
+    ("field", "tamper"),
+    [
+        ("data.agents.B1.valuation", _value),
+        ("data.agents", _setter("init", "data.random_seed_value", lambda seed: seed + 1)),
+        ("cleared_price", _setter("trade", "cleared_price", lambda price: price + 1)),
+        ("midpoint_exact", _setter("trade", "midpoint_exact", lambda price: price + 0.5)),
+        ("bid", _setter("trade", "bid", lambda price: price - 1)),
+        ("new_payoff", _setter("payoff_change", "new_payoff", lambda payoff: payoff + 1)),
+        ("data.payoff_map.S1", _setter("round_end", "data.payoff_map.S1", lambda payoff: payoff + 1, skip=2)),
+        ("data.round_surplus", _setter("round_end", "data.round_surplus", lambda total: total + 1)),
+        ("data.max_surplus", _setter("round_end", "data.max_surplus", lambda total: total + 1)),
+        ("data.normalized_surplus", _setter("round_end", "data.normalized_surplus", lambda share: share + 1e-6)),
+        ("data.clearing_prices", _setter("round_end", "data.clearing_prices", lambda prices: [*prices, 1])),
+        ("data.trade_count", _setter("round_end", "data.trade_count", lambda count: count + 1)),
+        ("data.price_volatility", _setter("round_end", "data.price_volatility", lambda spread: spread + 1)),
+        ("data.final_payoff_map.B2", _setter("final", "data.final_payoff_map.B2", lambda payoff: payoff + 1)),
+        (
+            "data.seat_max_potential_surplus_map.B2",
+            _setter("final", "data.seat_max_potential_surplus_map.B2", lambda most: most + 1),
+        ),
+        (
+            "data.seat_surplus_share_map.B1",
+            _setter("final", "data.seat_surplus_share_map.B1", lambda share: share + 0.1),
+        ),
+        ("data.total_surplus", _setter("final", "data.total_surplus", lambda total: total + 1)),
+        ("data.max_surplus", _setter("final", "data.max_surplus", lambda total: total + 1)),
+        ("data.market_efficiency", _setter("final", "data.market_efficiency", lambda share: share - 1e-6)),
+    ],
+)
+def test_a_number_that_re_execution_does_not_give_is_a_finding_with_line_and_field(
+    tmp_path: Path, field: str, tamper: Callable[[list[Row]], Row]
+) -> None:
+    rows = _game()
+    changed = tamper(rows)
+    game = _import(rows, tmp_path)
+    assert not game.sound
+    named = {(finding.file, finding.field) for finding in game.findings}
+    assert ("game.jsonl", field) in named
+    assert changed["log_sequence"] in {finding.line for finding in game.findings if finding.field == field}
+
+
+def test_a_quote_that_does_not_fit_the_trades_names_the_trade_and_gives_no_trace(tmp_path: Path) -> None:
+    rows = _game()
+    trade = _at(rows, "trade")
+    quote = next(row for row in rows if row["type"] == "bid_ask" and row["agent_id"] == trade["buyer_id"])
+    quote["price"] = 0
+    game = _import(rows, tmp_path)
+    assert (game.trace, game.chance) == (None, None)
+    assert trade["log_sequence"] in {finding.line for finding in game.findings}
+
+
+def test_a_coin_or_maker_that_the_stream_does_not_give_is_a_finding(tmp_path: Path) -> None:
+    rows = _game()
+    trade = _at(rows, "trade", skip=1)
+    trade["maker_id"] = trade["seller_id"] if trade["maker_id"] == trade["buyer_id"] else trade["buyer_id"]
+    game = _import(rows, tmp_path)
+    assert game.chance == "recorded"
+    first = game.findings[0]
+    assert (first.line, first.field) == (trade["log_sequence"], "maker_id")
+
+
+def test_a_game_with_messages_is_not_a_bazaar_log(tmp_path: Path) -> None:
+    rows = _game()
+    _at(rows, "init")["data"]["communication_enabled"] = True
+    (finding,) = _import(rows, tmp_path).findings
+    assert finding.field == "data.communication_enabled"
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_a_damaged_log_gives_findings_never_an_exception(tmp_path: Path, data: st.DataObject) -> None:
+    lines = list(map(orjson.dumps, _game()))
+    place = data.draw(st.integers(0, len(lines) - 1))
+    match data.draw(st.sampled_from(["drop", "garbage", "cut", "twice", "byte"])):
+        case "drop":
+            del lines[place]
+        case "garbage":
+            lines[place] = data.draw(st.binary(max_size=40)).replace(b"\n", b"")
+        case "cut":
+            lines[place] = lines[place][: len(lines[place]) // 2]
+        case "twice":
+            lines.insert(place, lines[place])
+        case _:
+            at = data.draw(st.integers(0, len(lines[place]) - 1))
+            lines[place] = lines[place][:at] + b"\x00" + lines[place][at + 1 :]
+    game = _import(b"\n".join(lines), tmp_path, "damaged.jsonl")
+    assert game.findings
+    assert {finding.file for finding in game.findings} == {"damaged.jsonl"}
+    assert orjson.dumps(ImportReport("bazaar-log", [game]).to_json())
+
+
+def test_an_unknown_importer_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match="bazaar-log"):
+        run_importer("pact-logg", [], tmp_path)
