@@ -355,8 +355,6 @@ class Core:
         except Exception as fault:
             return self._fail(draft, fault, records)
         turn = self.turn_mark(seat)
-        if self._limits and tool.counted:
-            self._count(seat, tool, "ok", parent is not None, draft.clock)
         place = len(records)
         try:
             if tool.kind == "action":
@@ -371,6 +369,7 @@ class Core:
             return self._fail(draft, fault, records[:place])
         if len(body.body) > MAX_RESULT_BYTES:
             return self._refuse(draft, "rejected", _too_large(tool), turn, records)
+        self._count(seat, tool, "ok", parent is not None, draft.clock)
         if tool.shown is not None:
             self._shown[seat] = max(self._shown.get(seat, 0), tool.shown(result) or 0)
         refs = None if tool.refs is None else list(tool.refs(result))
@@ -534,7 +533,7 @@ class Core:
         inline: object = None
         ref: str | None = None
         blob: tuple[str, bytes] | None = None
-        if result is not None and self.manifest.record == "full" and tool is not None and tool.record == "full":
+        if result is not None and tool is not None and self._keeps_result(tool):
             if len(result.body) <= INLINE_BYTES:
                 inline = orjson.Fragment(result.body)
             else:
@@ -552,7 +551,7 @@ class Core:
                 "seat": draft.seat,
                 "call": draft.call,
                 "parent": draft.parent,
-                "tool": draft.name[:_MAX_NAME] if tool is None else tool.name,
+                "tool": _storable_name(draft.name) if tool is None else tool.name,
                 "kind": None if tool is None else tool.kind,
                 "arguments": arguments,
                 "read_through": read_through,
@@ -566,6 +565,12 @@ class Core:
             }
         )
         return Record(draft.seq, body, blob)
+
+    def _keeps_result(self, tool: Tool) -> bool:
+        """Whether the log holds the body too. A repeated call key and a recorded tool have no other source for it."""
+        if not tool.read_only or tool.recorded:
+            return True
+        return self.manifest.record == "full" and tool.record == "full"
 
     def _encode(self, tool: Tool, result: BaseModel) -> _Encoded:
         """A result's bytes and digest; a result object that several seats share is encoded once per phase."""
@@ -631,6 +636,11 @@ def _cut(encoded: bytes) -> dict[str, Any]:
         "size": len(encoded),
         "digest": digest(encoded),
     }
+
+
+def _storable_name(name: str) -> str:
+    # In process, lone surrogates arrive as they are.
+    return name[:_MAX_NAME].encode(errors="replace").decode()
 
 
 def _storable(arguments: object) -> object:
