@@ -19,8 +19,6 @@ from fairground.contract.core import Core, Done, Record, Ticket, TurnMark
 from fairground.contract.errors import (
     EpisodeOver,
     ErrorInfo,
-    FairgroundError,
-    HarnessFailure,
     IllegalAction,
     StorageUnavailable,
     TraceError,
@@ -34,7 +32,7 @@ from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool
 from fairground.host.log import EventLog, Row, Side, SqliteLog
 from fairground.host.sandbox import InnerAnswer, Sandbox, ToolSignature
-from fairground.host.scripted import Scripted
+from fairground.host.scripted import Scripted, ScriptedFailure
 from fairground.host.services import Services, ServiceUnavailable
 from fairground.host.writer import Writer
 from fairground.tracestore import Manifest
@@ -61,11 +59,19 @@ class CallResult(NamedTuple):
 
 
 class _Keyed(NamedTuple):
-    """A call key that has been used: the request behind it and, while it is in flight, who waits for it."""
+    """A call key that has been used: the request behind it and, while it is in flight, who waits for it.
+
+    `seq` is its event, 0 before there is one.
+    """
 
     request: str
     seq: int
     pending: asyncio.Future[None] | None
+
+    def done(self) -> None:
+        """Wake whoever waits."""
+        if self.pending is not None and not self.pending.done():
+            self.pending.set_result(None)
 
 
 class Episode:
@@ -94,7 +100,9 @@ class Episode:
         self._pulse = asyncio.Event()
         self._over = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
-        self._rebuild: asyncio.Task[None] | None = None
+        self._stale = False
+        self._rebuild: asyncio.Task[bool] | None = None
+        self._doom: EndReason | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._awaits_counted = 0
         self._sealing: asyncio.Task[None] | None = None
@@ -136,8 +144,7 @@ class Episode:
             sandbox=sandbox,
         )
         try:
-            await episode._commit(core.start().records)
-            await episode._play_alone()
+            await episode._begin(core.start().records)
         except BaseException:
             await episode.close()
             raise
@@ -171,16 +178,26 @@ class Episode:
             sandbox=sandbox,
         )
         episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
-        await episode._commit(core.start().records if core.seq == 0 else [])
-        await episode._play_alone()
+        try:
+            await episode._begin(core.start().records if core.seq == 0 else [])
+        except BaseException:
+            await episode.close()
+            raise
         return episode
+
+    async def _begin(self, records: Sequence[Record]) -> None:
+        await self._commit(records)
+        await self._play_alone()
+        self._arm_deadline()
 
     async def close(self) -> None:
         """Commit what is queued and let go of the log. The episode can be opened again unless it is over."""
         if self._deadline is not None:
             self._deadline.cancel()
-        pending = [task for task in (self._rebuild, self._sealing) if task is not None]
-        await asyncio.gather(*pending, return_exceptions=True)
+        if self._rebuild is not None:
+            await asyncio.wait([self._rebuild])
+        if self._sealing is not None:  # a rebuild may have begun it
+            await asyncio.wait([self._sealing])
         await self._writer.close()
         await self._log.close()
 
@@ -247,6 +264,7 @@ class Episode:
         until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
         self._awaits_counted += 1
         await self._writer.drain()
+        await self._ready()
         while not self._turn_has_come(seat, mark):
             pulse = self._pulse
             try:
@@ -335,11 +353,16 @@ class Episode:
         return future
 
     def _scripted_phase(self) -> list[Record]:
+        if self._stale:
+            return []
         try:
             return self.scripted.run(self.core)
-        except HarnessFailure:
+        except ScriptedFailure as failure:
             logger.exception("a scripted seat of %s failed", self.id)
-            return self.core.end("truncated:harness_failure").records
+            # What has happened is kept; the end follows on a market rebuilt from it, as this one may be half changed.
+            self._doom = "truncated:harness_failure"
+            self._lost()
+            return failure.records
 
     async def _play_alone(self) -> None:
         """An episode of scripted seats only: phase by phase, each committed before the next."""
@@ -347,6 +370,7 @@ class Episode:
         while self.core.ended is None and self.core.seq > seq and self.scripted.plays_alone(self.core):
             seq = self.core.seq
             await self._commit([])
+            await self._ready()
         await self._finish()
 
     def _row(
@@ -355,7 +379,8 @@ class Episode:
         return Row(record, seat, None, None, int(time.time() * 1000), latency, side)
 
     def _committed(self, rows: Sequence[Row]) -> None:
-        if any(row.record.closes for row in rows):
+        # Under a free clock news reaches a seat without a closure.
+        if self.core.scenario.clock == "free" or any(row.record.closes for row in rows):
             self._pulse.set()
             self._pulse = asyncio.Event()
             self._arm_deadline()
@@ -384,6 +409,8 @@ class Episode:
                 answered = (request, await self._services.answer(request))
             except ServiceUnavailable as missing:
                 return missing.info
+            finally:
+                await self._ready()
 
     async def _refuse(self, seat: SeatId, tool: str, arguments: object, error: ErrorInfo, side: Side) -> CallResult:
         done = self.core.refuse(seat, tool, arguments, error)
@@ -410,14 +437,22 @@ class Episode:
             )
             return await self._refuse(seat, tool, arguments, error, side)
         request = _request_digest(tool, arguments)
-        known = self._keys.get((seat, key))
-        if known is None:
+        while (known := self._keys.get((seat, key))) is not None:
+            if known.request != request:
+                return await self._refuse(seat, tool, arguments, _KEY_REUSED, side)
+            if known.pending is not None:
+                await asyncio.shield(known.pending)
+            if known.seq:
+                return self._stored(seat, await self._log.event(known.seq))
+        # Taken at once: the inputs of the call may have to be waited for. Given back when no event came of it.
+        taken = _Keyed(request, 0, asyncio.get_running_loop().create_future())
+        self._keys[seat, key] = taken
+        try:
             return await self._call(seat, tool, arguments, (key, request), side)
-        if known.request != request:
-            return await self._refuse(seat, tool, arguments, _KEY_REUSED, side)
-        if known.pending is not None:
-            await asyncio.shield(known.pending)
-        return self._stored(seat, await self._log.event(known.seq))
+        finally:
+            if self._keys.get((seat, key)) is taken:
+                del self._keys[seat, key]
+            taken.done()
 
     def _stored(self, seat: SeatId, event: Mapping[str, Any]) -> CallResult:
         error = ErrorInfo(**event["error"]) if event["error"] else None
@@ -442,6 +477,9 @@ class Episode:
 
     def _deadline_passed(self) -> None:
         """Lapse everybody who is still awaited; recorded, so that re-execution needs no clock."""
+        if self._stale:
+            self._arm_deadline()
+            return
         for seat in sorted(self.core.market.awaited()):
             records = self.core.lapse(seat, "deadline").records
             if records:
@@ -457,6 +495,8 @@ class Episode:
         if self.core.ended is None or self._over.is_set():
             return
         await self._writer.drain()
+        if self._stale:
+            return  # the end is not in the log
         if not self._log.manifest.sealed:
             head = self._log.head
             await self._log.seal(
@@ -488,7 +528,7 @@ class Episode:
             result, error = await self._run_code(seat, ticket, side)
         finally:
             self._coding.discard(seat)
-        if core is not self.core:
+        if core is not self.core or self._stale:
             raise StorageUnavailable("the market was rebuilt while the code ran")
         return await self._answer(seat, core.finish(ticket, result, error), None, side, started)
 
@@ -498,7 +538,7 @@ class Episode:
         assert sandbox is not None
 
         async def inner(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
-            return await self._inner(seat, name, arguments, ticket.call, side)
+            return await self._inner(core, seat, name, arguments, ticket.call, side)
 
         def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
             return asyncio.run_coroutine_threadsafe(inner(name, arguments), loop).result()
@@ -524,15 +564,19 @@ class Episode:
         return CodeResult(output=report.output, value=report.value, inner_calls=report.inner_calls), None
 
     async def _inner(
-        self, seat: SeatId, name: str, arguments: dict[str, JsonValue], parent: str, side: Side
+        self, core: Core, seat: SeatId, name: str, arguments: dict[str, JsonValue], parent: str, side: Side
     ) -> InnerAnswer:
         try:
             inputs = await self._inputs(seat, name, arguments)
             if isinstance(inputs, ErrorInfo):
                 return InnerAnswer(error=inputs)
-            done = self.core.call(seat, name, arguments, parent=parent, inputs=inputs)
-        except (EpisodeOver, IllegalAction) as refusal:
+            if core is not self.core or self._stale:
+                return InnerAnswer(error=_NO_STORAGE)
+            done = core.call(seat, name, arguments, parent=parent, inputs=inputs)
+        except IllegalAction as refusal:
             return InnerAnswer(error=refusal.info)
+        except StorageUnavailable:
+            return InnerAnswer(error=_NO_STORAGE)
         self._writer.submit([self._row(record, seat, side) for record in done.records], urgent=False)
         answer = done.answer
         assert answer is not None
@@ -541,25 +585,37 @@ class Episode:
     # --- after a lost commit ----------------------------------------------------------------------------------------
 
     async def _ready(self) -> None:
-        while self._rebuild is not None:
-            await asyncio.shield(self._rebuild)
+        """Wait until memory and log agree. Raises StorageUnavailable when the log cannot be read now."""
+        while self._stale:
+            if not await asyncio.shield(self._lost()):
+                raise StorageUnavailable(f"{self.id} cannot be rebuilt from its log")
 
-    def _lost(self) -> None:
+    def _lost(self) -> asyncio.Task[bool]:
         """The state in memory is ahead of the log, or half changed: rebuild it before the next call."""
+        self._stale = True
         if self._rebuild is None:
             self._rebuild = asyncio.create_task(self._reload(), name="fairground-rebuild")
+        return self._rebuild
 
-    async def _reload(self) -> None:
+    async def _reload(self) -> bool:
         try:
             await self._writer.drain()
-            self.core = await _rebuilt(self._log, self.core.market_type, self.scripted)
-            self._keys = {
-                key: _Keyed(request, seq, None) for key, (seq, request) in (await self._log.call_keys()).items()
-            }
-        except (FairgroundError, OSError):
+            players = self.scripted if self._doom is None else Scripted({})
+            core = await _rebuilt(self._log, self.core.market_type, players)
+            keys = await self._log.call_keys()
+        except Exception:
             logger.exception("%s cannot be rebuilt from its log", self.id)
+            return False
         finally:
             self._rebuild = None
+        self.core = core
+        self._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in keys.items()}
+        self._stale = False
+        if self._doom is not None and core.ended is None:
+            self._enqueue(core.end(self._doom).records, urgent=True)
+        if core.ended is not None:
+            self._sealing = asyncio.create_task(self._finish())
+        return True
 
 
 async def _rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) -> Core:

@@ -109,15 +109,16 @@ class Scripted:
         seat = event.get("seat")
         if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
             return
-        over = core.turn_mark(seat).turn_over if answer is None else answer.turn.turn_over
-        # A copied refusal may have lapsed the seat and so closed the phase that the policy was asked in.
-        if over or (event["round"], event["phase"], event["revision"]) != core.market.clock:
+        if answer is None:
+            # A copied refusal may have lapsed the seat, and so closed the phase that the policy was asked in.
+            moved = (event["round"], event["phase"], event["revision"]) != core.market.clock
+            over = moved or core.turn_mark(seat).turn_over
+            reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, over)
+        else:
+            reply = ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
+        if reply.turn_over:
             self._close(seat)
             return
-        if answer is None:
-            reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, False)
-        else:
-            reply = ToolAnswer(answer.body, answer.error, False)
         turns = self._open[seat][0]
         self._open[seat] = (turns, _following(turns, reply))
 

@@ -21,7 +21,7 @@ class Writer:
     """
 
     def __init__(
-        self, log: EventLog, on_commit: Callable[[Sequence[Row]], None], on_failure: Callable[[], None]
+        self, log: EventLog, on_commit: Callable[[Sequence[Row]], None], on_failure: Callable[[], object]
     ) -> None:
         self._log = log
         self._on_commit = on_commit

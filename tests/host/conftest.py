@@ -1,0 +1,161 @@
+"""Episodes of the teaching market on real logs, closed after each test."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+
+import orjson
+import pytest
+from pydantic import JsonValue
+
+from fairground.catalog import load_scenario
+from fairground.contract.market import MarketType
+from fairground.contract.policy import Policy
+from fairground.contract.scenario import Scenario
+from fairground.evaluation.verify import verify_file
+from fairground.host.episode import Episode
+from fairground.host.sandbox import Sandbox
+from fairground.host.scripted import Scripted
+from fairground.host.services import Services
+from fairground.teaching import MARKET
+from fairground.testing.playthrough import policy_maker
+from fairground.tracestore import open_trace
+
+T = TypeVar("T")
+
+SEED = 7
+PATIENCE_S = 10.0
+
+
+def pie(preset: str = "pie", **overrides: JsonValue) -> Scenario:
+    """A teaching scenario."""
+    return load_scenario("teaching", preset, overrides)
+
+
+async def within(answer: Awaitable[T]) -> T:
+    """Bounded wait."""
+    return await asyncio.wait_for(answer, PATIENCE_S)
+
+
+@dataclass
+class Appraiser:
+    """An outside service that answers when it is let."""
+
+    asked: list[JsonValue] = field(default_factory=list[JsonValue])
+    called: asyncio.Event = field(default_factory=asyncio.Event)
+    let: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def __call__(self, payload: JsonValue) -> JsonValue:
+        self.asked.append(payload)
+        self.called.set()
+        await self.let.wait()
+        return f"opinion {len(self.asked)}"
+
+
+@dataclass
+class Table:
+    """Opens episodes in one folder."""
+
+    folder: Path
+    opened: list[Episode] = field(default_factory=list[Episode])
+
+    pie = staticmethod(pie)
+    within = staticmethod(within)
+
+    async def create(
+        self,
+        scenario: Scenario | None = None,
+        *,
+        market: MarketType = MARKET,
+        name: str = "pie",
+        seed: int = SEED,
+        scripted: Mapping[str, str | Callable[[], Policy]] | None = None,
+        services: Mapping[str, Any] | None = None,
+        sandbox: Sandbox | None = None,
+    ) -> Episode:
+        """A fresh episode; `scripted` maps seats to policies."""
+        wanted = scenario or pie()
+        episode = await Episode.create(
+            self.folder / f"{name}.trace",
+            market,
+            wanted,
+            seed,
+            episode_id=name,
+            scripted=self.scripted(scripted, wanted, market, seed),
+            services=Services(services),
+            sandbox=sandbox,
+        )
+        self.opened.append(episode)
+        return episode
+
+    async def reopen(
+        self,
+        path: Path,
+        *,
+        market: MarketType = MARKET,
+        seed: int = SEED,
+        scripted: Mapping[str, str | Callable[[], Policy]] | None = None,
+        services: Mapping[str, Any] | None = None,
+    ) -> Episode:
+        """Go on with a closed (or killed) episode."""
+        episode = await Episode.open(
+            path, market, scripted=self.scripted(scripted, pie(), market, seed), services=Services(services)
+        )
+        self.opened.append(episode)
+        return episode
+
+    @staticmethod
+    def scripted(
+        policies: Mapping[str, str | Callable[[], Policy]] | None, scenario: Scenario, market: MarketType, seed: int
+    ) -> Scripted:
+        seats = market.create(scenario, seed).seats
+        return Scripted(
+            {
+                seat: partial(policy_maker, market, seats[seat], policy, seed)() if isinstance(policy, str) else policy
+                for seat, policy in (policies or {}).items()
+            }
+        )
+
+    async def close(self) -> None:
+        for episode in self.opened:
+            with suppress(Exception):
+                await episode.close()
+
+    @staticmethod
+    def events(episode: Episode | Path) -> list[dict[str, Any]]:
+        """What the log holds."""
+        with open_trace(episode if isinstance(episode, Path) else episode.path) as trace:
+            return list(trace.decoded())
+
+    @staticmethod
+    def bodies(path: Path) -> list[bytes]:
+        with open_trace(path) as trace:
+            return [stored.body for stored in trace.events()]
+
+    @staticmethod
+    def verdict(path: Path) -> str:
+        """What verify says of a trace."""
+        return verify_file(path).verdict
+
+    @staticmethod
+    def data(result: Any) -> Any:
+        """The answer's plain data."""
+        return orjson.loads(result.body)
+
+
+@pytest.fixture
+async def table(tmp_path: Path) -> AsyncGenerator[Table]:
+    made = Table(tmp_path)
+    yield made
+    await made.close()
+
+
+@pytest.fixture
+def appraiser() -> Appraiser:
+    return Appraiser()
