@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -87,18 +88,20 @@ class Teaching:
         makers: dict[str, Callable[[], Policy]] = {"P2": lambda: self.policy("half", "P2")}
         if native is not None:
             makers = {"P1": lambda: native, **makers}
-        episode = await Episode.create(
-            self.folder / f"{self.made}.trace",
-            market_type("teaching"),
-            scenario,
-            SEED,
-            episode_id="teaching",
-            scripted=Scripted(makers, late=frozenset({"P1"})),
-        )
-        try:
-            yield Table(episode)
-        finally:
-            await episode.close()
+        # Same task throughout, as clients need it; no test here takes seconds.
+        async with asyncio.timeout(60):
+            episode = await Episode.create(
+                self.folder / f"{self.made}.trace",
+                market_type("teaching"),
+                scenario,
+                SEED,
+                episode_id="teaching",
+                scripted=Scripted(makers, late=frozenset({"P1"})),
+            )
+            try:
+                yield Table(episode)
+            finally:
+                await episode.close()
 
     async def native(self, policy: Policy, preset: str = "pie") -> Written:
         """The trace of the policy played inside the episode."""

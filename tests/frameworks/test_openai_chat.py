@@ -55,7 +55,7 @@ async def serving(*answers: Response) -> AsyncGenerator[Endpoint]:
         yield endpoint
     finally:
         server.should_exit = True
-        await task
+        await asyncio.wait_for(task, 30)
 
 
 def _says(text: str | None = None, *calls: tuple[str, str], **message: Any) -> Response:
