@@ -104,7 +104,9 @@ class Tool:
     @cached_property
     def output_schema(self) -> dict[str, Any]:
         """Top-level names and types only: clients check every result against it, and nesting costs them."""
-        properties = {name: _shallow(prop) for name, prop in self.result_schema.get("properties", {}).items()}
+        schema = self.result_schema
+        defs = schema.get("$defs", {})
+        properties = {name: _shallow(prop, defs) for name, prop in schema.get("properties", {}).items()}
         return {"type": "object", "properties": properties, "required": sorted(properties)}
 
     @cached_property
@@ -215,17 +217,14 @@ def _tidy(schema: Any) -> Any:
     return schema
 
 
-def _shallow(schema: dict[str, Any]) -> dict[str, Any]:
-    """The outer type of one property."""
+def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """The outer type of one property; nothing where it can be anything."""
     if "anyOf" in schema:
-        kinds = [_shallow(option).get("type") for option in schema["anyOf"]]
+        kinds = [_shallow(option, defs).get("type") for option in schema["anyOf"]]
         return {"type": sorted({kind for kind in kinds if isinstance(kind, str)})} if all(kinds) else {}
-    if "$ref" in schema or "allOf" in schema:
-        return {"type": "object"}
-    kept = {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
-    if "enum" in schema and "type" not in kept:
-        return {}
-    return kept
+    if "$ref" in schema:
+        return _shallow(defs[schema["$ref"].rpartition("/")[2]], defs)
+    return {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
 
 
 def _untrusted(
