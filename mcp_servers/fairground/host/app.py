@@ -102,7 +102,8 @@ class _Door:
 class Host:
     """Episodes by id, tokens, and the doors behind them.
 
-    With a `folder` (where the traces lie) the registry is kept in its `host.json`.
+    With a `folder` (where the traces lie) the registry is kept in its `host.json`. With `linger_s` a host that is being
+    served retires each episode that many seconds after its end, and its tokens with it.
     """
 
     def __init__(
@@ -111,11 +112,14 @@ class Host:
         *,
         tokens: SeatTokens | None = None,
         body_limit: int = BODY_LIMIT,
+        linger_s: float | None = None,
     ) -> None:
         self.episodes: dict[str, Episode] = {}
         self.tokens = tokens or SeatTokens()
         self._folder = folder
         self._body_limit = body_limit
+        self._linger_s = linger_s
+        self._empty = anyio.Event()
         self._doors: dict[str, _Door] = {}
         self._opening = anyio.Lock()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -126,6 +130,8 @@ class Host:
     def add(self, episode: Episode) -> None:
         """Take an episode in."""
         self.episodes[episode.id] = episode
+        if self._tasks is not None:
+            self._tasks.start_soon(self._watch, episode)
         self._save()
 
     def invite(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
@@ -150,6 +156,8 @@ class Host:
         self._save()
         if gone is not None:
             await gone.close()
+        if not self.episodes:
+            self._empty.set()
 
     def shut(self) -> None:
         """End all sessions and streams, so that a shutdown need not wait for them."""
@@ -161,10 +169,15 @@ class Host:
         for episode in self.episodes.values():
             await episode.close()
 
-    async def wait_over(self) -> None:
-        """Wait until every episode has ended."""
-        for episode in list(self.episodes.values()):
+    async def wait_empty(self) -> None:
+        """Wait until the last episode has been retired."""
+        await self._empty.wait()
+
+    async def _watch(self, episode: Episode) -> None:
+        if self._linger_s is not None:
             await episode.wait_ended()
+            await anyio.sleep(self._linger_s)
+            await self.retire(episode.id)
 
     def _shut(self, grants: Iterable[str]) -> None:
         for grant in grants:
@@ -204,9 +217,12 @@ class Host:
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
         async with anyio.create_task_group() as tasks:
             self._tasks = tasks
+            for episode in self.episodes.values():
+                tasks.start_soon(self._watch, episode)
             yield
-            self.shut()
             self._tasks = None
+            self.shut()
+            tasks.cancel_scope.cancel()
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         user = scope["user"]
@@ -253,7 +269,7 @@ class HttpServer:
         self._uvicorn = _Uvicorn(host.app(names))
 
     async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
-        """Serve until `stop`, SIGTERM or SIGINT; then finish what is under way and close the episodes."""
+        """Serve until `stop`, SIGTERM or SIGINT; then finish what is under way. The caller closes the host."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.stop)
@@ -263,7 +279,6 @@ class HttpServer:
         finally:
             for number in _SIGNALS:
                 loop.remove_signal_handler(number)
-            await self._host.close()
 
     def stop(self) -> None:
         """Take no more requests and let `serve` return."""

@@ -1,0 +1,163 @@
+"""The commands `serve`, `host`, `connect` and `config`. Whatever speaks MCP is imported when a command runs."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from fairground.contract.errors import SeatError
+from fairground.host.client_config import CLIENTS, TOKEN_VARIABLE, snippet
+
+__all__ = ["config", "connect", "host", "serve"]
+
+_MIB = 1_048_576
+
+_Market = Annotated[str, typer.Argument(help="The market, such as double_auction; not with --resume.")]
+_Scenario = Annotated[str, typer.Option(help="Scenario id or .toml file; default: the market's first.")]
+_Seat = Annotated[str, typer.Option(help="The seat to serve; default: the scenario's first agent seat.")]
+_Others = Annotated[str, typer.Option(help="Policy of every other seat; default: the scenario's.")]
+_Seed = Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, shown.")]
+_Set = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
+_Out = Annotated[Path | None, typer.Option(help="Folder of the trace; default ./runs/<time>-<market>.")]
+
+
+def serve(
+    market: _Market = "",
+    scenario: _Scenario = "",
+    seat: _Seat = "",
+    others: _Others = "",
+    seed: _Seed = None,
+    overrides: _Set = None,
+    out: _Out = None,
+    resume: Annotated[Path | None, typer.Option(help="Go on with this trace instead of a new episode.")] = None,
+) -> None:
+    """Serve one seat of one episode on standard input and output, scripted policies on the others.
+
+    This is what a desktop client starts (see `fairground config`). Standard output carries the protocol only; seed
+    and the trace's path are shown on standard error.
+    """
+    from fairground.host.launch import EpisodeOptions, run_serve
+
+    _log_to_stderr()
+    asyncio.run(run_serve(EpisodeOptions(market, scenario, others, seed, overrides or (), out), seat, resume))
+
+
+def host(
+    market: _Market = "",
+    scenario: _Scenario = "",
+    seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = "",
+    others: _Others = "",
+    seed: _Seed = None,
+    overrides: _Set = None,
+    episodes: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes to host, on consecutive seeds.")] = 1,
+    address: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0,
+    remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False,
+    names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None,
+    body_limit: Annotated[int, typer.Option(min=1_024, help="Largest request body in bytes.")] = _MIB,
+    out: _Out = None,
+    resume: Annotated[Path | None, typer.Option(help="Folder of an earlier host: its tokens stay valid.")] = None,
+    until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False,
+    linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False,
+) -> None:
+    """Host episodes over streamable HTTP, one bearer token per seat.
+
+    Tokens are shown once; only their digests are kept, in host.json beside the traces. SIGTERM stops taking requests,
+    finishes what is under way and closes the episodes; --resume FOLDER goes on with them.
+    """
+    from fairground.host.app import is_loopback
+    from fairground.host.launch import EpisodeOptions, HostOptions, run_host
+
+    if not remote and not is_loopback(address):
+        raise typer.BadParameter(f"{address} can be reached by others: add --allow-remote if that is meant")
+    _log_to_stderr()
+    playing = EpisodeOptions(market, scenario, others, seed, overrides or (), out)
+    hosting = HostOptions(seats, episodes, address, port, names or (), body_limit, linger, until_over, as_json)
+    asyncio.run(run_host(playing, hosting, resume))
+
+
+def connect(
+    url: Annotated[str, typer.Argument(help="The host's URL, ending in /mcp.")],
+    token_env: Annotated[str, typer.Option(help="Environment variable that holds the token.")] = TOKEN_VARIABLE,
+    token_file: Annotated[Path | None, typer.Option(help="File that holds the token, instead.")] = None,
+) -> None:
+    """Stand for a hosted seat on standard input and output, for clients that cannot open a remote URL.
+
+    The token comes from the environment or a file, never from the command line, which others can see.
+    """
+    from fairground.host.connect import run_connect
+
+    _log_to_stderr()
+    asyncio.run(run_connect(url, _token(token_env, token_file)))
+
+
+def config(
+    market: Annotated[str, typer.Argument(help="The market to serve; not with --url.")] = "",
+    client: Annotated[str, typer.Option(help=f"Whose configuration: {', '.join(CLIENTS)}.")] = "claude",
+    scenario: _Scenario = "",
+    seat: _Seat = "",
+    others: _Others = "",
+    seed: _Seed = None,
+    overrides: _Set = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs, made absolute.")] = None,
+    url: Annotated[str, typer.Option(help="A hosted seat's URL: the client goes through `fairground connect`.")] = "",
+) -> None:
+    """Print the configuration snippet (JSON) with which a desktop client starts a server.
+
+    Where it goes: claude_desktop_config.json (claude), .cursor/mcp.json (cursor), .vscode/mcp.json (vscode), .mcp.json
+    (claude-code).
+    """
+    if client not in CLIENTS:
+        raise typer.BadParameter(f"{client[:40]!r} is not one of {', '.join(CLIENTS)}")
+    if url:
+        made = snippet(client, "fairground", ["connect", url], remote=True)
+    else:
+        arguments = _serve_arguments(market, scenario, seat, others, seed, overrides or [], out)
+        made = snippet(client, f"fairground-{market}", arguments)
+    print(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode())
+
+
+def _serve_arguments(
+    market: str, scenario: str, seat: str, others: str, seed: int | None, overrides: list[str], out: Path | None
+) -> list[str]:
+    """The arguments of `serve`, checked, with absolute paths: the client starts it somewhere else."""
+    from fairground.host.launch import EpisodeOptions, choose, seat_alone
+
+    kind, chosen = choose(EpisodeOptions(market, scenario, others, seed, overrides, out))
+    options = {
+        "--scenario": str(Path(scenario).absolute()) if scenario.endswith(".toml") else chosen.id,
+        "--seat": seat_alone(kind, chosen, seat, others).agents[0],
+        "--others": others,
+        "--seed": "" if seed is None else str(seed),
+        "--out": str((out or Path("runs")).absolute()),
+    }
+    given = [word for name, value in options.items() if value for word in (name, value)]
+    return ["serve", market, *given, *(word for text in overrides for word in ("--set", text))]
+
+
+def _token(variable: str, file: Path | None) -> str:
+    """The seat's token. Raises SeatError when there is none."""
+    if file is not None:
+        try:
+            token = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SeatError(f"{file}: cannot be read: {error}") from None
+    else:
+        token = os.environ.get(variable, "").strip()
+    if not token:
+        raise SeatError(f"there is no token: set {variable}, or name a file with --token-file")
+    if not (token.isascii() and token.isprintable()):
+        raise SeatError("the token holds characters that no token has")
+    return token
+
+
+def _log_to_stderr() -> None:
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

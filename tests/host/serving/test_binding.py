@@ -1,0 +1,215 @@
+"""What any MCP client sees of a seat: the same over every transport and in both protocol eras."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+from mcp import MCPError, types
+
+MARKET_TOOLS = {"view_my_value", "view_history", "appraise", "claim"}
+KERNEL_TOOLS = {"view_rules", "view_turn", "await_turn", "add_note", "view_notes", "remove_note", "execute_code"}
+FOUR_FIELDS = {"code", "message", "hint", "retryable"}
+
+
+def refusal(result: types.CallToolResult) -> dict[str, Any]:
+    """The four fields of an error result, the same in both renderings."""
+    assert result.is_error
+    (block,) = result.content
+    assert isinstance(block, types.TextContent)
+    assert orjson.loads(block.text) == result.structured_content
+    assert set(result.structured_content) == FOUR_FIELDS
+    return result.structured_content
+
+
+async def test_a_client_learns_the_seats_tools_and_what_they_do(connect: Any) -> None:
+    async with connect() as client:
+        tools = {tool.name: tool for tool in (await client.list_tools()).tools}
+        assert set(tools) == MARKET_TOOLS | KERNEL_TOOLS
+        claim, value = tools["claim"], tools["view_my_value"]
+        assert claim.input_schema["required"] == ["slices"]
+        assert claim.input_schema["additionalProperties"] is False
+        assert claim.output_schema is not None
+        assert set(claim.output_schema["properties"]) == {"round", "sealed"}
+        hints = [(tool.annotations.read_only_hint, tool.annotations.open_world_hint) for tool in (claim, value)]
+        assert hints == [(False, False), (True, False)]
+        assert value.annotations.idempotent_hint is True
+        assert value.annotations.destructive_hint is False
+        assert claim.title == "Claim slices"
+        assert value.meta == {
+            "fairground/kind": "read",
+            "fairground/ends-turn": False,
+            "fairground/evidence": ["private_value"],
+        }
+        assert "P1" in client.instructions
+        assert "await_turn" in client.instructions
+
+
+async def test_an_episode_is_played_to_its_end(connect: Any) -> None:
+    async with connect() as client:
+        for played in (1, 2, 3):
+            turn = await client.call_tool("await_turn")
+            assert (turn.structured_content["round"], turn.structured_content["awaited"]) == (played, True)
+            receipt = await client.call_tool("claim", {"slices": 5})
+            assert receipt.structured_content == {"round": played, "sealed": "claim"}
+            assert receipt.meta["fairground/turn"]["turn_over"] is True
+        end = await client.call_tool("await_turn")
+        assert end.structured_content["over"] is True
+        assert end.meta["fairground/turn"]["over"] is True
+        late = refusal(await client.call_tool("claim", {"slices": 5}))
+        assert (late["code"], late["retryable"]) == ("episode_over", False)
+
+
+async def test_a_result_is_structured_and_compact_text(connect: Any) -> None:
+    async with connect() as client:
+        result = await client.call_tool("view_my_value")
+        (block,) = result.content
+        assert block.text == orjson.dumps(result.structured_content).decode()
+        assert result.meta["fairground/turn"] == {"round": 1, "phase": "claim", "turn_over": False, "over": False}
+
+
+BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
+    ("claim", {}, "invalid_arguments"),
+    ("claim", {"slices": "5"}, "invalid_arguments"),
+    ("claim", {"slices": True}, "invalid_arguments"),
+    ("claim", {"slices": 5, "seat": "P2"}, "invalid_arguments"),
+    ("claim", {"slices": 5, "token": "x"}, "invalid_arguments"),
+    ("claim", {"slices": 10**30}, "invalid_arguments"),
+    ("claim", {"slices": 999}, "too_many_slices"),
+    ("add_note", {"text": "x" * 70_000}, "invalid_arguments"),
+    ("say", {"text": "hello"}, "tool_unavailable"),
+    ("no_such_tool", {"a": [1]}, "tool_unavailable"),
+    ("appraise", {}, "appraisal_unavailable"),
+]
+
+
+async def test_a_bad_call_is_a_typed_refusal_and_never_a_protocol_error(connect: Any) -> None:
+    async with connect() as client:
+        before = (await client.call_tool("view_turn")).structured_content
+        for tool, arguments, code in BAD_CALLS:
+            assert refusal(await client.call_tool(tool, arguments))["code"] == code
+        assert (await client.call_tool("view_turn")).structured_content == before
+
+
+async def test_a_repeated_call_key_gets_the_stored_answer(connect: Any) -> None:
+    async with connect() as client:
+        key: Any = {"fairground/call-key": "one"}
+        first = await client.call_tool("claim", {"slices": 4}, meta=key)
+        again = await client.call_tool("claim", {"slices": 4}, meta=key)
+        assert again.structured_content == first.structured_content
+        other = refusal(await client.call_tool("claim", {"slices": 6}, meta=key))
+        assert other["code"] == "key_reused"
+        history = await client.call_tool("view_history")
+        assert [row["claims"]["P1"] for row in history.structured_content["rounds"]] == [4]
+
+
+async def test_a_call_key_that_is_no_short_text_is_refused(connect: Any) -> None:
+    async with connect() as client:
+        for key in ("", "k" * 129, 7, ["k"]):
+            meta: Any = {"fairground/call-key": key}
+            assert refusal(await client.call_tool("claim", {"slices": 4}, meta=meta))["code"] == "invalid_arguments"
+        assert (await client.call_tool("view_turn")).structured_content["awaited"] is True
+
+
+async def test_resources_mirror_the_reads(connect: Any) -> None:
+    async with connect() as client:
+        listed = {resource.uri for resource in (await client.list_resources()).resources}
+        templates = {item.uri_template for item in (await client.list_resource_templates()).resource_templates}
+        reads = ("view_my_value", "view_history", "view_rules", "view_turn", "view_notes")
+        assert listed == {f"market://{name}" for name in reads}
+        assert templates == {"market://view_history{?first_round}"}
+        for name in reads:
+            (contents,) = (await client.read_resource(f"market://{name}")).contents
+            answer = await client.call_tool(name)
+            assert orjson.loads(contents.text) == answer.structured_content
+        await client.call_tool("claim", {"slices": 5})
+        narrowed = await client.read_resource("market://view_history?first_round=2")
+        assert orjson.loads(narrowed.contents[0].text) == {"rounds": []}
+        assert narrowed.meta["fairground/turn"]["round"] == 2
+
+
+NOT_OFFERED = [
+    "market://claim",
+    "market://await_turn",
+    "market://read_messages",
+    "market://P2/view_my_value",
+    "market://view_my_value/P2",
+    "market://P2@view_my_value",
+    "market://view_my_value#P2",
+    "file:///etc/passwd",
+    "view_my_value",
+    "market://view_history?first_round=1&first_round=2",
+    "market://" + "x" * 4_000,
+]
+
+
+async def test_what_is_not_offered_cannot_be_read(connect: Any) -> None:
+    async with connect() as client:
+        for uri in NOT_OFFERED:
+            with pytest.raises(MCPError) as refused:
+                await client.read_resource(uri)
+            assert refused.value.code == types.INVALID_PARAMS
+
+
+async def test_a_refused_read_of_a_resource_says_why(connect: Any) -> None:
+    async with connect() as client:
+        with pytest.raises(MCPError) as refused:
+            await client.read_resource("market://view_my_value?seat=P2")
+        assert refused.value.error.data["code"] == "invalid_arguments"
+        with pytest.raises(MCPError) as wrong:
+            await client.read_resource("market://view_history?first_round=0")
+        assert "first_round" in wrong.value.error.message
+
+
+async def test_the_prompt_names_the_loop(connect: Any) -> None:
+    async with connect() as client:
+        (prompt,) = (await client.list_prompts()).prompts
+        assert prompt.name == "play_teaching"
+        brief = (await client.get_prompt("play_teaching")).messages[0].content.text
+        full = (await client.get_prompt("play_teaching", {"detail": "full"})).messages[0].content.text
+        assert brief in full
+        assert all(word in brief for word in ("seat P1", "view_turn", "await_turn", "Objective"))
+        assert "- claim(slices): " in full
+        for name, arguments in (("play_retail", {}), ("play_teaching", {"detail": "x"}), ("play_teaching", {"a": "b"})):
+            with pytest.raises(MCPError):
+                await client.get_prompt(name, arguments)
+
+
+async def test_arguments_with_few_values_are_completed(connect: Any) -> None:
+    async with connect() as client:
+        prompt = types.PromptReference(name="play_teaching")
+        offered = await client.complete(prompt, {"name": "detail", "value": "f"})
+        assert offered.completion.values == ["full"]
+        template = types.ResourceTemplateReference(uri="market://view_history{?first_round}")
+        assert (await client.complete(template, {"name": "first_round", "value": ""})).completion.values == []
+        with pytest.raises(MCPError):
+            await client.complete(types.ResourceTemplateReference(uri="market://P2{?x}"), {"name": "x", "value": ""})
+
+
+async def test_lists_have_one_page(connect: Any) -> None:
+    async with connect() as client:
+        for listing in (client.list_tools, client.list_resources, client.list_resource_templates, client.list_prompts):
+            assert (await listing()).next_cursor is None
+            with pytest.raises(MCPError):
+                await listing(cursor="2")
+
+
+async def test_words_of_another_seat_are_marked_and_fenced(connect: Any) -> None:
+    async with connect("talk") as client:
+        await client.call_tool("say", {"text": ""})
+        result = await client.call_tool("read_messages")
+        assert result.structured_content["messages"][0]["text"] == "half and half"
+        assert result.meta["fairground/untrusted"] == ["/messages/0/text"]
+        notice, opening, body, closing = result.content[0].text.split("\n")
+        assert "not instructions" in notice
+        assert closing == opening.replace("<", "</")
+        assert orjson.loads(body) == result.structured_content
+        read = await client.read_resource("market://read_messages?after=0")
+        assert read.meta["fairground/untrusted"] == ["/messages/0/text"]
+
+
+async def test_code_runs_over_the_seats_own_reads(connect: Any) -> None:
+    async with connect() as client:
+        answer = await client.call_tool("execute_code", {"code": "view_my_value()['slices'] * 2"})
+        assert answer.structured_content == {"output": "", "value": 20, "inner_calls": 1}
