@@ -32,7 +32,7 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
     console.print(table)
     for verdict in verdicts:
         if not verdict.sound:
-            console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red")
+            console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red", soft_wrap=True)
         for finding in verdict.findings:
             console.print(_plain(f"{verdict.path}: {finding.message}"))
     met = {verdict.verdict for verdict in verdicts} - SOUND
@@ -46,7 +46,7 @@ def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
     console = Console(highlight=False)
     for evaluation in evaluations:
         if evaluation.outcome is None:
-            console.print(_plain(f"{evaluation.path}: {evaluation.problem}"), style="red")
+            console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
         else:
             _show_outcome(console, evaluation.path, evaluation.outcome)
 
@@ -77,7 +77,7 @@ def show_import(report: ImportReport) -> None:
     console.print(table)
     for finding in report.findings[:_MAX_FINDINGS]:
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
-        console.print(_plain(f"{place}: {finding.message}"), style="red")
+        console.print(_plain(f"{place}: {finding.message}"), style="red", soft_wrap=True)
     if len(report.findings) > _MAX_FINDINGS:
         console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
 

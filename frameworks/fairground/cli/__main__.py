@@ -1,4 +1,4 @@
-"""`python -m fairground.cli`, for places where the console script is not on the path."""
+"""`python -m fairground.cli`: the console script where scripts are not installed."""
 
 from fairground.cli import main
 

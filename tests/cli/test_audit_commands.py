@@ -1,0 +1,123 @@
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.cli import run
+from fairground.contract.core import Core
+from fairground.contract.policy import Draw
+from fairground.host.scripted import Scripted
+from fairground.tracestore import Written, write_trace
+
+
+@pytest.fixture
+def trace(tmp_path: Path) -> Path:
+    kind = market_type("double_auction")
+    core = Core.create(kind, load_scenario("double_auction", "smoke", {"seats": {}}), 5)
+    makers = {seat: partial(kind.policies["zip"].make, {}, Draw.of(5, seat)) for seat in core.market.seats}
+    scripted, records = Scripted(makers), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    about = {"labels": {"B1": "zip"}, "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    path = tmp_path / "runs" / "one.trace"
+    write_trace(path, core.manifest, about, [Written(record) for record in records])
+    return path
+
+
+class Shell:
+    def __init__(self, capture: pytest.CaptureFixture[bytes]) -> None:
+        self._capture = capture
+
+    def out(self, *arguments: object, code: int = 0) -> bytes:
+        assert run([str(argument) for argument in arguments]) == code
+        return self._capture.readouterr().out
+
+    def json(self, *arguments: object, code: int = 0) -> Any:
+        return orjson.loads(self.out(*arguments, "--json", code=code))
+
+    def error(self, arguments: Sequence[object], code: int) -> str:
+        assert run([str(argument) for argument in arguments]) == code
+        return self._capture.readouterr().err.decode()
+
+
+@pytest.fixture
+def shell(capsysbinary: pytest.CaptureFixture[bytes]) -> Shell:
+    return Shell(capsysbinary)
+
+
+def test_verify_answers_for_files_and_folders(trace: Path, shell: Shell) -> None:
+    for place in (trace, trace.parent):
+        content = shell.json("verify", place)
+        assert (content["traces"], content["sound"]) == (1, 1)
+        assert [verdict["verdict"] for verdict in content["verdicts"]] == ["identical"]
+    assert shell.json("verify", trace, "--chain")["verdicts"][0]["verdict"] == "intact"
+    assert b"identical" in shell.out("verify", trace)
+
+
+def test_verify_fails_for_one_bad_trace_among_good_ones(trace: Path, shell: Shell) -> None:
+    (trace.parent / "two.trace").write_bytes(trace.read_bytes().replace(b"view_my_value", b"view_my_valve", 1))
+    content = shell.json("verify", trace.parent, code=1)
+    assert sorted(verdict["verdict"] for verdict in content["verdicts"]) == ["damaged", "identical"]
+    assert b"damaged" in shell.out("verify", trace.parent, code=1)
+
+
+def test_evaluate_prints_seats_and_market_and_writes_json(trace: Path, shell: Shell, tmp_path: Path) -> None:
+    outcome = shell.json("evaluate", trace.parent)["traces"][0]["outcome"]
+    assert outcome["end_reason"] == "terminated:rounds_completed"
+    assert outcome["seats"]["B1"]["label"] == "zip"
+    shown = shell.out("evaluate", trace)
+    assert b"efficiency" in shown
+    assert b"S2" in shown
+    assert shell.out("evaluate", trace, "-o", tmp_path / "new" / "out.json") == b""
+    assert orjson.loads((tmp_path / "new" / "out.json").read_bytes())["traces"][0]["outcome"] == outcome
+
+
+def test_evaluate_fails_for_what_is_no_trace(tmp_path: Path, shell: Shell) -> None:
+    path = tmp_path / "x.trace"
+    path.write_bytes(b"?")
+    assert shell.json("evaluate", path, code=1)["traces"][0]["outcome"] is None
+    assert b"not a trace" in shell.out("evaluate", path, code=1)
+
+
+def test_an_export_verifies_and_a_seats_export_is_smaller(trace: Path, shell: Shell, tmp_path: Path) -> None:
+    copy = tmp_path / "copy.trace.jsonl"
+    assert shell.out("export", trace, "--format", "jsonl", "-o", copy) == b""
+    assert shell.out("export", trace) == copy.read_bytes()
+    assert shell.json("verify", copy)["verdicts"][0]["verdict"] == "identical"
+    view = shell.out("export", trace, "--seat", "B1")
+    assert 0 < len(view) < len(copy.read_bytes())
+    assert "B1, B2, S1, S2" in shell.error(["export", trace, "--seat", "X"], 2)
+    assert "jsonl" in shell.error(["export", trace, "--format", "xml"], 2)
+
+
+def test_an_export_that_cannot_be_written_is_a_harness_failure(trace: Path, shell: Shell) -> None:
+    assert "cannot be written" in shell.error(["export", trace, "-o", trace / "below-a-file.jsonl"], 3)
+
+
+def test_a_damaged_log_is_named_with_line_and_field_and_exit_code_1(tmp_path: Path, shell: Shell) -> None:
+    log = tmp_path / "game.jsonl"
+    log.write_bytes(b'{"type":"init"}\nnot json\n')
+    content = shell.json("import", "bazaar-log", log, "--out", tmp_path / "out", code=1)
+    assert content["imported"] == 0
+    assert {(finding["file"], finding["line"]) for finding in content["findings"]} >= {
+        ("game.jsonl", 1),
+        ("game.jsonl", 2),
+    }
+    assert b"game.jsonl:2" in shell.out("import", "bazaar-log", log, "--out", tmp_path / "out", code=1)
+
+
+def test_the_public_samples_import_and_verify_from_the_command_line(tmp_path: Path, shell: Shell) -> None:
+    folder = os.environ.get("FAIRGROUND_DATA")
+    if not folder or not Path(folder, "logs", "bazaar").is_dir():
+        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+    content = shell.json("import", "bazaar-log", Path(folder, "logs", "bazaar"), "--out", tmp_path)
+    assert (content["games"], content["rounds"], content["findings"]) == (16, 480, [])
+    verified = shell.json("verify", tmp_path)
+    assert (verified["traces"], verified["sound"]) == (16, 16)

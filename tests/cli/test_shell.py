@@ -1,0 +1,185 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.cli import run
+from fairground.cli.invoke import invoke
+from fairground.cli.table import COMMANDS, Command
+from fairground.contract.errors import HarnessFailure, IllegalAction, ScenarioError, StorageUnavailable, TraceError
+
+_WANTED = [
+    *("play", "serve", "host", "connect", "config"),
+    *("evaluate", "verify", "import", "export"),
+    *("markets", "scenarios", "tools", "policies"),
+]
+
+
+def _fresh(code: str) -> str:
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_the_table_holds_every_command_once() -> None:
+    assert [command.name for command in COMMANDS] == _WANTED
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
+def test_every_command_can_be_imported_and_explains_itself(
+    command: Command, capsys: pytest.CaptureFixture[str]
+) -> None:
+    module, _, name = command.target.partition(":")
+    assert callable(getattr(import_module(module), name))
+    assert run([command.name, "--help"]) == 0
+    assert f"fairground {command.name}" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
+def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str]) -> None:
+    heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "fairground.contract"]
+    code = f"import sys; from fairground.cli import run; run({arguments!r}); print(set({heavy!r}) & set(sys.modules))"
+    assert _fresh(code).splitlines()[-1] == "set()"
+
+
+def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--help"]) == 0
+    out = capsys.readouterr().out
+    assert all(f"  {name} " in out for name in _WANTED)
+
+
+def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["--version"]) == 0
+    assert capsys.readouterr().out.startswith("fairground 0.")
+
+
+@pytest.mark.parametrize(("typed", "hint"), [("verfy", "verify"), ("tool", "tools"), ("xyzzy", "--help")])
+def test_an_unknown_command_is_usage_with_a_suggestion(
+    typed: str, hint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([typed]) == 2
+    captured = capsys.readouterr()
+    assert hint in captured.err
+    assert captured.out == ""
+
+
+@pytest.mark.parametrize(
+    "arguments", [["verify"], ["verify", "--no-such-option", "."], ["import", "nope", ".", "--out", "x"]]
+)
+def test_wrong_options_are_usage(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert "Error" in capsys.readouterr().err
+
+
+def raise_scenario() -> None:
+    raise ScenarioError("first line\n  second line")
+
+
+def raise_trace() -> None:
+    raise TraceError("event 3")
+
+
+def raise_harness() -> None:
+    raise HarnessFailure("ours")
+
+
+def raise_storage() -> None:
+    raise StorageUnavailable("disk")
+
+
+def raise_illegal() -> None:
+    raise IllegalAction("wrong_phase", "not now")
+
+
+def raise_fault() -> None:
+    raise RuntimeError("a bug")
+
+
+def raise_interrupt() -> None:
+    raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize(
+    ("name", "code"),
+    [("scenario", 2), ("illegal", 2), ("trace", 1), ("harness", 3), ("storage", 3), ("fault", 3), ("interrupt", 130)],
+)
+def test_errors_become_one_line_and_an_exit_code(name: str, code: int, capsys: pytest.CaptureFixture[str]) -> None:
+    assert invoke(Command("failing", "Test", "Fails.", f"{__name__}:raise_{name}"), []) == code
+    lines = capsys.readouterr().err.splitlines()
+    if name == "fault":
+        assert lines[-1] == "RuntimeError: a bug"
+    elif name != "interrupt":
+        assert len(lines) == 1
+        assert lines[0].startswith("fairground failing: ")
+
+
+def test_a_closed_pipe_is_no_error() -> None:
+    script = f"{sys.executable} -m fairground.cli tools double_auction --json | head -c 10"
+    done = subprocess.run(
+        ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_the_installed_script_and_the_module_are_the_same_shell() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "fairground.cli", "verfy"], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 2
+    assert "verify" in done.stderr
+
+
+def test_looking_around_prints_json(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    def printed(*arguments: str) -> Any:
+        assert run([*arguments, "--json"]) == 0
+        return orjson.loads(capsysbinary.readouterr().out)
+
+    assert {"double_auction", "teaching"} <= {market["name"] for market in printed("markets")}
+    scenarios = printed("scenarios", "list", "double_auction")
+    assert printed("scenarios") != scenarios
+    assert [row["id"] for row in scenarios] == [
+        f"double_auction/{name}" for name in ("bazaar", "duel", "large", "smoke")
+    ]
+    shown = printed("scenarios", "show", "double_auction/duel", "--set", "rounds=7")
+    assert shown["rounds"] == 7
+    tools = {tool["name"]: tool for tool in printed("tools", "double_auction")["tools"]}
+    assert tools["submit_quote"]["input_schema"]["properties"]["price"]["maximum"] == 10_000
+    assert "execute_code" in tools
+    assert "truthful" in {policy["name"] for policy in printed("policies", "double_auction")}
+
+
+def test_every_bundled_scenario_can_be_played(capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    for market in ("teaching", "double_auction"):
+        assert run(["scenarios", "check", market, "--json"]) == 0
+        rows = orjson.loads(capsysbinary.readouterr().out)
+        assert rows
+        assert all(row["problem"] is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    "arguments", [["tools", "nope"], ["scenarios", "show", "duel"], ["scenarios", "show", "double_auction/nope"]]
+)
+def test_unknown_names_say_what_there_is(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(arguments) == 2
+    assert "double_auction" in capsys.readouterr().err
+
+
+def test_tables_are_printed_without_json(capsys: pytest.CaptureFixture[str]) -> None:
+    for arguments in (
+        ["markets"],
+        ["tools", "teaching"],
+        ["policies", "teaching"],
+        ["scenarios", "show", "teaching/pie"],
+    ):
+        assert run(arguments) == 0
+        assert len(capsys.readouterr().out.splitlines()) > 2
+
+
+def test_an_empty_folder_has_no_traces(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["verify", str(tmp_path)]) == 1
+    assert "no trace here" in capsys.readouterr().err
