@@ -1,0 +1,183 @@
+"""Calls through an Episode: answers, refusals, group commit, reads that do not wait, services."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from fairground.contract.errors import SeatError
+
+
+async def test_an_acknowledged_action_and_every_read_before_it_is_in_the_log(table: Any) -> None:
+    episode = await table.create()
+    await episode.call("P1", "view_my_value", {})
+    await episode.call("P2", "view_history", {})
+    await episode.call("P1", "claim", {"slices": 4})
+    called = [event for event in table.events(episode) if event["event"] == "tool_called"]
+    assert [(event["seat"], event["tool"], event["status"]) for event in called] == [
+        ("P1", "view_my_value", "ok"),
+        ("P2", "view_history", "ok"),
+        ("P1", "claim", "ok"),
+    ]
+
+
+async def test_a_read_is_answered_before_it_is_committed_and_is_in_the_log_afterwards(table: Any) -> None:
+    episode = await table.create()
+    before = len(table.events(episode))
+    await episode.call("P1", "view_my_value", {})
+    assert len(table.events(episode)) == before
+    await episode.close()
+    assert [event["tool"] for event in table.events(episode)[before:]] == ["view_my_value"]
+
+
+async def test_refused_calls_of_a_seat_are_in_the_log(table: Any) -> None:
+    episode = await table.create()
+    for tool, arguments in (("claim", {"slices": 99}), ("claim", {"slices": "9"}), ("fly", {}), ("say", {"text": ""})):
+        await episode.call("P1", tool, arguments)
+    await episode.call("P1", "\ud800", {"x": float("nan")})
+    await episode.close()
+    refused = [(event["tool"], event["status"], event["error"]["code"]) for event in table.events(episode)[1:]]
+    assert refused == [
+        ("claim", "rejected", "too_many_slices"),
+        ("claim", "invalid", "invalid_arguments"),
+        ("fly", "denied", "tool_unavailable"),
+        ("say", "denied", "tool_unavailable"),
+        ("?", "denied", "tool_unavailable"),
+    ]
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_an_unknown_seat_is_no_seat(table: Any) -> None:
+    episode = await table.create()
+    with pytest.raises(SeatError, match="P1, P2"):
+        await episode.call("P3", "view_turn", {})
+
+
+async def test_seats_that_act_at_once_share_commits_and_are_all_acknowledged(table: Any) -> None:
+    episode = await table.create(table.pie(rounds=100, slices=20))
+    commits: list[int] = []
+    append = episode._log.append
+
+    async def counted(rows: Any) -> Any:
+        commits.append(len(rows))
+        return await append(rows)
+
+    episode._log.append = counted
+    for _ in range(20):
+        answers = await table.within(
+            asyncio.gather(*(episode.call(seat, "claim", {"slices": 5}) for seat in ("P1", "P2")))
+        )
+        assert [answer.status for answer in answers] == ["ok", "ok"]
+    # Two claims and the closure of each round went into one commit.
+    assert commits == [3] * 20
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_the_last_of_two_seats_learns_nothing_from_its_receipt(table: Any) -> None:
+    episode = await table.create()
+    first = await episode.call("P1", "claim", {"slices": 5})
+    last = await episode.call("P2", "claim", {"slices": 5})
+    assert (first.body, first.turn) == (last.body, last.turn)
+    assert (first.turn.round, first.turn.turn_over, first.turn.over) == (1, True, False)
+    assert (await episode.await_turn("P1")).round == 2
+
+
+async def test_after_the_end_every_call_says_so_and_the_manifest_is_sealed(table: Any) -> None:
+    episode = await table.create(table.pie(rounds=1))
+    for seat in ("P1", "P2"):
+        await episode.call(seat, "claim", {"slices": 5})
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    for tool in ("claim", "view_history", "execute_code"):
+        answer = await episode.call("P1", tool, {})
+        assert (answer.error.code, answer.error.retryable) == ("episode_over", False)
+    about = episode.manifest.about
+    assert about["end_reason"] == "terminated:rounds_completed"
+    assert about["head_seq"] == len(table.events(episode))
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_an_episode_can_be_truncated(table: Any) -> None:
+    episode = await table.create()
+    await episode.call("P1", "claim", {"slices": 5})
+    await episode.end("truncated:cancelled")
+    assert await table.within(episode.wait_ended()) == "truncated:cancelled"
+    await episode.end("truncated:ttl")
+    await episode.close()
+    assert [event["reason"] for event in table.events(episode) if event["event"] == "episode_ended"] == [
+        "truncated:cancelled"
+    ]
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_service_that_does_not_exist_is_named_and_the_refusal_is_logged(table: Any) -> None:
+    episode = await table.create()
+    answer = await episode.call("P1", "appraise", {})
+    assert (answer.status, answer.error.code, answer.error.retryable) == ("denied", "appraisal_unavailable", True)
+    await episode.close()
+    assert table.events(episode)[-1]["error"]["code"] == "appraisal_unavailable"
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_service_that_fails_is_unavailable(table: Any) -> None:
+    async def broken(payload: Any) -> Any:
+        raise ConnectionError("the secret address of the provider")
+
+    episode = await table.create(services={"appraisal": broken})
+    answer = await episode.call("P1", "appraise", {})
+    assert answer.error.code == "appraisal_unavailable"
+    assert "secret" not in repr(answer.error)
+
+
+async def test_an_input_is_recorded_with_its_call_and_re_executed_without_the_service(table: Any) -> None:
+    async def appraisal(payload: Any) -> Any:
+        return {"tasty": payload["round"]}
+
+    episode = await table.create(services={"appraisal": appraisal})
+    answer = await episode.call("P1", "appraise", {})
+    assert table.data(answer) == {"words": "{'tasty': 1}"}
+    await episode.close()
+    first, second = table.events(episode)[-2:]
+    assert (first["event"], first["for"], first["payload"]) == ("input", second["call"], {"tasty": 1})
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_the_market_is_asked_again_when_the_round_closed_while_a_service_answered(
+    table: Any, appraiser: Any
+) -> None:
+    episode = await table.create(services={"appraisal": appraiser})
+    asking = asyncio.create_task(episode.call("P1", "appraise", {}))
+    await table.within(appraiser.called.wait())
+    for seat in ("P1", "P2"):
+        await episode.call(seat, "claim", {"slices": 5})
+    appraiser.let.set()
+    assert table.data(await table.within(asking)) == {"words": "opinion 2"}
+    assert appraiser.asked == [{"round": 1}, {"round": 2}]
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_cancelled_caller_neither_undoes_the_call_nor_disturbs_the_others(table: Any) -> None:
+    episode = await table.create()
+    one = asyncio.create_task(episode.call("P1", "claim", {"slices": 4}))
+    other = asyncio.create_task(episode.call("P2", "claim", {"slices": 5}))
+    await asyncio.sleep(0)
+    one.cancel()
+    assert (await table.within(other)).status == "ok"
+    with pytest.raises(asyncio.CancelledError):
+        await one
+    assert (await episode.await_turn("P1")).market["last"]["claims"] == {"P1": 4, "P2": 5}
+
+
+async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
+    from fairground.tracestore import open_trace
+
+    episode = await table.create()
+    await episode.note("P1", {"kind": "plan", "text": "half"})
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+    with open_trace(episode.path) as trace:
+        assert list(trace.agent_events()) == [{"seat": "P1", "kind": "plan", "text": "half"}]

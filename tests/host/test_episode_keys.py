@@ -1,0 +1,155 @@
+"""Call keys: the same call once, however often and whenever it is sent."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from fairground.contract.market import InputRequest
+from fairground.contract.seats import SeatId
+from fairground.contract.tool import Result, ToolTable, tool
+from fairground.teaching import MARKET
+from fairground.teaching.rules import Pie
+
+
+class Bought(Result):
+    words: str
+
+
+@tool("action", title="Claim by appraisal", needs="appraisal")
+def claim_by_appraisal(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> Bought:
+    """Claim what the appraiser says."""
+    market.claim(seat, 5)
+    return Bought(words=str(inputs["appraisal"]))
+
+
+class _Appraised(type(MARKET)):
+    tools = ToolTable(*MARKET.tools.values(), claim_by_appraisal)
+
+    def request(self, market: Pie, seat: SeatId, tool: str, arguments: Any) -> InputRequest | None:
+        return InputRequest("appraisal", seat) if tool == "claim_by_appraisal" else None
+
+
+def _count(table: Any, episode: Any, tool: str) -> int:
+    return sum(event.get("tool") == tool for event in table.events(episode))
+
+
+async def test_a_repeated_key_gets_the_stored_answer_with_the_current_turn(table: Any) -> None:
+    episode = await table.create()
+    first = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    await episode.call("P2", "claim", {"slices": 4})
+    again = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert again[:5] == first[:5]
+    assert (first.turn.round, first.turn.turn_over) == (1, True)
+    assert (again.turn.round, again.turn.turn_over) == (2, False)
+    assert _count(table, episode, "claim") == 2
+
+
+async def test_the_order_of_an_objects_members_makes_no_other_request(table: Any) -> None:
+    episode = await table.create(table.pie("talk"))
+    first = await episode.call("P1", "claim", {"slices": 4, "extra": 1}, call_key="k")
+    again = await episode.call("P1", "claim", {"extra": 1, "slices": 4}, call_key="k")
+    assert again[:5] == first[:5]
+
+
+async def test_a_refused_action_keeps_its_refusal_under_its_key(table: Any) -> None:
+    episode = await table.create()
+    refused = await episode.call("P1", "claim", {"slices": 11}, call_key="k")
+    assert refused.error.code == "too_many_slices"
+    assert (await episode.call("P1", "claim", {"slices": 11}, call_key="k"))[:5] == refused[:5]
+    assert _count(table, episode, "claim") == 1
+    assert (await episode.call("P1", "claim", {"slices": 10}, call_key="l")).status == "ok"
+
+
+async def test_a_key_with_another_request_is_refused_and_logged(table: Any) -> None:
+    episode = await table.create()
+    await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    before = episode.core.market.digest()
+    for tool, arguments in (("claim", {"slices": 5}), ("claim", {"slices": 4.0}), ("claim", {"slices": float("nan")})):
+        other = await episode.call("P1", tool, arguments, call_key="k")
+        assert (other.status, other.error.code, other.error.retryable) == ("denied", "key_reused", False)
+    assert episode.core.market.digest() == before
+    await episode.close()
+    assert [event["error"]["code"] for event in table.events(episode)[-3:]] == ["key_reused"] * 3
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_each_seat_has_keys_of_its_own(table: Any) -> None:
+    episode = await table.create()
+    await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert (await episode.call("P2", "claim", {"slices": 5}, call_key="k")).status == "ok"
+    assert (await episode.await_turn("P1")).market["last"]["claims"] == {"P1": 4, "P2": 5}
+
+
+async def test_reads_ignore_keys(table: Any) -> None:
+    episode = await table.create()
+    for arguments in ({}, {"first_round": 1}):
+        assert (await episode.call("P1", "view_history", arguments, call_key="k")).status == "ok"
+    assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k")).status == "ok"
+
+
+async def test_keys_without_text_or_with_too_much_are_invalid(table: Any) -> None:
+    episode = await table.create()
+    for key in ("", "k" * 129):
+        refused = await episode.call("P1", "claim", {"slices": 4}, call_key=key)
+        assert refused.error.code == "invalid_arguments"
+    assert episode.core.awaits("P1")
+    assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k" * 128)).status == "ok"
+
+
+async def test_repeats_in_flight_wait_for_the_first(table: Any) -> None:
+    episode = await table.create()
+    answers = await table.within(
+        asyncio.gather(*(episode.call("P1", "claim", {"slices": 4}, call_key="k") for _ in range(5)))
+    )
+    assert len({answer[:5] for answer in answers}) == 1
+    assert answers[0].status == "ok"
+    assert _count(table, episode, "claim") == 1
+
+
+async def test_repeats_of_an_action_that_waits_for_a_service_wait_with_it(table: Any, appraiser: Any) -> None:
+    episode = await table.create(market=_Appraised(), services={"appraisal": appraiser})
+    calls = [
+        asyncio.create_task(episode.call("P1", "claim_by_appraisal", {}, call_key="k")) for _ in range(3)
+    ]
+    await table.within(appraiser.called.wait())
+    reused = await table.within(episode.call("P1", "claim_by_appraisal", {"other": 1}, call_key="k"))
+    assert reused.error.code == "key_reused"
+    appraiser.let.set()
+    answers = await table.within(asyncio.gather(*calls))
+    assert {answer[:5] for answer in answers} == {answers[0][:5]}
+    assert answers[0].status == "ok"
+    assert _count(table, episode, "claim_by_appraisal") == 2  # carried out once, refused as key_reused once
+
+
+async def test_a_key_is_free_again_when_the_service_gave_nothing(table: Any) -> None:
+    refusing = [True]
+
+    async def appraisal(payload: Any) -> Any:
+        if refusing.pop() if refusing else False:
+            raise ConnectionError
+        return "fine"
+
+    episode = await table.create(market=_Appraised(), services={"appraisal": appraisal})
+    missed = await episode.call("P1", "claim_by_appraisal", {}, call_key="k")
+    assert missed.error.code == "appraisal_unavailable"
+    assert (await episode.call("P1", "claim_by_appraisal", {}, call_key="k")).status == "ok"
+
+
+async def test_keys_survive_closing_and_opening(table: Any) -> None:
+    episode = await table.create()
+    first = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    await episode.close()
+    again = await table.reopen(episode.path)
+    assert (await again.call("P1", "claim", {"slices": 4}, call_key="k"))[:5] == first[:5]
+    assert (await again.call("P1", "claim", {"slices": 5}, call_key="k")).error.code == "key_reused"
+
+
+async def test_the_stored_answer_is_there_when_reads_keep_their_digests_only(table: Any) -> None:
+    episode = await table.create(table.pie(record="digests"))
+    await episode.call("P1", "view_my_value", {})
+    first = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k")).body == first.body
+    assert table.data(first) == {"round": 1, "sealed": "claim"}
+    await episode.close()
+    assert [event["result"] is None for event in table.events(episode)[1:]] == [True, False]
