@@ -598,7 +598,13 @@ class Core:
         return f"r{now}.{seat}.{number}"
 
     def _take_number(self, seat: SeatId, call: str) -> None:
-        """Follow a recorded call id."""
+        """Follow a recorded call id; nearly always it is the next one."""
+        now = self.market.clock.round
+        at, used = self._calls.get(seat, (now, 0))
+        due = used + 1 if at == now else 1
+        if call == f"r{now}.{seat}.{due}":
+            self._calls[seat] = (now, due)
+            return
         try:
             head, number = call.rsplit(".", 1)
             self._follow(seat, int(head.split(".", 1)[0][1:]), int(number))
