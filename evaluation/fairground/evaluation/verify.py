@@ -282,6 +282,9 @@ def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
         return Replayed(Core.restore(market_type(core.market), core)), None
     except FairgroundError as error:
         return None, _Flaw("foreign", str(error))
+    except Exception as fault:
+        # A stranger's market may fail in any way when it is loaded or given content that it never wrote.
+        return None, _Flaw("foreign", f"the rules of {core.market[:80]} cannot be opened: {fault!r}"[:500])
 
 
 def _plain(stored: StoredEvent) -> Mapping[str, Any]:
