@@ -59,7 +59,11 @@ class Market(Protocol):
     An action's tool function is its only door for seats: it raises `IllegalAction` before it changes anything.
     """
 
-    seats: Mapping[SeatId, SeatSpec]
+    @property
+    def seats(self) -> Mapping[SeatId, SeatSpec]:
+        """Every seat, in the order in which seats are asked."""
+        ...
+
     clock: Clock
     terminated: EndReason | None
     read_marks: dict[SeatId, int]
