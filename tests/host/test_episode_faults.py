@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Result, ToolTable, tool
@@ -121,12 +120,3 @@ async def test_a_scripted_seat_with_a_bug_ends_the_episode_and_loses_no_acknowle
 async def test_an_unplayable_scripted_seat_at_the_start_ends_the_episode(table: Any) -> None:
     episode = await table.create(market=FRAGILE, scripted={"P1": lambda: Breaker("break_reading")})
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
-
-
-def test_a_core_that_is_asked_to_run_code_itself_says_so(core: Any = None) -> None:
-    from fairground.contract.core import Core
-
-    made = Core.create(MARKET, MARKET.scenario_model(id="teaching/pie"), 1)
-    made.start()
-    with pytest.raises(HarnessFailure):
-        made.call("P1", "execute_code", {"code": "1"})

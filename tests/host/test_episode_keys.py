@@ -65,8 +65,8 @@ async def test_a_key_with_another_request_is_refused_and_logged(table: Any) -> N
     episode = await table.create()
     await episode.call("P1", "claim", {"slices": 4}, call_key="k")
     before = episode.core.market.digest()
-    for tool, arguments in (("claim", {"slices": 5}), ("claim", {"slices": 4.0}), ("claim", {"slices": float("nan")})):
-        other = await episode.call("P1", tool, arguments, call_key="k")
+    for slices in (5, 4.0, float("nan")):
+        other = await episode.call("P1", "claim", {"slices": slices}, call_key="k")
         assert (other.status, other.error.code, other.error.retryable) == ("denied", "key_reused", False)
     assert episode.core.market.digest() == before
     await episode.close()
@@ -109,9 +109,7 @@ async def test_repeats_in_flight_wait_for_the_first(table: Any) -> None:
 
 async def test_repeats_of_an_action_that_waits_for_a_service_wait_with_it(table: Any, appraiser: Any) -> None:
     episode = await table.create(market=_Appraised(), services={"appraisal": appraiser})
-    calls = [
-        asyncio.create_task(episode.call("P1", "claim_by_appraisal", {}, call_key="k")) for _ in range(3)
-    ]
+    calls = [asyncio.create_task(episode.call("P1", "claim_by_appraisal", {}, call_key="k")) for _ in range(3)]
     await table.within(appraiser.called.wait())
     reused = await table.within(episode.call("P1", "claim_by_appraisal", {"other": 1}, call_key="k"))
     assert reused.error.code == "key_reused"

@@ -111,13 +111,14 @@ class SqliteLog:
         if path.exists():
             raise TraceError(f"{path}: exists already")
         lease = _Lease(path)
+        db: aiosqlite.Connection | None = None
         try:
             db = await _connect(path, synchronous)
             await db.executescript(SCHEMA)
             rows = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
             await db.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", (*rows[0], *rows[1]))
         except sqlite3.Error as error:
-            lease.release()
+            await _give_up(db, lease)
             raise StorageUnavailable(f"{path}: {error}") from None
         return cls(path, lease, db, manifest, Head(0, manifest.first_hash))
 
@@ -127,13 +128,14 @@ class SqliteLog:
         with open_trace(path) as trace:
             manifest = trace.manifest
         lease = _Lease(path)
+        db: aiosqlite.Connection | None = None
         try:
             db = await _connect(path, synchronous)
             rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
         except sqlite3.Error as error:
-            lease.release()
+            await _give_up(db, lease)
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
-        head = Head(rows[0][0], bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
+        head = Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
         return cls(path, lease, db, manifest, head)
 
     @property
@@ -166,7 +168,7 @@ class SqliteLog:
     async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
         """Every committed call key."""
         sql = "SELECT seat, call_key, seq, request_digest FROM events WHERE call_key IS NOT NULL"
-        return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._db.execute_fetchall(sql)}
+        return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._rows(sql)}
 
     async def event(self, seq: int) -> dict[str, Any]:
         """One committed event, a large result filled in."""
@@ -178,7 +180,7 @@ class SqliteLog:
 
     async def bodies(self) -> list[bytes]:
         """The stored bytes of all events."""
-        return [bytes(row[0]) for row in await self._db.execute_fetchall("SELECT body FROM events ORDER BY seq")]
+        return [_bytes(row[0]) for row in await self._rows("SELECT body FROM events ORDER BY seq")]
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
         """Keep something about an agent."""
@@ -223,10 +225,16 @@ class SqliteLog:
         await self._db.execute("COMMIT")
 
     async def _value(self, sql: str, key: object) -> bytes:
-        rows = list(await self._db.execute_fetchall(sql, (key,)))
+        rows = await self._rows(sql, (key,))
         if not rows:
             raise TraceError(f"{self._path.name}: {key} is not in the log")
-        return bytes(rows[0][0])
+        return _bytes(rows[0][0])
+
+    async def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+        try:
+            return list(await self._db.execute_fetchall(sql, values))
+        except sqlite3.Error as error:
+            raise TraceError(f"{self._path.name}: cannot be read: {error}") from None
 
 
 class _Lease:
@@ -250,6 +258,19 @@ class _Lease:
             self._path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
+
+
+def _bytes(value: object) -> bytes:
+    """A column's bytes; SQLite lets any type stand in any column."""
+    if isinstance(value, bytes):
+        return value
+    return str(value).encode(errors="replace")
+
+
+async def _give_up(db: aiosqlite.Connection | None, lease: _Lease) -> None:
+    if db is not None:
+        await db.close()
+    lease.release()
 
 
 async def _connect(path: Path, synchronous: str) -> aiosqlite.Connection:

@@ -1,0 +1,158 @@
+"""execute_code through an Episode: parents, limits, what other calls see meanwhile, re-execution."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Generator
+from typing import Any
+
+import pytest
+
+from fairground.contract.limits import Limit
+from fairground.contract.market import InputRequest
+from fairground.contract.seats import SeatId
+from fairground.contract.tool import Result, ToolTable, tool
+from fairground.host.sandbox import Sandbox
+from fairground.teaching import MARKET
+from fairground.teaching.rules import Pie
+
+PROGRAM = """
+mine = view_my_value()
+past = view_history(first_round=1)
+print("value", mine["value_per_slice"])
+mine["slices"] // 2 + len(past["rounds"])
+"""
+
+
+class Slow(Result):
+    pass
+
+
+@tool("read", title="Slow", needs="pause")
+def slow(market: Pie, seat: SeatId, *, inputs: dict[str, Any]) -> Slow:
+    """Wait for the pause to end."""
+    return Slow()
+
+
+class _SlowType(type(MARKET)):
+    tools = ToolTable(*MARKET.tools.values(), slow)
+
+    def request(self, market: Pie, seat: SeatId, tool: str, arguments: Any) -> InputRequest | None:
+        return InputRequest("pause", seat) if tool == "slow" else None
+
+
+@pytest.fixture(scope="module")
+def sandbox() -> Generator[Sandbox]:
+    made = Sandbox()
+    yield made
+    made.close()
+
+
+def _calls(table: Any, episode: Any) -> list[tuple[Any, ...]]:
+    return [
+        (event["call"], event["parent"], event["tool"], event["status"])
+        for event in table.events(episode)
+        if event["event"] == "tool_called"
+    ]
+
+
+async def test_inner_calls_are_events_with_a_parent_and_everything_re_executes(table: Any, sandbox: Any) -> None:
+    episode = await table.create(sandbox=sandbox)
+    await episode.call("P1", "view_turn", {})
+    answer = await table.within(episode.call("P1", "execute_code", {"code": PROGRAM}))
+    data = table.data(answer)
+    assert (data["value"], data["inner_calls"]) == (5, 2)
+    assert data["output"].startswith("value ")
+    await episode.call("P1", "claim", {"slices": data["value"]})
+    await episode.close()
+    assert _calls(table, episode) == [
+        ("r1.P1.1", None, "view_turn", "ok"),
+        ("r1.P1.3", "r1.P1.2", "view_my_value", "ok"),
+        ("r1.P1.4", "r1.P1.2", "view_history", "ok"),
+        ("r1.P1.2", None, "execute_code", "ok"),
+        ("r1.P1.5", None, "claim", "ok"),
+    ]
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_code_can_take_no_action_and_no_note(table: Any, sandbox: Any) -> None:
+    episode = await table.create(sandbox=sandbox)
+    before = episode.core.market.digest()
+    for name in ("claim(slices=3)", "add_note(text='x')", "execute_code(code='1')", "await_turn()"):
+        answer = await table.within(episode.call("P1", "execute_code", {"code": name}))
+        assert (answer.status, answer.error.code) == ("rejected", "code_error")
+    assert episode.core.market.digest() == before
+    assert episode.core.notes["P1"] == {}
+
+
+async def test_refused_inner_calls_are_events_too_and_raise_in_the_code(table: Any, sandbox: Any) -> None:
+    code = "try:\n    view_history(first_round=0)\nexcept RuntimeError as error:\n    print(error)\n"
+    episode = await table.create(sandbox=sandbox)
+    answer = await table.within(episode.call("P1", "execute_code", {"code": code}))
+    assert table.data(answer)["output"].startswith("invalid_arguments: first_round")
+    await episode.close()
+    assert _calls(table, episode)[0][1:] == ("r1.P1.1", "view_history", "invalid")
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_inner_calls_use_up_their_own_limit(table: Any, sandbox: Any) -> None:
+    limits = [
+        Limit(counts=("inner",), max=2).model_dump(mode="json"),
+        Limit(counts=("read",), max=1).model_dump(mode="json"),
+    ]
+    episode = await table.create(table.pie(limits=limits), sandbox=sandbox)
+    code = "for _ in range(3):\n    view_my_value()\n"
+    answer = await table.within(episode.call("P1", "execute_code", {"code": code}))
+    assert answer.error.code == "code_error"
+    assert "call_limit" in answer.error.message
+    assert (await episode.call("P1", "view_my_value", {})).status == "ok"
+    await episode.close()
+    assert [call[3] for call in _calls(table, episode)] == ["ok", "ok", "denied", "rejected", "ok"]
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_seat_is_busy_while_its_code_runs_and_others_are_not(table: Any, sandbox: Any) -> None:
+    go_on, running = threading.Event(), asyncio.Event()
+
+    async def pause(payload: Any) -> Any:
+        running.set()
+        await asyncio.to_thread(go_on.wait, 10)
+        return "over"
+
+    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+    coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": "slow()\n1"}))
+    await table.within(running.wait())
+    busy = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert (busy.status, busy.error.code, busy.error.retryable) == ("denied", "busy", True)
+    assert (await episode.call("P2", "claim", {"slices": 4})).status == "ok"
+    assert (await table.within(episode.call("P1", "await_turn", {"timeout_s": 0}))).status == "ok"
+    go_on.set()
+    assert (await table.within(coding)).status == "ok"
+    assert (await episode.call("P1", "claim", {"slices": 4}, call_key="k")).status == "ok"
+
+
+async def test_without_a_sandbox_code_is_not_available(table: Any) -> None:
+    episode = await table.create()
+    answer = await episode.call("P1", "execute_code", {"code": "1"})
+    assert (answer.status, answer.error.code) == ("denied", "tool_unavailable")
+
+
+async def test_wrong_code_arguments_are_refused_before_anything_runs(table: Any, sandbox: Any) -> None:
+    episode = await table.create(sandbox=sandbox)
+    for arguments in ({}, {"code": ""}, {"code": "x" * 20_001}, {"code": 1}, {"code": "1", "seat": "P2"}):
+        answer = await episode.call("P1", "execute_code", arguments)
+        assert (answer.status, answer.error.code) == ("invalid", "invalid_arguments")
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_a_round_may_close_while_code_runs(table: Any, sandbox: Any) -> None:
+    """P1's code finishes in another round than it began in: its event stands where it finished."""
+    episode = await table.create(sandbox=sandbox)
+    await episode.call("P1", "claim", {"slices": 5})
+    coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": PROGRAM}))
+    await episode.call("P2", "claim", {"slices": 5})
+    assert (await table.within(coding)).status == "ok"
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"

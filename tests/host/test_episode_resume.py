@@ -1,0 +1,175 @@
+"""Resume: an episode that is opened again goes on as if it had never stopped, byte by byte."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.contract.errors import TraceError
+from fairground.contract.limits import Limit
+from fairground.contract.policy import ToolCall, Turns, TurnView
+from fairground.contract.scenario import Scenario
+
+P1_CALLS: list[tuple[str, Any]] = [
+    ("view_rules", {}),
+    ("add_note", {"text": "half of it"}),
+    ("say", {"text": "half"}),
+    ("read_messages", {}),
+    ("claim", {"slices": 5}),
+    ("claim", {"slices": 5}),
+    ("view_history", {}),
+    ("say", {"text": 5}),
+    ("say", {"text": "more"}),
+    ("view_notes", {}),
+    ("claim", {"slices": 99}),
+    ("claim", {"slices": 7}),
+    ("say", {"text": ""}),
+    ("read_messages", {"after": 0}),
+    ("claim", {"slices": 3}),
+]
+
+
+class Learner:
+    """Claims what it remembers: a policy whose state must be brought up to date."""
+
+    def __init__(self) -> None:
+        self._heard: list[str] = []
+        self._turns = 0
+
+    def turn(self, now: TurnView) -> Turns:
+        self._turns += 1
+        if now.phase == "talk":
+            yield ToolCall("say", {"text": f"turn {self._turns}"})
+            return
+        mail = yield ToolCall("read_messages")
+        self._heard += [message["text"] for message in mail.data["messages"]]
+        yield ToolCall("claim", {"slices": (len("".join(self._heard)) + self._turns) % 8})
+
+
+class Browser:
+    """Reads until a limit ends its turn."""
+
+    def turn(self, now: TurnView) -> Turns:
+        while True:
+            yield ToolCall("view_my_value")
+
+
+async def _play(table: Any, scenario: Scenario, scripted: Any, *, stop_after: set[int], name: str) -> list[bytes]:
+    """P1's calls in order; the episode is closed and opened again after the calls of `stop_after`."""
+    episode = await table.create(scenario, scripted=scripted, name=name)
+    for number, (tool, arguments) in enumerate(P1_CALLS):
+        await episode.call("P1", tool, arguments)
+        if number in stop_after:
+            await episode.close()
+            episode = await table.reopen(episode.path, scripted=scripted)
+    assert episode.core.ended == "terminated:rounds_completed"
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+    return table.bodies(episode.path)
+
+
+@pytest.mark.parametrize("policy", ["half", "half(greed=2)", "random_legal", Learner])
+async def test_an_episode_stopped_after_every_call_has_the_bytes_of_one_that_was_not(table: Any, policy: Any) -> None:
+    scenario = table.pie("talk")
+    whole = await _play(table, scenario, {"P2": policy}, stop_after=set(), name="whole")
+    broken = await _play(table, scenario, {"P2": policy}, stop_after=set(range(len(P1_CALLS) - 1)), name="broken")
+    assert broken == whole
+    assert len(whole) > 25
+
+
+async def test_a_scripted_seat_that_a_limit_lapses_can_be_resumed(table: Any) -> None:
+    limit = Limit(counts=("read",), max=3, per="round", then="lapse").model_dump(mode="json")
+    episode = await table.create(table.pie(limits=[limit], rounds=4), scripted={"P2": Browser})
+    for _ in range(2):
+        await episode.call("P1", "claim", {"slices": 5})
+    await episode.close()
+    again = await table.reopen(episode.path, scripted={"P2": Browser})
+    for _ in range(2):
+        await again.call("P1", "claim", {"slices": 5})
+    assert again.core.ended == "terminated:rounds_completed"
+    await again.close()
+    lapsed = [event["reason"] for event in table.events(episode.path) if event["event"] == "seat_lapsed"]
+    assert lapsed == ["call_limit"] * 4
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_scripted_seats_alone_play_to_the_end(table: Any) -> None:
+    episode = await table.create(scripted={"P1": "half", "P2": "random_legal"})
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_another_policy_than_that_of_the_trace_cannot_go_on(table: Any) -> None:
+    episode = await table.create(scripted={"P2": "half"})
+    await episode.call("P1", "claim", {"slices": 5})
+    await episode.close()
+    with pytest.raises(TraceError, match="does not play as in the trace"):
+        await table.reopen(episode.path, scripted={"P2": "half(greed=1)"})
+    # The failed attempt gave its lease back.
+    assert (await table.reopen(episode.path, scripted={"P2": "half"})).core.market.clock.round == 2
+
+
+async def test_notes_limits_and_read_marks_are_there_again(table: Any) -> None:
+    limit = Limit(counts=("read",), max=5, per="round").model_dump(mode="json")
+    episode = await table.create(table.pie("talk", limits=[limit]))
+    await episode.call("P1", "add_note", {"text": "remember"})
+    for seat in ("P1", "P2"):
+        await episode.call(seat, "say", {"text": f"from {seat}"})
+    await episode.call("P1", "read_messages", {})
+    await episode.call("P1", "claim", {"slices": 4})
+    seen = [await episode.call("P1", tool, {}) for tool in ("view_notes", "view_turn", "read_messages")]
+    await episode.close()
+    again = await table.reopen(episode.path)
+    shown = [await again.call("P1", tool, {}) for tool in ("view_notes", "view_turn", "read_messages")]
+    assert shown[0].body == seen[0].body
+    assert table.data(shown[1])["limits"][0]["used"] == table.data(seen[1])["limits"][0]["used"] + 1
+    assert table.data(shown[2]) == {"messages": []}
+
+
+async def test_a_second_writer_is_refused_while_the_first_lives(table: Any) -> None:
+    episode = await table.create()
+    with pytest.raises(TraceError, match="open for writing"):
+        await table.reopen(episode.path)
+    assert (await episode.call("P1", "claim", {"slices": 4})).status == "ok"
+    with pytest.raises(TraceError, match="exists already"):
+        await table.create()
+    await episode.close()
+    assert (await table.reopen(episode.path)).core.market.sealed == {"P1": 4}
+
+
+async def test_a_trace_that_was_tampered_with_cannot_be_resumed(table: Any) -> None:
+    import sqlite3
+
+    episode = await table.create()
+    for seat in ("P1", "P2"):
+        await episode.call(seat, "claim", {"slices": 4})
+    await episode.close()
+    db = sqlite3.connect(episode.path)
+    db.execute("UPDATE events SET body = replace(body, '\"shared\":true', '\"shared\":false') WHERE seq = 4")
+    db.commit()
+    db.close()
+    with pytest.raises(TraceError, match="event 4"):
+        await table.reopen(episode.path)
+
+
+@pytest.mark.parametrize("content", [b"", b"no trace", b"SQLite format 3\x00" + b"\x00" * 200])
+async def test_a_file_that_is_no_trace_is_refused(table: Any, tmp_path: Path, content: bytes) -> None:
+    path = tmp_path / "other.trace"
+    path.write_bytes(content)
+    with pytest.raises(TraceError):
+        await table.reopen(path)
+    assert path.read_bytes() == content
+
+
+async def test_a_finished_episode_can_be_opened_but_not_gone_on_with(table: Any) -> None:
+    episode = await table.create(table.pie(rounds=1), scripted={"P2": "half"})
+    await episode.call("P1", "claim", {"slices": 5})
+    await episode.close()
+    bodies, about = table.bodies(episode.path), episode.manifest.about
+    again = await table.reopen(episode.path, scripted={"P2": "half"})
+    assert (await again.call("P1", "view_history", {})).error.code == "episode_over"
+    await again.close()
+    assert (table.bodies(episode.path), again.manifest.about) == (bodies, about)
