@@ -1,0 +1,111 @@
+"""Seat tokens: what they stand for, how they end, and what is kept of them."""
+
+from __future__ import annotations
+
+import logging
+import stat
+from pathlib import Path
+
+import pytest
+
+from fairground.contract.errors import SeatError, TraceError
+from fairground.host.registry import HOST_FILE, HostFile, load_host_file, save_host_file
+from fairground.host.seat_auth import SeatTokens, SeatVerifier
+
+
+def test_a_token_finds_the_seat_it_was_issued_for() -> None:
+    tokens = SeatTokens()
+    first, granted = tokens.issue("e1", "B1")
+    second, _ = tokens.issue("e1", "S1")
+    found = tokens.find(first)
+    assert found == granted
+    assert (granted.episode, granted.seat) == ("e1", "B1")
+    assert first != second
+    assert len(first) >= 43  # 256 bits in base64
+
+
+@pytest.mark.parametrize("wrong", ["", "fg_", "x" * 10_000, "fg_é", "\udc80"])
+def test_anything_else_finds_nothing(wrong: str) -> None:
+    tokens = SeatTokens()
+    token, grant = tokens.issue("e1", "B1")
+    assert tokens.find(wrong) is None
+    assert tokens.find(token[:-1]) is None
+    assert tokens.find(token.upper()) is None
+    assert tokens.find(grant.digest) is None
+
+
+def test_a_revoked_token_is_worthless_and_its_sisters_are_not() -> None:
+    tokens = SeatTokens()
+    lost, grant = tokens.issue("e1", "B1")
+    kept, _ = tokens.issue("e1", "B1")
+    tokens.revoke(grant.id)
+    assert tokens.find(lost) is None
+    assert tokens.find(kept) is not None
+    with pytest.raises(SeatError):
+        tokens.revoke("no such grant")
+
+
+def test_tokens_expire_with_their_episode() -> None:
+    tokens = SeatTokens()
+    over, _ = tokens.issue("e1", "B1")
+    on, _ = tokens.issue("e2", "B1")
+    tokens.expire("e1")
+    assert tokens.find(over) is None
+    assert tokens.find(on) is not None
+
+
+def test_a_seat_that_cannot_be_one_gets_no_token() -> None:
+    with pytest.raises(SeatError):
+        SeatTokens().issue("e1", "B1 OR 1=1")
+
+
+async def test_the_verifier_gives_claims_and_never_the_token(caplog: pytest.LogCaptureFixture) -> None:
+    tokens = SeatTokens()
+    token, grant = tokens.issue("e1", "B1")
+    verifier = SeatVerifier(tokens)
+    access = await verifier.verify_token(token)
+    assert access is not None
+    assert token not in access.model_dump_json()
+    assert access.client_id == grant.id
+    assert access.claims is not None
+    assert (access.claims["episode"], access.claims["seat"], access.scopes) == ("e1", "B1", ["seat"])
+    with caplog.at_level(logging.WARNING, "fairground.security"):
+        assert await verifier.verify_token("guess-guess-guess") is None
+    assert "refused a token" in caplog.text
+    assert "guess-guess" not in caplog.text
+
+
+def test_the_registry_survives_and_holds_no_token(tmp_path: Path) -> None:
+    tokens = SeatTokens()
+    token, _ = tokens.issue("e1", "B1")
+    revoked, grant = tokens.issue("e1", "S1")
+    tokens.revoke(grant.id)
+    save_host_file(tmp_path, HostFile({"e1": "e1.trace"}, tokens))
+    save_host_file(tmp_path, HostFile({"e1": "e1.trace"}, tokens))
+    file = tmp_path / HOST_FILE
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    assert token not in file.read_text()
+    assert [path.name for path in tmp_path.iterdir()] == [HOST_FILE]
+    loaded = load_host_file(tmp_path)
+    assert dict(loaded.traces) == {"e1": "e1.trace"}
+    assert loaded.tokens.find(token) == tokens.find(token)
+    assert loaded.tokens.find(revoked) is None
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        None,
+        "",
+        "[]",
+        '{"format": "other/9"}',
+        '{"format": "fairground.host/1", "episodes": [{"id": "e"}], "tokens": []}',
+        '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "../e.trace"}], "tokens": []}',
+        '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "/e.trace"}], "tokens": []}',
+    ],
+)
+def test_a_damaged_registry_is_refused_by_name(tmp_path: Path, content: str | None) -> None:
+    if content is not None:
+        (tmp_path / HOST_FILE).write_text(content)
+    with pytest.raises(TraceError, match=HOST_FILE):
+        load_host_file(tmp_path)

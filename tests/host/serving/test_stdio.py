@@ -1,0 +1,276 @@
+"""The commands as real processes: stdio, the host, the shim between them, and what a desktop client is told."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from mcp import Client, StdioServerParameters
+
+SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
+HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
+
+
+class Server:
+    """A server process that is spoken to line by line."""
+
+    def __init__(self, process: asyncio.subprocess.Process, stage: Any) -> None:
+        self.process = process
+        self._within = stage.within
+        self._post = stage.post
+        self._number = 0
+
+    async def send(self, line: bytes) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + b"\n")
+        await self.process.stdin.drain()
+
+    async def line(self) -> Any:
+        """The next line of standard output, which must be JSON-RPC."""
+        assert self.process.stdout is not None
+        return orjson.loads(await self._within(self.process.stdout.readline()))
+
+    async def ask(self, method: str, **params: Any) -> Any:
+        self._number += 1
+        await self.send(self._post(method, params, number=self._number))
+        while (answer := await self.line()).get("id") != self._number:
+            assert answer["jsonrpc"] == "2.0"
+        return answer
+
+    async def call(self, tool: str, **arguments: Any) -> Any:
+        return (await self.ask("tools/call", name=tool, arguments=arguments))["result"]["structuredContent"]
+
+    async def hello(self) -> None:
+        assert (await self.ask("initialize", **HELLO))["result"]["serverInfo"]["name"] == "fairground-teaching"
+        await self.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
+
+    async def leave(self) -> str:
+        """Close standard input and wait for the end; standard error. Nothing more may have been written."""
+        assert self.process.stdout is not None
+        assert self.process.stderr is not None
+        if self.process.stdin is not None:
+            self.process.stdin.close()
+        assert await self._within(self.process.stdout.read()) == b""
+        told = (await self._within(self.process.stderr.read())).decode()
+        await self._within(self.process.wait())
+        return told
+
+
+@asynccontextmanager
+async def started(stage: Any, *arguments: str, **options: Any) -> AsyncGenerator[Server]:
+    process = await asyncio.create_subprocess_exec(
+        stage.fairground,
+        *arguments,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        **options,
+    )
+    try:
+        yield Server(process, stage)
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+async def test_a_desktop_client_may_start_it_anywhere_with_no_environment(stage: Any, tmp_path: Path) -> None:
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    async with started(stage, *SERVE, env={}, cwd=elsewhere) as server:
+        await server.hello()
+        assert (await server.call("claim", slices=5))["sealed"] == "claim"
+        told = await server.leave()
+    assert server.process.returncode == 0
+    (trace,) = elsewhere.rglob("*.trace")
+    assert str(trace) in told
+    assert f"--resume {trace.relative_to(elsewhere)}" in told or f"--resume {trace}" in told
+
+
+async def test_garbage_between_calls_does_no_harm(stage: Any, tmp_path: Path) -> None:
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        await server.hello()
+        for line in (b"", b"{", b"\xff\xfe", b"[1, 2]", b"null", b'{"jsonrpc": "2.0", "id": 77}', b"x" * 100_000):
+            await server.send(line)
+        nan = b'{"jsonrpc":"2.0","id":500,"method":"tools/call","params":{"name":"claim","arguments":{"slices":NaN}}}'
+        await server.send(nan)
+        while (answer := await server.line()).get("id") != 500:
+            assert "error" in answer
+        assert "error" in answer or answer["result"]["structuredContent"]["code"] == "invalid_arguments"
+        assert (await server.call("view_turn"))["awaited"] is True
+
+
+async def test_a_killed_server_goes_on_where_it_stopped(stage: Any, tmp_path: Path) -> None:
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        await server.hello()
+        params = {"name": "claim", "arguments": {"slices": 4}, "_meta": {"fairground/call-key": "k1"}}
+        acknowledged = (await server.ask("tools/call", **params))["result"]["structuredContent"]
+        server.process.kill()
+        await server.process.wait()
+    (trace,) = tmp_path.glob("*.trace")
+    async with started(stage, "serve", "teaching", "--resume", str(trace)) as server:
+        await server.hello()
+        assert (await server.call("view_turn"))["round"] == 2
+        again = (await server.ask("tools/call", **params))["result"]["structuredContent"]
+        assert again == acknowledged
+        assert [row["claims"]["P1"] for row in (await server.call("view_history"))["rounds"]] == [4]
+
+
+async def test_sigterm_closes_a_stdio_server_cleanly(stage: Any, tmp_path: Path) -> None:
+    async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
+        await server.hello()
+        await server.call("view_my_value")
+        server.process.send_signal(signal.SIGTERM)
+        assert await stage.within(server.process.wait()) == 0
+    (trace,) = tmp_path.glob("*.trace")
+    assert stage.events(trace)[-1]["tool"] == "view_my_value"
+    assert not list(tmp_path.glob("*-wal"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (("serve",), "market"),
+        (("serve", "no_such_market"), "no_such_market"),
+        (("serve", "teaching", "--seat", "P9"), "P9"),
+        (("serve", "teaching", "--others", "nobody"), "nobody"),
+        (("serve", "teaching", "--set", "slices=1"), "slices"),
+        (("serve", "--resume", "missing.trace"), "missing.trace"),
+        (("host", "teaching", "--host", "0.0.0.0"), "--allow-remote"),
+        (("host", "--resume", "."), "host.json"),
+        (("connect", "http://127.0.0.1:1/mcp"), "FAIRGROUND_TOKEN"),
+        (("config", "teaching", "--client", "emacs"), "emacs"),
+    ],
+)
+def test_a_wrong_command_line_is_one_clear_line(
+    stage: Any, tmp_path: Path, arguments: tuple[str, ...], word: str
+) -> None:
+    done = subprocess.run(
+        [stage.fairground, *arguments], cwd=tmp_path, input=b"", capture_output=True, timeout=20, check=False
+    )
+    assert done.returncode in (1, 2)
+    assert done.stdout == b""
+    assert word in done.stderr.decode()
+    assert "Traceback" not in done.stderr.decode()
+
+
+# --- the host -----------------------------------------------------------------------------------------------------
+
+
+async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, era: str, tmp_path: Path) -> None:
+    told = ("--seats", "all", "--seed", "7", "--json", "--until-over", "--linger", "0.5", "--out", str(tmp_path))
+    async with started(stage, "host", "teaching", "--scenario", "pie", *told) as server:
+        ready = await server.line()
+        (episode,) = ready["episodes"]
+        assert [seat["seat"] for seat in episode["seats"]] == ["P1", "P2"]
+        assert episode["seed"] == 7
+        one, two = (seat["token"] for seat in episode["seats"])
+        assert all(token not in (tmp_path / "host.json").read_text() for token in (one, two))
+        async with stage.at(ready["url"], one, era) as first, stage.at(ready["url"], two, era) as second:
+            for _ in range(3):
+                for client in (first, second):
+                    await client.call_tool("claim", {"slices": 5})
+            over = await first.call_tool("await_turn")
+            assert over.structured_content["end_reason"].startswith("terminated:")
+        assert await stage.within(server.process.wait()) == 0
+    assert stage.events(Path(episode["trace"]))[-1]["event"] == "episode_ended"
+    assert orjson.loads((tmp_path / "host.json").read_bytes())["tokens"] == []
+
+
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+async def test_a_restarted_host_takes_the_same_tokens(stage: Any, tmp_path: Path, ending: signal.Signals) -> None:
+    async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
+        ready = await server.line()
+        token = ready["episodes"][0]["seats"][0]["token"]
+        async with stage.at(ready["url"], token) as client:
+            await client.call_tool("claim", {"slices": 4})
+        server.process.send_signal(ending)
+        code = await stage.within(server.process.wait())
+        assert code == (0 if ending == signal.SIGTERM else -signal.SIGKILL)
+    async with started(stage, "host", "--resume", str(tmp_path), "--json") as server:
+        again = await server.line()
+        assert again["episodes"][0]["seats"] == [{**ready["episodes"][0]["seats"][0], "token": None}]
+        async with stage.at(again["url"], token) as client:
+            rounds = (await client.call_tool("view_history")).structured_content["rounds"]
+            assert [row["claims"]["P1"] for row in rounds] == [4]
+
+
+async def test_connect_stands_for_a_hosted_seat(stage: Any, era: str, tmp_path: Path) -> None:
+    async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
+        ready = await server.line()
+        token = ready["episodes"][0]["seats"][0]["token"]
+        shim = StdioServerParameters(
+            command=str(stage.fairground), args=["connect", ready["url"]], env={"FAIRGROUND_TOKEN": token}
+        )
+        client: Any
+        async with Client(shim, mode=era) as client, stage.at(ready["url"], token) as direct:
+            assert client.instructions == direct.instructions
+            assert (await client.list_tools()).tools == (await direct.list_tools()).tools
+            assert (await client.list_resources()).resources == (await direct.list_resources()).resources
+            key: Any = {"fairground/call-key": "k"}
+            first = await client.call_tool("claim", {"slices": 4}, meta=key)
+            again = await client.call_tool("claim", {"slices": 4}, meta=key)
+            assert first.structured_content == again.structured_content == {"round": 1, "sealed": "claim"}
+            wrong = await client.call_tool("claim", {"slices": "x"})
+            assert wrong.structured_content["code"] == "invalid_arguments"
+            read = await client.read_resource("market://view_turn")
+            assert orjson.loads(read.contents[0].text)["round"] == 2
+            assert (await client.get_prompt("play_teaching")).messages
+            waited = await client.call_tool("await_turn")
+            assert waited.meta["fairground/turn"]["round"] == 2
+
+
+async def test_connect_says_when_the_token_is_refused(stage: Any, tmp_path: Path) -> None:
+    async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
+        url = (await server.line())["url"]
+        (tmp_path / "token").write_text("fg_wrong\n")
+        async with started(stage, "connect", url, "--token-file", str(tmp_path / "token")) as shim:
+            told = await shim.leave()
+            assert shim.process.returncode == 2
+            assert "refuses the token" in told
+    environment = {**os.environ, "FAIRGROUND_TOKEN": "fg_any"}
+    async with started(stage, "connect", url, env=environment) as shim:
+        told = await shim.leave()
+        assert shim.process.returncode == 3
+        assert "cannot be reached" in told
+
+
+# --- what a client is told ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("client", ["claude", "cursor", "vscode", "claude-code"])
+async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: Path, client: str) -> None:
+    made = subprocess.run(
+        [stage.fairground, "config", "teaching", "--client", client, "--seed", "3", "--set", "rounds=1"],
+        cwd=tmp_path,
+        capture_output=True,
+        timeout=20,
+        check=True,
+    )
+    snippet = orjson.loads(made.stdout)
+    (entry,) = snippet["servers" if client == "vscode" else "mcpServers"].values()
+    assert Path(entry["command"]).is_absolute()
+    if client != "claude":
+        return
+    async with started(stage, *entry["args"], env={}, cwd="/") as server:
+        await server.hello()
+        await server.call("claim", slices=5)
+        assert (await server.call("await_turn"))["over"] is True
+        await server.leave()
+    assert len(list((tmp_path / "runs").glob("*.trace"))) == 1
+
+
+def test_the_configuration_of_a_hosted_seat_keeps_the_token_out_of_the_arguments(stage: Any) -> None:
+    command = [stage.fairground, "config", "--url", "http://127.0.0.1:8000/mcp", "--client", "cursor"]
+    made = subprocess.run(command, capture_output=True, timeout=20, check=True)
+    entry = orjson.loads(made.stdout)["mcpServers"]["fairground"]
+    assert entry["args"] == ["connect", "http://127.0.0.1:8000/mcp"]
+    assert list(entry["env"]) == ["FAIRGROUND_TOKEN"]
