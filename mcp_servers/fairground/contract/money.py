@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
 
-__all__ = ["from_minor", "to_minor"]
+__all__ = ["divide_half_even", "from_minor", "to_minor"]
 
 
 def to_minor(amount: float | str, *, decimals: int = 2) -> int:
@@ -32,3 +32,10 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
 def from_minor(minor: int, *, decimals: int = 2) -> str:
     """Minor units as exact decimal text: 1250 -> "12.50"."""
     return str(Decimal(minor).scaleb(-decimals).quantize(Decimal(1).scaleb(-decimals)))
+
+
+def divide_half_even(numerator: int, denominator: int) -> int:
+    """`numerator / denominator` (denominator > 0) to the nearest integer, exact halves to the even one."""
+    quotient, rest = divmod(numerator, denominator)
+    twice = rest + rest
+    return quotient + (twice > denominator or (twice == denominator and quotient & 1 == 1))
