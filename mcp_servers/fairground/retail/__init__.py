@@ -1,0 +1,1 @@
+"""A supermarket over many days: prices, orders, suppliers, shelf, ageing stock, reviews, returns and news."""

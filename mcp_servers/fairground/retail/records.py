@@ -1,0 +1,232 @@
+"""Day records as columns: one flat array per quantity, so that a read costs as much as the rows that it returns."""
+
+from __future__ import annotations
+
+from array import array
+from bisect import bisect_left, bisect_right
+from collections.abc import Iterator, Sequence
+from typing import Literal, NamedTuple
+
+__all__ = ["Column", "DayColumns", "Records", "ReviewLog", "ReviewRow"]
+
+
+class Column:
+    """One quantity over days and `width` products (or product·suppliers pairs): days one after another.
+
+    `typecode` is that of `array`: "b", "i" or "q".
+    """
+
+    def __init__(self, typecode: Literal["b", "i", "q"], width: int) -> None:
+        self._typecode: Literal["b", "i", "q"] = typecode
+        self._values: array[int] = array(typecode)
+        self._width = width
+
+    def add(self, row: Sequence[int]) -> bytes:
+        """Append one day; its bytes."""
+        if len(row) != self._width:
+            raise ValueError(f"a row of {self._width} values, not {len(row)}")
+        added = array(self._typecode, row)
+        self._values.extend(added)
+        return added.tobytes()
+
+    def at(self, day: int, place: int) -> int:
+        """One value."""
+        return self._values[day * self._width + place]
+
+    def row(self, day: int) -> list[int]:
+        """All values of a day index."""
+        return self._values[day * self._width : (day + 1) * self._width].tolist()
+
+    def series(self, place: int, first: int, last: int) -> list[int]:
+        """The values of one place on the days first..last (both included), oldest first."""
+        width = self._width
+        return self._values[first * width + place : (last + 1) * width : width].tolist()
+
+    def copy(self) -> Column:
+        """An independent copy."""
+        twin = Column(self._typecode, self._width)
+        twin._values = self._values[:]
+        return twin
+
+
+class ReviewRow(NamedTuple):
+    """One review: the day index, supplier, lot ordinal and number that key its text, and what the text is about."""
+
+    day: int
+    supplier: int
+    lot: int
+    number: int
+    stars: int
+    low_quality: bool
+    dear: bool
+
+
+class ReviewLog:
+    """All reviews by product, oldest first; packed, because a thousand days hold a hundred thousand of them."""
+
+    def __init__(self, products: int) -> None:
+        self._days = [array("i") for _ in range(products)]
+        self._codes = [array("q") for _ in range(products)]
+
+    def add(self, product: int, row: ReviewRow) -> None:
+        """Append a review; days never decrease."""
+        self._days[product].append(row.day)
+        packed = ((row.supplier << 20 | row.lot) << 26 | row.number) << 5
+        self._codes[product].append(packed | row.stars << 2 | row.low_quality << 1 | row.dear)
+
+    def newest_first(self, product: int, first: int, last: int) -> Iterator[ReviewRow]:
+        """The reviews of the days first..last, newest first; within a day the last one written first."""
+        days, codes = self._days[product], self._codes[product]
+        for place in range(bisect_right(days, last) - 1, bisect_left(days, first) - 1, -1):
+            yield _unpack(days[place], codes[place])
+
+    def count(self, product: int, first: int, last: int) -> int:
+        """How many reviews the days first..last have."""
+        days = self._days[product]
+        return max(0, bisect_right(days, last) - bisect_left(days, first))
+
+    def copy(self) -> ReviewLog:
+        """An independent copy."""
+        twin = ReviewLog(0)
+        twin._days = [days[:] for days in self._days]
+        twin._codes = [codes[:] for codes in self._codes]
+        return twin
+
+
+def _unpack(day: int, code: int) -> ReviewRow:
+    supplier, lot, number = code >> 51, code >> 31 & 0xFFFFF, code >> 5 & 0x3FFFFFF
+    return ReviewRow(day, supplier, lot, number, code >> 2 & 7, bool(code & 2), bool(code & 1))
+
+
+class DayColumns(NamedTuple):
+    """What a closing day adds. By product: money in cents, units, flags; by pair: quote in 1e-4 units, units, cents."""
+
+    price: Sequence[int]
+    in_stock: Sequence[int]
+    units: Sequence[int]
+    revenue: Sequence[int]
+    refunds: Sequence[int]
+    cost_of_goods: Sequence[int]
+    returned: Sequence[int]
+    expired: Sequence[int]
+    sold_out: Sequence[int]
+    stars: Sequence[int]
+    reviews: Sequence[int]
+    pair_quote: Sequence[int]
+    pair_units: Sequence[int]
+    pair_returned: Sequence[int]
+    pair_ordered: Sequence[int]
+    pair_cost: Sequence[int]
+
+
+_PRODUCT_COLUMNS = (
+    ("price", "q"),
+    ("in_stock", "b"),
+    ("units", "i"),
+    ("revenue", "q"),
+    ("refunds", "q"),
+    ("cost_of_goods", "q"),
+    ("returned", "i"),
+    ("expired", "i"),
+    ("sold_out", "b"),
+)
+_PAIR_COLUMNS = (
+    ("pair_quote", "q"),
+    ("pair_units", "i"),
+    ("pair_returned", "i"),
+    ("pair_ordered", "q"),
+    ("pair_cost", "q"),
+)
+
+
+class Records:
+    """Everything visible of the closed days, history included. Day indices start at 0 = first history day.
+
+    Places of product columns are products, of pair columns product·suppliers + supplier. Sums over a range of stars,
+    reviews, sold and returned units per pair are differences of running totals.
+    """
+
+    def __init__(self, products: int, suppliers: int) -> None:
+        self.days = 0
+        self.products = products
+        self.suppliers = suppliers
+        pairs = products * suppliers
+        self.price = Column("q", products)
+        self.in_stock = Column("b", products)
+        self.units = Column("i", products)
+        self.revenue = Column("q", products)
+        self.refunds = Column("q", products)
+        self.cost_of_goods = Column("q", products)
+        self.returned = Column("i", products)
+        self.expired = Column("i", products)
+        self.sold_out = Column("b", products)
+        self.pair_quote = Column("q", pairs)
+        self.pair_units = Column("i", pairs)
+        self.pair_returned = Column("i", pairs)
+        self.pair_ordered = Column("q", pairs)
+        self.pair_cost = Column("q", pairs)
+        self.reviews = ReviewLog(products)
+        self._stars = _Totals(products)
+        self._ratings = _Totals(products)
+        self._sold = _Totals(pairs)
+        self._sent_back = _Totals(pairs)
+        self._ordered = _Totals(pairs)
+
+    def close_day(self, day: DayColumns) -> bytes:
+        """Append a closed day (its reviews are added apart); its bytes, for the running hash."""
+        parts = [getattr(self, name).add(getattr(day, name)) for name, _ in (*_PRODUCT_COLUMNS, *_PAIR_COLUMNS)]
+        self._stars.add(day.stars)
+        self._ratings.add(day.reviews)
+        self._sold.add(day.pair_units)
+        self._sent_back.add(day.pair_returned)
+        self._ordered.add(day.pair_ordered)
+        self.days += 1
+        parts.append(array("q", day.stars).tobytes())
+        parts.append(array("q", day.reviews).tobytes())
+        return b"".join(parts)
+
+    def rating(self, product: int, first: int, last: int) -> tuple[int, int]:
+        """(sum of stars, reviews) dated on the days first..last; days before the first history day count nothing."""
+        return self._stars.over(product, first, last), self._ratings.over(product, first, last)
+
+    def sold(self, pair: int, first: int, last: int) -> int:
+        """Units of a pair sold on the days first..last."""
+        return self._sold.over(pair, first, last)
+
+    def sent_back(self, pair: int, first: int, last: int) -> int:
+        """Units of a pair returned on the days first..last."""
+        return self._sent_back.over(pair, first, last)
+
+    def ordered(self, pair: int, first: int, last: int) -> int:
+        """Units of a pair ordered on the days first..last; in the history orders equal sales."""
+        return self._ordered.over(pair, first, last)
+
+    def copy(self) -> Records:
+        """An independent copy."""
+        twin = Records(0, 0)
+        for name, value in vars(self).items():
+            setattr(twin, name, value if isinstance(value, int) else value.copy())
+        return twin
+
+
+class _Totals:
+    """Running totals per place: the total of any range of days is one subtraction."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        self._totals = array("q", [0] * width)
+
+    def add(self, row: Sequence[int]) -> None:
+        last = self._totals[len(self._totals) - self._width :]
+        self._totals.extend([total + value for total, value in zip(last, row, strict=True)])
+
+    def over(self, place: int, first: int, last: int) -> int:
+        if last < first:
+            return 0
+        width, totals = self._width, self._totals
+        return totals[(last + 1) * width + place] - totals[max(0, first) * width + place]
+
+    def copy(self) -> _Totals:
+        twin = _Totals(0)
+        twin._width, twin._totals = self._width, self._totals[:]
+        return twin
