@@ -1,0 +1,71 @@
+# The targets that people and CI use. They need python3.11 or newer with venv and pip, and nothing else.
+
+PYTHON ?= python3
+WORKERS ?= 2
+SEED ?= 7
+BIN := .venv/bin
+
+# Real sample data, where it lies beside this checkout; tests that need it skip without it.
+ifneq ($(wildcard ../shared/data),)
+export FAIRGROUND_DATA ?= $(abspath ../shared/data)
+endif
+
+.PHONY: help demo test test-slow interop check format bench docs clean
+
+help:  ## show this list
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-10s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
+
+demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
+	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S); \
+	$(BIN)/fairground play double_auction --scenario double_auction/bazaar --agent react --seed $(SEED) --out $$folder && \
+	echo && echo "The trace and its references once more, from the files:" && \
+	$(BIN)/fairground verify $$folder
+
+test: .venv/.tested  ## run the tests, without the slow and the interop group
+	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop"
+
+test-slow: .venv/.tested  ## run the slow tests
+	$(BIN)/pytest -n $(WORKERS) -m "slow and not interop"
+
+interop: .venv/.tested  ## run the tests with foreign clients (Node and the npm registry; they skip without)
+	$(BIN)/pytest -m interop
+
+check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
+	$(BIN)/ruff check
+	$(BIN)/ruff format --check
+	$(BIN)/pyright
+	$(BIN)/pytest -q $(wildcard tests/test_shape.py) tests/test_docs.py -m "not slow and not interop"
+
+format: .venv/.checked  ## let ruff format and mend what it can
+	$(BIN)/ruff check --fix
+	$(BIN)/ruff format
+
+bench: .venv/.tested  ## print the benchmarks as a table
+	$(BIN)/python -m benchmarks
+
+docs: .venv/.tested  ## write the generated pages and README's output anew
+	$(BIN)/python docs/generate.py
+
+clean:  ## remove everything that these targets made, runs excepted
+	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
+
+# --- the environment: one stamp per part, renewed when the packages change ---------------------------------------------
+
+PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
+
+.venv/.installed: pyproject.toml constraints.txt
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fairground needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
+	@echo 'Setting up .venv (a minute or two, once) …'
+	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
+	@$(PIP) install --upgrade "pip>=25.3"
+	@$(PIP) install --constraint constraints.txt --build-constraint constraints.txt --editable .
+	@touch $@
+
+.venv/.tested: .venv/.installed
+	@$(PIP) install --constraint constraints.txt --group test
+	@touch $@
+
+.venv/.checked: .venv/.tested
+	@command -v node >/dev/null || $(PIP) install --constraint constraints.txt --group node
+	@touch $@
