@@ -1,0 +1,51 @@
+"""A process that owns one episode: commands as JSON lines on stdin, answers as JSON lines on stdout."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fairground.catalog import load_scenario
+from fairground.contract.core import Core
+from fairground.host.episode import Episode
+from fairground.host.scripted import Scripted
+from fairground.teaching import MARKET
+from fairground.testing.playthrough import policy_maker
+
+
+async def _main(path: Path, rounds: int, seed: int) -> None:
+    scenario = load_scenario("teaching", "talk", {"rounds": rounds})
+    seat = Core.create(MARKET, scenario, seed).market.seats["P2"]
+    scripted = Scripted({"P2": policy_maker(MARKET, seat, "random_legal", seed)})
+    if path.exists():
+        episode = await Episode.open(path, MARKET, scripted=scripted)
+    else:
+        episode = await Episode.create(path, MARKET, scenario, seed, episode_id="crash", scripted=scripted)
+    _say({"ready": episode.core.seq})
+    loop = asyncio.get_running_loop()
+    asked: set[asyncio.Task[None]] = set()
+    while line := await loop.run_in_executor(None, sys.stdin.readline):
+        asked.add(asyncio.create_task(_answer(episode, orjson.loads(line))))
+    await asyncio.gather(*asked)
+    await episode.close()
+    _say({"closed": True})
+
+
+async def _answer(episode: Episode, command: dict[str, Any]) -> None:
+    answer = await episode.call("P1", command["tool"], command["arguments"], call_key=command["key"])
+    body = None if answer.body is None else orjson.loads(answer.body)
+    code = None if answer.error is None else answer.error.code
+    _say({"key": command["key"], "call": answer.call, "status": answer.status, "body": body, "code": code})
+
+
+def _say(message: dict[str, Any]) -> None:
+    sys.stdout.buffer.write(orjson.dumps(message) + b"\n")
+    sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(Path(sys.argv[1]), int(sys.argv[2]), int(sys.argv[3])))

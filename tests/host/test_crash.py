@@ -1,0 +1,162 @@
+"""kill -9 of the process that owns an episode: no acknowledged call is lost, none is applied twice."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+_CHILD = Path(__file__).with_name("episode_child.py")
+_ROUNDS = 12
+_SEED = 5
+
+Command = dict[str, Any]
+
+
+def _commands() -> list[Command]:
+    """P1's actions, each under a key of its own: two per round, and a refused one now and then."""
+    calls: list[tuple[str, Any]] = []
+    for number in range(_ROUNDS):
+        calls.append(("say", {"text": f"round {number}"}))
+        if number % 3 == 0:
+            calls.append(("claim", {"slices": 999}))
+        calls.append(("claim", {"slices": number % 8}))
+    return [{"tool": tool, "arguments": given, "key": f"key-{n}"} for n, (tool, given) in enumerate(calls)]
+
+
+class Client:
+    """Talks to the owner of the episode, starts it again when it is dead, and keeps what was acknowledged."""
+
+    def __init__(self, path: Path, within: Callable[..., Any]) -> None:
+        self.acknowledged: dict[str, Any] = {}
+        self.starts = 0
+        self._path = path
+        self._within = within
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def __aenter__(self) -> Client:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.kill()
+
+    async def start(self) -> None:
+        self._process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            str(_CHILD),
+            str(self._path),
+            str(_ROUNDS),
+            str(_SEED),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+        )
+        self.starts += 1
+        assert "ready" in await self._hear()
+
+    async def send(self, command: Command) -> None:
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.write(orjson.dumps(command) + b"\n")
+        await self._process.stdin.drain()
+
+    async def call(self, command: Command) -> None:
+        """One acknowledged call."""
+        await self.send(command)
+        self._note(await self._hear())
+
+    async def finish(self) -> None:
+        """Let the owner close the log."""
+        assert self._process is not None
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        assert "closed" in await self._hear()
+        await self._within(self._process.wait())
+
+    async def kill(self) -> None:
+        """SIGKILL; what had been acknowledged until then still lies in the pipe, and counts."""
+        process = self._process
+        if process is None:
+            return
+        if process.returncode is None:
+            process.kill()
+        assert process.stdout is not None
+        rest = await self._within(process.stdout.read())
+        await self._within(process.wait())
+        self._process = None
+        for line in rest.splitlines(keepends=True):
+            if line.endswith(b"\n") and "key" in (message := orjson.loads(line)):
+                self._note(message)
+
+    def _note(self, answer: Any) -> None:
+        known = self.acknowledged.setdefault(answer["key"], answer)
+        assert known == answer, "an acknowledged call was answered differently"
+
+    async def _hear(self) -> Any:
+        assert self._process is not None
+        assert self._process.stdout is not None
+        return orjson.loads(await self._within(self._process.stdout.readline()))
+
+
+async def _uninterrupted(path: Path, within: Callable[..., Any]) -> None:
+    async with Client(path, within) as client:
+        await client.start()
+        for command in _commands():
+            await client.call(command)
+        await client.finish()
+
+
+def _keys(path: Path) -> list[str]:
+    with sqlite3.connect(path) as db:
+        return [key for (key,) in db.execute("SELECT call_key FROM events WHERE call_key IS NOT NULL ORDER BY seq")]
+
+
+@pytest.mark.parametrize("turns", [0, 3], ids=["at once", "a little later"])
+async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any, tmp_path: Path, turns: int) -> None:
+    """Killed with calls in flight; the client sends them again under their keys, and in the end nothing shows."""
+    path, whole = tmp_path / "killed.trace", tmp_path / "whole.trace"
+    await _uninterrupted(whole, table.within)
+    commands = _commands()
+    kills = (1, 6, 7, 15, len(commands) - 2)
+    async with Client(path, table.within) as client:
+        await client.start()
+        for number, command in enumerate(commands):
+            if number in kills:
+                await client.send(command)
+                await client.send(command)
+                for _ in range(turns):
+                    await asyncio.sleep(0.001)  # lets the owner get a little further; any point is a good one
+                await client.kill()
+                before = dict(client.acknowledged)
+                await client.start()
+                for earlier in commands[:number]:
+                    await client.call(earlier)
+                assert client.acknowledged | before == client.acknowledged
+            await client.call(command)
+        await client.finish()
+        assert client.starts == len(kills) + 1
+        assert list(client.acknowledged) == [command["key"] for command in commands]
+        assert {answer["status"] for answer in client.acknowledged.values()} == {"ok", "rejected"}
+    assert _keys(path) == [command["key"] for command in commands]
+    assert table.verdict(path) == "identical"
+    assert table.bodies(path) == table.bodies(whole)
+
+
+async def test_a_killed_owner_leaves_no_lease_behind(table: Any, tmp_path: Path) -> None:
+    path = tmp_path / "killed.trace"
+    async with Client(path, table.within) as client:
+        await client.start()
+        await client.call(_commands()[0])
+        await client.kill()
+        # What was committed can be verified before anybody opens the log for writing again.
+        assert table.verdict(path) == "identical"
+        assert _keys(path) == ["key-0"]
+        await client.start()
+        await client.call(_commands()[0])
+        await client.finish()
+    assert _keys(path) == ["key-0"]

@@ -1,0 +1,164 @@
+"""A log that cannot be written: the call is refused, nothing has changed, work goes on when there is space again."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+from collections.abc import Generator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.contract.errors import StorageUnavailable
+
+_SIZE = 400 * 1024
+
+
+class SmallDisk:
+    """A file system of its own that can be filled up."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._ballast = folder / "ballast"
+
+    def fill(self) -> None:
+        file = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+        try:
+            for size in (4096, 512, 1):
+                try:
+                    while os.write(file, b"x" * size):
+                        pass
+                except OSError:
+                    continue
+        finally:
+            os.close(file)
+
+    def free(self) -> None:
+        self._ballast.unlink()
+
+
+@pytest.fixture
+def disk(tmp_path: Path) -> Generator[SmallDisk]:
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "none", str(folder)]
+    try:
+        done = subprocess.run(mount, capture_output=True, check=False, timeout=10)
+    except FileNotFoundError:
+        pytest.skip("there is no mount command")
+    if done.returncode:
+        pytest.skip("a small file system cannot be mounted here (needs root)")
+    yield SmallDisk(folder)
+    subprocess.run(["umount", str(folder)], capture_output=True, check=True, timeout=10)
+
+
+async def _fill_up(episode: Any, disk: SmallDisk) -> Any:
+    """Fill the disk and use up what the log's file still holds; the first refusal."""
+    disk.fill()
+    for _ in range(200):
+        answer = await episode.call("P1", "claim", {"slices": 999})
+        if answer.error.code == "storage_unavailable":
+            return answer
+    raise AssertionError("the disk never filled up")
+
+
+async def test_on_a_full_disk_calls_are_refused_and_nothing_changes(disk: SmallDisk, table: Any) -> None:
+    table.folder = disk.folder
+    episode = await table.create()
+    await episode.call("P1", "add_note", {"text": "x" * 2000})
+    refused = await _fill_up(episode, disk)
+    assert (refused.status, refused.error.retryable) == ("failed", True)
+    committed, before = len(table.events(episode)), episode.core.market.digest()
+
+    answers = await table.within(
+        asyncio.gather(
+            *(
+                episode.call(seat, "claim", {"slices": 4}, call_key=f"{seat}{n}")
+                for seat in ("P1", "P2")
+                for n in (1, 2)
+            )
+        )
+    )
+    assert {answer.error.code for answer in answers} == {"storage_unavailable"}
+    with pytest.raises(StorageUnavailable):
+        await table.within(episode.lapse("P1", "agent_limit"))
+    seen = await table.within(episode.call("P1", "view_my_value", {}))
+    assert seen.status == "ok"
+    assert (len(table.events(episode)), episode.core.market.digest()) == (committed, before)
+
+    disk.free()
+    claimed = await table.within(episode.call("P1", "claim", {"slices": 4}, call_key="P11"))
+    assert claimed.status == "ok"
+    assert (await table.within(episode.call("P1", "claim", {"slices": 4}, call_key="P11")))[:5] == claimed[:5]
+    for seat, _ in (("P2", 1), ("P1", 2), ("P2", 2), ("P1", 3), ("P2", 3)):
+        assert (await episode.call(seat, "claim", {"slices": 4})).status == "ok"
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+async def test_an_episode_cannot_be_begun_on_a_full_disk_and_leaves_no_lease(disk: SmallDisk, table: Any) -> None:
+    table.folder = disk.folder
+    disk.fill()
+    with pytest.raises(StorageUnavailable):
+        await table.create()
+    disk.free()
+    (disk.folder / "pie.trace").unlink(missing_ok=True)
+    assert (await (await table.create()).call("P1", "claim", {"slices": 4})).status == "ok"
+
+
+async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go_on(table: Any) -> None:
+    """Append and read both fail once: the second call tries the rebuild again."""
+    episode = await table.create()
+    log = episode._log
+    append, bodies = log.append, log.bodies
+
+    async def fail(*_: Any) -> Any:
+        raise StorageUnavailable("the cable is out")
+
+    log.append, log.bodies = fail, fail
+    for _ in range(3):
+        assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).error.code == "storage_unavailable"
+    log.append = append
+    assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).error.code == "storage_unavailable"
+    log.bodies = bodies
+    assert (await table.within(episode.call("P1", "claim", {"slices": 4}))).status == "ok"
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
+_LIMITED = """
+import asyncio, resource, signal, sys
+from pathlib import Path
+from fairground.catalog import load_scenario
+from fairground.host.episode import Episode
+from fairground.teaching import MARKET
+
+async def main(path):
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+    episode = await Episode.create(path, MARKET, load_scenario("teaching", "pie"), 7, episode_id="limited")
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (16_384, hard))
+    refused = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert refused.error.code == "storage_unavailable", refused
+    resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+    claimed = await episode.call("P1", "claim", {"slices": 4}, call_key="k")
+    assert claimed.status == "ok", claimed
+    await episode.close()
+
+asyncio.run(main(Path(sys.argv[1])))
+"""
+
+
+async def test_a_file_size_limit_is_a_storage_failure_too(table: Any, tmp_path: Path) -> None:
+    path = tmp_path / "limited.trace"
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _LIMITED, str(path), stderr=asyncio.subprocess.PIPE
+    )
+    _, complaints = await table.within(process.communicate())
+    assert process.returncode == 0, complaints.decode()
+    assert table.verdict(path) == "identical"
+    assert [event["event"] for event in table.events(path)] == ["episode_started", "tool_called"]
