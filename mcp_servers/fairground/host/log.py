@@ -199,11 +199,11 @@ class SqliteLog:
         self._manifest = self._manifest._replace(about=sealed)
 
     async def close(self) -> None:
-        """Leave one plain file behind (no WAL) and give the lease back."""
+        """Leave one plain file behind (no WAL) and give the lease back; idempotent."""
         try:
             await self._db.execute("PRAGMA journal_mode = DELETE")
-        except sqlite3.Error:
-            pass  # a reader holds it; the WAL is a valid part of the trace
+        except (sqlite3.Error, ValueError):
+            pass  # a reader holds it, and the WAL is a valid part of the trace; or it is closed already
         await self._db.close()
         self._lease.release()
 
