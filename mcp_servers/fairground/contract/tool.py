@@ -220,8 +220,12 @@ def _tidy(schema: Any) -> Any:
 def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
     """The outer type of one property; nothing where it can be anything."""
     if "anyOf" in schema:
-        kinds = [_shallow(option, defs).get("type") for option in schema["anyOf"]]
-        return {"type": sorted({kind for kind in kinds if isinstance(kind, str)})} if all(kinds) else {}
+        kinds = {_shallow(option, defs).get("type") for option in schema["anyOf"]}
+        if None in kinds:
+            return {}
+        # Branches, not a list of types: several readers of schemas know no such list.
+        branches = [{"type": kind} for kind in sorted(map(str, kinds))]
+        return branches[0] if len(branches) == 1 else {"anyOf": branches}
     if "$ref" in schema:
         return _shallow(defs[schema["$ref"].rpartition("/")[2]], defs)
     return {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
