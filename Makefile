@@ -17,7 +17,7 @@ help:  ## show this list
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
 	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S); \
-	$(BIN)/fairground play double_auction --scenario double_auction/bazaar --agent react --seed $(SEED) --out $$folder && \
+	$(BIN)/fairground play double_auction --scenario double_auction/bazaar --seed $(SEED) --out $$folder && \
 	echo && echo "The trace and its references once more, from the files:" && \
 	$(BIN)/fairground verify $$folder
 

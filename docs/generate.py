@@ -1,0 +1,188 @@
+"""Writes what can be made from the code: the pages in docs/tools and the output shown in README.md.
+
+`python docs/generate.py` writes; with `--check` it only says what is out of date (exit code 1).
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from fairground.catalog import market_names, market_type
+from fairground.contract.arguments import allowed_text
+from fairground.contract.core import full_table
+from fairground.contract.errors import SHARED_CODES
+from fairground.contract.evidence import Need
+from fairground.contract.kernel_tools import KERNEL_TOOLS
+from fairground.contract.market import MarketType
+from fairground.contract.tool import Tool, ToolTable
+
+ROOT = Path(__file__).resolve().parent.parent
+DEMO = ("play", "double_auction", "--scenario", "double_auction/bazaar", "--seed", "7", "--out", "runs/demo")
+NOTE = "<!-- Written by `make docs`; edit docs/generate.py or the tool itself. -->"
+
+
+def main() -> int:
+    """Write or check every page."""
+    check = "--check" in sys.argv[1:]
+    made = pages()
+    stale = [path for path, text in made.items() if not path.exists() or path.read_text(encoding="utf-8") != text]
+    for path in stale:
+        print(f"{path.relative_to(ROOT)}: {'out of date, run make docs' if check else 'written'}")
+        if not check:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(made[path], encoding="utf-8")
+    return 1 if check and stale else 0
+
+
+def pages() -> dict[Path, str]:
+    """Every generated file and what it should hold."""
+    folder = ROOT / "docs" / "tools"
+    made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
+    made[folder / "kernel.md"] = kernel_page()
+    readme = ROOT / "README.md"
+    made[readme] = with_output(readme.read_text(encoding="utf-8"), "demo", demo_output())
+    return made
+
+
+# --- tools ------------------------------------------------------------------------------------------------------------
+
+
+def market_page(kind: MarketType) -> str:
+    """The tools of one market."""
+    lines = [
+        NOTE,
+        f"# Tools of {kind.name}",
+        "",
+        f"{kind.title[:1].upper()}{kind.title[1:]}. Rules version {kind.version}; tool schema digest",
+        f"`{full_table(kind).schema_digest}`.",
+        "",
+        "Every market also has the [tools of the kernel](kernel.md).",
+        *tool_sections(kind.tools),
+        "",
+        "## What an action should rest on",
+        *evidence_lines(kind),
+        "",
+        "## Errors of this market",
+        *code_table(kind.errors),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def kernel_page() -> str:
+    """The tools and error codes that all markets share."""
+    lines = [
+        NOTE,
+        "# Tools of the kernel",
+        "",
+        "Every market has them. `execute_code` has [a page of its own](../execute_code.md).",
+        *tool_sections(KERNEL_TOOLS),
+        "",
+        "## Shared errors",
+        "A refused call answers `{code, message, hint, retryable}` with `isError`; `hint` names the next useful call.",
+        "",
+        *code_table(SHARED_CODES),
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def tool_sections(table: ToolTable) -> Iterator[str]:
+    """A section per tool."""
+    for tool in table.values():
+        yield from ("", f"## `{tool.name}`: {tool.title}", "", f"*{facts(tool)}*", "", *tool.description.splitlines())
+        given = tool.input_schema.get("properties", {})
+        if given:
+            yield from ("", "| argument | allowed | default |", "|---|---|---|")
+            required = tool.input_schema.get("required", ())
+            for name, schema in given.items():
+                default = "required" if name in required else f"`{shown(schema.get('default'))}`"
+                yield f"| `{name}` | {allowed_text(schema)} | {default} |"
+        yield from ("", "Answers " + ", ".join(f"`{name}`" for name in tool.result_schema.get("properties", {})) + ".")
+
+
+def facts(tool: Tool) -> str:
+    """Kind and marks in a few words."""
+    words = [tool.kind]
+    if tool.evidence:
+        words.append("evidence: " + ", ".join(tool.evidence))
+    if tool.roles is not None:
+        words.append("for " + ", ".join(sorted(tool.roles)))
+    marks = {
+        "only in some scenarios": tool.when is not None,
+        "ends the turn": tool.ends_turn,
+        "destructive": tool.destructive,
+        "idempotent": tool.idempotent,
+        f"needs the service {tool.needs}": tool.needs is not None,
+        "recorded, not re-executed": tool.recorded,
+    }
+    return " · ".join([*words, *(word for word, holds in marks.items() if holds)])
+
+
+def evidence_lines(kind: MarketType) -> Iterator[str]:
+    """One line per need."""
+    if not kind.evidence_map:
+        yield "Nothing is asked for."
+    for action, needs in kind.evidence_map.items():
+        for need in needs:
+            yield f"- `{action}`: {' or '.join(need.any_of)}, {window(need)}"
+
+
+def window(need: Need) -> str:
+    """When the evidence should have been looked at."""
+    fixed = {"round": "in the same round", "episode": "once in the episode", "since_close": "since the last closure"}
+    text = fixed[need.window] if isinstance(need.window, str) else f"within {need.window} rounds"
+    return text + (f", from round {need.from_round} on" if need.from_round > 1 else "")
+
+
+def code_table(codes: Mapping[str, str]) -> Iterable[str]:
+    """Codes and their meaning."""
+    if not codes:
+        return ["None beyond the [shared ones](kernel.md#shared-errors)."]
+    return ["| code | meaning |", "|---|---|", *(f"| `{code}` | {meaning} |" for code, meaning in codes.items())]
+
+
+def shown(value: Any) -> str:
+    """A default as JSON spells it."""
+    return orjson.dumps(value).decode()
+
+
+# --- README -----------------------------------------------------------------------------------------------------------
+
+
+def demo_output() -> str:
+    """What `make demo` prints, with the names that differ from run to run replaced."""
+    with tempfile.TemporaryDirectory() as folder:
+        played = run(folder, *DEMO)
+        verified = run(folder, "verify", "runs")
+    text = f"{played}\nThe trace and its references once more, from the files:\n{verified}"
+    episode = re.search(r"([0-9a-f]{12})\.trace", text)
+    assert episode is not None
+    return "\n".join(line.rstrip() for line in text.replace(episode[1], "x" * 12).splitlines())
+
+
+def run(folder: str, *arguments: str) -> str:
+    """What a command prints on a plain terminal of 100 columns."""
+    environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
+    command = [sys.executable, "-m", "fairground.cli", *arguments]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=environment, timeout=120)
+    return done.stdout
+
+
+def with_output(page: str, name: str, output: str) -> str:
+    """The page with the block between its two markers replaced."""
+    pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+    if not pattern.search(page):
+        raise SystemExit(f"there is no block {name!r} to write to")
+    return pattern.sub(lambda found: f"{found[1]}```text\n{output}\n```\n{found[2]}", page)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
