@@ -1,0 +1,1 @@
+"""What fairground costs, in CPU time: `python -m benchmarks [name …] [--json]`."""

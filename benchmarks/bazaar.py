@@ -1,0 +1,49 @@
+"""The episodes that are measured: the bundled BAZAAR scenario, eight seats."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import cast
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.seats import SeatId
+from fairground.double_auction.model import DoubleAuctionScenario
+from fairground.host.episode import Episode
+from fairground.host.setup import SeatPlan, new_episode, plan_seats
+
+__all__ = ["FIELD", "bazaar", "open_seats", "play_scripted"]
+
+FIELD = "zip"
+"""The policy of every scripted seat: the scenario's own."""
+_KIND = market_type("double_auction")
+
+
+def bazaar(rounds: int) -> DoubleAuctionScenario:
+    """The benchmark scenario over so many rounds."""
+    return cast(DoubleAuctionScenario, load_scenario("double_auction", "bazaar", {"rounds": rounds}))
+
+
+async def play_scripted(folder: Path, seed: int, rounds: int) -> Path:
+    """A whole episode of scripted seats with its full trace; the trace's path."""
+    scenario = bazaar(rounds)
+    plan = plan_seats(_KIND, scenario, agents=[], others=FIELD)
+    episode = await new_episode(_KIND, scenario, seed, plan, folder)
+    await episode.close()
+    return episode.path
+
+
+@asynccontextmanager
+async def open_seats(rounds: int, *agents: SeatId) -> AsyncGenerator[Episode]:
+    """A fresh episode with `agents` (all seats by default) played from outside."""
+    scenario = bazaar(rounds)
+    seats: list[SeatId] = list(agents or _KIND.create(scenario, 0).seats)
+    plan: SeatPlan = plan_seats(_KIND, scenario, agents=seats, others=FIELD)
+    with TemporaryDirectory() as folder:
+        episode = await new_episode(_KIND, scenario, 1, plan, Path(folder))
+        try:
+            yield episode
+        finally:
+            await episode.close()

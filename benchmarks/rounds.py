@@ -1,0 +1,66 @@
+"""Does a long episode stay cheap? CPU time per round of the react graph, late rounds over early ones."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from functools import partial
+from statistics import median
+
+from mcp import Client
+
+from benchmarks.bazaar import FIELD, open_seats
+from benchmarks.figures import Figure
+from fairground.contract.policy import Draw, TurnView
+from fairground.frameworks.base import Limits, SeatConnection
+from fairground.frameworks.langgraph import react
+from fairground.frameworks.models import parse_model
+from fairground.host.binding import build_server
+from fairground.host.setup import seat_policy
+
+__all__ = ["measure"]
+
+_SEAT = "B1"
+_SPAN = 20
+
+
+def measure(*, tiny: bool) -> list[Figure]:
+    """The agent's seat in a BAZAAR episode, a policy for a model; graph, server, market and log together."""
+    rounds = 8 if tiny else 180
+    costs = asyncio.run(_costs(rounds))
+    span = min(_SPAN, (rounds - 2) // 2)
+    ratio = median(costs[-span:]) / median(costs[2 : 2 + span])
+    how = f"last {span} rounds over rounds 3–{2 + span}, medians"
+    return [
+        Figure(f"react graph, {rounds} rounds", ratio, "x", 1.1, how=how),
+        Figure("react graph, one round", median(costs) * 1000, "CPU ms", how=f"median of {rounds} rounds"),
+    ]
+
+
+class _Meter:
+    """A turn gate (`frameworks.base.TurnGate`) that notes the CPU time at which each turn begins."""
+
+    def __init__(self) -> None:
+        self.begun: list[float] = []
+
+    async def enter(self, view: TurnView) -> None:
+        """A turn begins."""
+        self.begun.append(time.process_time())
+
+    async def leave(self) -> None:
+        """A turn is over."""
+
+
+async def _costs(rounds: int) -> list[float]:
+    """CPU seconds of each round, from the seat's turn to its next one; the last ends with the episode."""
+    meter = _Meter()
+    async with open_seats(rounds, _SEAT) as episode:
+        core = episode.core
+        policy = seat_policy(core.market_type, FIELD, core.market.seats[_SEAT].role, Draw.of(core.manifest.seed, _SEAT))
+        async with Client(build_server(episode, _SEAT)) as client:
+            seat = SeatConnection(client, _SEAT, gate=meter, note=partial(episode.note, _SEAT))
+            model = parse_model(f"policy:{FIELD}").with_policy(policy)
+            report = await react().play(seat, model, core.market_type.brief(core.scenario, _SEAT), Limits())
+        ends = [*meter.begun[1:], time.process_time()]
+    assert report.rounds == rounds == len(meter.begun)
+    return [end - begin for begin, end in zip(meter.begun, ends, strict=True)]

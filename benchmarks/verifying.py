@@ -1,0 +1,34 @@
+"""Events that `verify` checks and re-executes per CPU second."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks.bazaar import play_scripted
+from benchmarks.figures import Figure, Stopwatch
+from fairground.contract.errors import HarnessFailure
+from fairground.evaluation.verify import verify_file
+
+__all__ = ["measure"]
+
+
+def measure(*, tiny: bool) -> list[Figure]:
+    """Full traces of BAZAAR episodes, chain and re-execution."""
+    episodes, rounds = (1, 3) if tiny else (20, 30)
+    with TemporaryDirectory() as folder:
+        paths = [asyncio.run(play_scripted(Path(folder), seed, rounds)) for seed in range(episodes)]
+        rates = [_events_per_second(path) for path in paths]
+    how = f"median of {episodes} BAZAAR traces of {rounds} rounds"
+    return [Figure("events verified", median(rates), "per CPU s", 30_000, "at least", how)]
+
+
+def _events_per_second(path: Path) -> float:
+    watch = Stopwatch()
+    verdict = verify_file(path)
+    seconds = watch.seconds()
+    if verdict.verdict != "identical":
+        raise HarnessFailure(f"{path.name}: {verdict.message}")
+    return verdict.events / seconds

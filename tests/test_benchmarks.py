@@ -1,0 +1,34 @@
+"""The benchmarks run; what they measure is no matter of tests."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+_ROOT = Path(__file__).parents[1]
+
+
+@pytest.mark.parametrize("name", ["startup", "calls", "quotes", "verifying", "rounds"])
+def test_a_benchmark_measures_something_beside_its_goals(
+    name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    from benchmarks.__main__ import main
+
+    main([name, "--tiny", "--json"])
+    (measured,) = json.loads(capsys.readouterr().out).values()
+    assert all(figure["value"] > 0 for figure in measured)
+    assert any(figure["goal"] is not None for figure in measured)
+
+
+def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    from benchmarks.__main__ import main
+
+    main(["quotes", "--tiny"])
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "quotes by rules" in shown
+    assert "50,000" in shown
