@@ -1,0 +1,223 @@
+"""Customers, attraction, choice, returns and stars (retail page, 6.1 to 6.6): functions of parameters and uniforms.
+
+Every exp, log and power is scalar `math`, sums are `math.fsum`; a probability is rounded to twelve decimals before it
+meets a uniform, so that last-bit differences of maths libraries do not change a replay.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date
+from fractions import Fraction
+from functools import lru_cache
+from statistics import NormalDist
+from typing import NamedTuple
+
+__all__ = [
+    "Curve",
+    "attraction",
+    "binomial_inverse",
+    "category_mass",
+    "customers",
+    "normal",
+    "return_probability",
+    "review_curve",
+    "season_week",
+    "star",
+    "star_shares",
+    "take_share",
+]
+
+normal = NormalDist().inv_cdf
+"""z = Φ⁻¹(u)."""
+
+_WEEKDAY = (0.95, 0.92, 0.93, 0.955, 0.98, 1.18, 1.08)
+_MONTH = (0.94, 0.97, 0.98, 0.98, 1.015, 1.03, 1.04, 1.03, 1.03, 1.02, 0.99, 0.98)
+_WEEK_ZERO = date(1989, 9, 7)
+_P_DECIMALS = 12
+_CHOP_DOWN_MEAN = 200.0
+_NEGLIGIBLE = 1e-22
+_MAX_EXPONENT = 60.0
+_BASE_STARS = (0.21, 0.09, 0.06, 0.14, 0.50)
+_CURVE_DEGREE = 4
+
+
+def customers(mean: float, noise_sd: float, day: date, z: float) -> int:
+    """N_t of an open day (6.1): `mean` = customers per day times scale."""
+    expected = mean * _WEEKDAY[day.weekday()] * _MONTH[day.month - 1] * math.exp(noise_sd * z)
+    return round(round(expected, 6))
+
+
+def season_week(day: date) -> int:
+    """w_t: whole weeks since 1989-09-07."""
+    return (day - _WEEK_ZERO).days // 7
+
+
+def attraction(alpha: float, slope: float, price_cents: int, noise: float, effect: float) -> float:
+    """A_jt (6.2): `slope` = β + βs·sin + βc·cos, `noise` = σ·z/divisor, `effect` = ρ_rev + ρ_news."""
+    # A fitted store may have a slope that turns positive with the season: exp must not overflow at a huge price.
+    exponent = min(_MAX_EXPONENT, alpha + slope * (price_cents / 100) + noise)
+    return max(0.0, math.exp(exponent) * (1.0 + effect))
+
+
+def category_mass(attractions: Sequence[float], rho: float) -> float:
+    """G_c = (Σ A^ρ)^(1/ρ) (6.5); exactly A for one product."""
+    top = max(attractions, default=0.0)
+    if len(attractions) < 2 or top <= 0.0:
+        return top
+    return top * math.pow(math.fsum(math.pow(value / top, rho) for value in attractions), 1.0 / rho)
+
+
+def take_share(mass: float) -> float:
+    """π = G/(1 + G)."""
+    return mass / (1.0 + mass)
+
+
+def binomial_inverse(u: float, n: int, p: float) -> int:
+    """The smallest k with P(Bin(n, p) <= k) >= u, 0 < u < 1; p is first rounded to 12 decimals (6.5)."""
+    p = round(p, _P_DECIMALS)
+    if p <= 0.0 or n <= 0:
+        return 0
+    if p >= 1.0:
+        return n
+    if p > 0.5:
+        # With X = n − X': P(X <= k) >= u holds just when P(X' <= n − k − 1) <= 1 − u.
+        return n - _smallest(1.0 - u, n, 1.0 - p, strictly=True)
+    return _smallest(u, n, p, strictly=False)
+
+
+def _smallest(u: float, n: int, p: float, *, strictly: bool) -> int:
+    """Smallest k whose cumulative probability is >= u (> u when `strictly`); p <= 1/2."""
+    if n * p < _CHOP_DOWN_MEAN:
+        return _chop_down(u, n, p, strictly=strictly)
+    return _from_mode(u, n, p, strictly=strictly)
+
+
+def _chop_down(u: float, n: int, p: float, *, strictly: bool) -> int:
+    odds = p / (1.0 - p)
+    mass = math.exp(n * math.log1p(-p))
+    total = mass
+    k = 0
+    while k < n and (total <= u if strictly else total < u):
+        k += 1
+        mass *= odds * (n - k + 1) / k
+        total += mass
+        if mass < _NEGLIGIBLE and k > n * p:
+            break
+    return k
+
+
+def _from_mode(u: float, n: int, p: float, *, strictly: bool) -> int:
+    """For large means, where P(X = 0) underflows: masses relative to the mode, by recursion both ways."""
+    odds = p / (1.0 - p)
+    mode = int((n + 1) * p)
+    below: list[float] = []
+    mass, k = 1.0, mode
+    while k > 0 and mass > _NEGLIGIBLE:
+        mass *= k / (odds * (n - k + 1))
+        k -= 1
+        below.append(mass)
+    first = k
+    masses = [*reversed(below), 1.0]
+    mass, k = 1.0, mode
+    while k < n and mass > _NEGLIGIBLE:
+        k += 1
+        mass *= odds * (n - k + 1) / k
+        masses.append(mass)
+    wanted = u * math.fsum(masses)
+    total = 0.0
+    for place, mass in enumerate(masses):
+        total += mass
+        if total > wanted if strictly else total >= wanted:
+            return first + place
+    return first + len(masses) - 1
+
+
+def return_probability(quality_milli: int) -> float:
+    """R(q) (6.6), q in 1/1000 star."""
+    q = min(5.0, max(1.0, quality_milli / 1000))
+    value = 0.005 * q**4 - 0.066667 * q**3 + 0.325 * q**2 - 0.733333 * q + 0.77
+    return min(0.30, max(0.02, value))
+
+
+@lru_cache(maxsize=8192)
+def star_shares(quality_milli: int) -> tuple[float, ...]:
+    """Probabilities of 1..5 stars for quality q in 1/1000 star: the base shares tilted by exp(θs) to mean q (6.6)."""
+    target = min(5.0, max(1.0, quality_milli / 1000))
+    low, high = -10.0, 10.0
+    for _ in range(60):
+        theta = (low + high) / 2
+        shares = _tilted(theta)
+        if math.fsum(share * (place + 1) for place, share in enumerate(shares)) < target:
+            low = theta
+        else:
+            high = theta
+    return tuple(round(share, _P_DECIMALS) for share in _tilted((low + high) / 2))
+
+
+def _tilted(theta: float) -> list[float]:
+    weights = [base * math.exp(theta * (place - 4)) for place, base in enumerate(_BASE_STARS)]
+    total = math.fsum(weights)
+    return [weight / total for weight in weights]
+
+
+@lru_cache(maxsize=8192)
+def _star_steps(quality_milli: int) -> tuple[float, float, float, float]:
+    one, two, three, four, _ = star_shares(quality_milli)
+    return one, one + two, one + two + three, one + two + three + four
+
+
+def star(u: float, quality_milli: int) -> int:
+    """Stars of one review by inverse CDF."""
+    for place, step in enumerate(_star_steps(quality_milli)):
+        if u <= step:
+            return place + 1
+    return 5
+
+
+class Curve(NamedTuple):
+    """g_c: coefficients of r⁴ … r⁰ (6.3)."""
+
+    r4: float
+    r3: float
+    r2: float
+    r1: float
+    r0: float
+
+    def at(self, rating: float) -> float:
+        """g_c(rating)."""
+        return (((self.r4 * rating + self.r3) * rating + self.r2) * rating + self.r1) * rating + self.r0
+
+
+@lru_cache(maxsize=256)
+def review_curve(lift: float, threshold: float) -> Curve:
+    """Least-squares polynomial through the 501 points r = 0, .01 … 5 of G(r), lift X_c above threshold s_c (6.3)."""
+    terms = ((0.04, 2.0), (0.20, 3.0), (lift - 0.24, threshold))
+    fits = [(weight, _hinge_fit(at)) for weight, at in terms]
+    return Curve(*(math.fsum(weight * fit[power] for weight, fit in fits) for power in range(_CURVE_DEGREE, -1, -1)))
+
+
+@lru_cache(maxsize=64)
+def _hinge_fit(threshold: float) -> tuple[float, ...]:
+    """The fit of max(r − threshold, 0), lowest power first; exact rationals, so every machine finds the same one."""
+    at = Fraction(threshold)
+    points = [Fraction(step, 100) for step in range(501)]
+    size = _CURVE_DEGREE + 1
+    powers = [sum((point**power for point in points), Fraction()) for power in range(2 * size - 1)]
+    rows = [
+        [*powers[row : row + size], sum((point**row * max(point - at, Fraction()) for point in points), Fraction())]
+        for row in range(size)
+    ]
+    return tuple(map(float, _solve(rows)))
+
+
+def _solve(rows: list[list[Fraction]]) -> list[Fraction]:
+    """Gauss-Jordan elimination of a positive definite system with its right side as last column."""
+    for pivot, row in enumerate(rows):
+        head = row[pivot]
+        rows[pivot] = row = [value / head for value in row]
+        for other, values in enumerate(rows):
+            if other != pivot and (factor := values[pivot]):
+                rows[other] = [value - factor * mine for value, mine in zip(values, row, strict=True)]
+    return [row[-1] for row in rows]
