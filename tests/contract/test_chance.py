@@ -1,0 +1,89 @@
+"""Keyed chance: golden values for ever, the open interval, no dependence on what was drawn before."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from fairground.contract.chance import Chance, KeyPart
+
+_SEEDS = st.integers(-(2**70), 2**70) | st.text(max_size=20)
+_PARTS = st.lists(st.integers(-(2**70), 2**70) | st.text(max_size=10), max_size=4)
+
+
+def test_golden_values_never_change() -> None:
+    chance = Chance(7)
+    assert chance.uniform("value", "P1") == 0.39342915615726837
+    assert chance.uniform("value", "P1", 3) == 0.7133358824881416
+    assert chance.uniforms("noise", 1, n=3) == [0.12066321928380586, 0.5852214704382906, 0.23684129432244727]
+    assert chance.uniforms("noise", 1, n=9)[8] == 0.6151267126181069
+    assert Chance("text").uniform("value") == 0.5549825172443429
+
+
+@given(_SEEDS, _PARTS, st.integers(1, 20))
+def test_every_draw_is_an_odd_multiple_of_two_to_the_minus_53_inside_the_open_interval(
+    seed: int | str, key: list[KeyPart], count: int
+) -> None:
+    chance = Chance(seed)
+    for draw in (chance.uniform("s", *key), *chance.uniforms("s", *key, n=count)):
+        assert 0.0 < draw < 1.0
+        exact = Fraction(draw) * 2**53
+        assert exact.denominator == 1
+        assert exact.numerator % 2 == 1
+
+
+@given(_SEEDS, _PARTS, st.integers(0, 20), st.integers(0, 20))
+def test_a_longer_list_starts_with_the_shorter_one(seed: int | str, key: list[KeyPart], one: int, two: int) -> None:
+    chance = Chance(seed)
+    short, long = sorted((one, two))
+    assert chance.uniforms("s", *key, n=long)[:short] == chance.uniforms("s", *key, n=short)
+    assert len(chance.uniforms("s", *key, n=long)) == long
+
+
+@given(st.permutations(range(6)))
+def test_draws_do_not_depend_on_the_order_in_which_they_are_made(order: list[int]) -> None:
+    chance = Chance(1)
+    assert {n: chance.uniform("s", n) for n in order} == {n: Chance(1).uniform("s", n) for n in range(6)}
+
+
+def test_the_two_forms_of_a_stream_draw_from_separate_spaces() -> None:
+    assert Chance(1).uniform("s", 1) != Chance(1).uniforms("s", 1, n=1)[0]
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ((1,), ("1",)),
+        (("ab", "c"), ("a", "bc")),
+        ((12, 3), (1, 23)),
+        ((), ("",)),
+        (("s1:a",), ("a",)),
+        ((-1,), (1,)),
+        (("é",), ("e",)),
+        ((1, 2), (2, 1)),
+    ],
+)
+def test_different_keys_have_different_draws(one: tuple[KeyPart, ...], other: tuple[KeyPart, ...]) -> None:
+    assert Chance(1).uniform("s", *one) != Chance(1).uniform("s", *other)
+
+
+def test_seeds_and_streams_are_tagged_like_keys() -> None:
+    draws = {
+        Chance(1).uniform("s"),
+        Chance("1").uniform("s"),
+        Chance(1).uniform("t"),
+        Chance(1).uniform("s", "s"),
+        Chance(2).uniform("s"),
+        Chance(-1).uniform("s"),
+    }
+    assert len(draws) == 6
+
+
+def test_draws_are_spread_evenly() -> None:
+    draws = [Chance(3).uniform("s", n) for n in range(2_000)]
+    tenths = [sum(n / 10 <= draw < (n + 1) / 10 for draw in draws) for n in range(10)]
+    # Six standard deviations of a binomial count with p = 0.1.
+    assert all(abs(count - 200) < 6 * (2_000 * 0.1 * 0.9) ** 0.5 for count in tenths)

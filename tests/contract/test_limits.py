@@ -1,0 +1,185 @@
+"""Limits on a seat's calls: what counts, per what, and what one call more does."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import pytest
+
+from fairground.contract.limits import Counted, Limit, LimitBook
+
+Then = Literal["refuse", "lapse", "end_turn"]
+
+
+def _limit(*counts: Counted, most: int, per: Literal["phase", "round"] = "round", then: Then = "refuse") -> Limit:
+    return Limit(counts=counts, max=most, per=per, then=then)
+
+
+def test_one_call_beyond_the_limit_is_refused_and_the_turn_stays_open(play: Any) -> None:
+    game = play(limits=[_limit("read", most=2)])
+    for _ in range(2):
+        assert game.call("P1", "view_my_value").status == "ok"
+    over = game.call("P1", "view_my_value")
+    assert (over.status, over.error.code, over.turn.turn_over) == ("denied", "call_limit", False)
+    assert "at most 2 calls (read) per round" in over.error.message
+    assert not over.error.retryable
+    assert game.call("P1", "claim", {"slices": 4}).status == "ok"
+    assert game.call("P2", "view_my_value").status == "ok"
+    game.call("P2", "claim", {"slices": 4})
+    assert game.call("P1", "view_my_value").status == "ok"
+    assert game.replayed() == len(game.bodies)
+
+
+def test_a_limit_per_phase_begins_anew_in_each_phase(play: Any) -> None:
+    game = play("talk", limits=[_limit("read", most=1, per="phase")])
+    assert game.call("P1", "view_my_value").status == "ok"
+    refused = game.call("P1", "view_my_value")
+    assert (refused.error.code, refused.error.retryable) == ("call_limit", True)
+    for seat in ("P1", "P2"):
+        game.call(seat, "say", {"text": ""})
+    assert game.call("P1", "view_my_value").status == "ok"
+    assert game.code("P1", "view_my_value") == "call_limit"
+
+
+def test_a_limit_per_round_spans_its_phases(play: Any) -> None:
+    game = play("talk", limits=[_limit("read", most=1)])
+    game.call("P1", "view_my_value")
+    for seat in ("P1", "P2"):
+        game.call(seat, "say", {"text": ""})
+    assert game.code("P1", "view_my_value") == "call_limit"
+    game.round()
+    assert game.call("P1", "view_my_value").status == "ok"
+
+
+@pytest.mark.parametrize(
+    ("then", "phases"), [("end_turn", ["talk"]), ("lapse", ["talk", "claim"])], ids=["the phase", "the round"]
+)
+def test_a_limit_can_end_the_seats_phase_or_its_round(play: Any, then: Then, phases: list[str]) -> None:
+    game = play("talk", limits=[_limit("read", most=1, then=then)])
+    game.call("P1", "view_my_value")
+    over = game.call("P1", "view_my_value")
+    assert (over.status, over.error.code, over.turn.turn_over) == ("denied", "call_limit", True)
+    assert not game.core.awaits("P1")
+    game.call("P2", "say", {"text": "?"})
+    assert game.core.awaits("P1") == (then == "end_turn")
+    if then == "end_turn":
+        game.call("P1", "claim", {"slices": 5})
+    game.call("P2", "claim", {"slices": 5})
+    assert game.core.market.clock.round == 2
+    assert game.core.awaits("P1")
+    lapsed = [event for event in game.events if event["event"] == "seat_lapsed"]
+    assert [(event["phase"], event["reason"]) for event in lapsed] == [(phase, "call_limit") for phase in phases]
+    assert game.replayed() == len(game.bodies)
+
+
+def test_a_seat_that_has_acted_and_then_breaks_a_limit_is_lapsed_in_the_later_phases(play: Any) -> None:
+    game = play("talk", limits=[_limit("read", most=1, then="lapse")])
+    game.call("P1", "say", {"text": "first"})
+    game.call("P1", "view_my_value")
+    assert game.code("P1", "view_my_value") == "call_limit"
+    game.call("P2", "say", {"text": ""})
+    assert game.core.market.sealed == {"P1": None}
+    game.call("P2", "claim", {"slices": 5})
+    assert game.core.awaits("P1")
+    assert game.replayed() == len(game.bodies)
+
+
+def test_both_seats_lapsed_by_limits_leave_the_rounds_to_close_by_themselves(play: Any) -> None:
+    game = play("talk", limits=[_limit("read", most=1, then="lapse")])
+    for seat in ("P1", "P2"):
+        game.call(seat, "view_my_value")
+        game.call(seat, "view_my_value")
+    assert game.core.market.clock.round == 2
+    assert game.core.market.rows[0].claims == {"P1": None, "P2": None}
+    assert game.replayed() == len(game.bodies)
+
+
+def test_refused_actions_and_invalid_arguments_count_as_rejected(play: Any) -> None:
+    game = play(limits=[_limit("rejected", most=2, then="lapse")])
+    assert game.code("P1", "claim", {"slices": 99}) == "too_many_slices"
+    assert game.code("P1", "claim", {"slices": "9"}) == "invalid_arguments"
+    over = game.call("P1", "view_my_value")
+    assert (over.error.code, over.turn.turn_over) == ("call_limit", True)
+    (lapsed,) = [event for event in game.events if event["event"] == "seat_lapsed"]
+    assert lapsed["reason"] == "reject_limit"
+    assert game.replayed() == len(game.bodies)
+
+
+def test_unavailable_tools_count_as_nothing(play: Any) -> None:
+    game = play(limits=[_limit("rejected", "action", "read", most=1)])
+    for _ in range(3):
+        assert game.code("P1", "fly") == "tool_unavailable"
+    assert game.call("P1", "view_my_value").status == "ok"
+
+
+def test_only_calls_that_were_carried_out_count_as_accepted(play: Any) -> None:
+    game = play(limits=[_limit("accepted", most=1)])
+    game.call("P1", "claim", {"slices": 99})
+    game.call("P1", "claim", {"slices": "9"})
+    assert game.call("P1", "claim", {"slices": 9}).status == "ok"
+    assert game.code("P1", "view_history") == "call_limit"
+
+
+def test_inner_calls_count_as_inner_and_as_nothing_else(play: Any) -> None:
+    game = play(limits=[_limit("inner", most=2), _limit("read", most=1)])
+    for _ in range(2):
+        assert game.call("P1", "view_my_value", parent="r1.P1.1").status == "ok"
+    assert game.call("P1", "view_my_value", parent="r1.P1.1").error.code == "call_limit"
+    assert game.call("P1", "view_my_value").status == "ok"
+    assert game.code("P1", "view_my_value") == "call_limit"
+    assert game.replayed() == len(game.bodies)
+
+
+def test_kernel_tools_count_as_nothing(play: Any) -> None:
+    game = play(limits=[_limit("read", "accepted", "rejected", most=1)])
+    for _ in range(3):
+        for tool in ("view_turn", "view_rules", "view_notes", "await_turn"):
+            assert game.call("P1", tool).status == "ok"
+        assert game.call("P1", "add_note", {"text": "x"}).status == "ok"
+        assert game.code("P1", "add_note", {"text": ""}) == "invalid_arguments"
+    assert game.call("P1", "view_my_value").status == "ok"
+
+
+def test_a_read_that_is_too_large_counts_once(play: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fairground.contract.core.MAX_RESULT_BYTES", 20)
+    game = play(limits=[_limit("read", most=5), _limit("rejected", most=5), _limit("accepted", most=5)])
+    assert game.code("P1", "view_my_value") == "too_many_rows"
+    assert [state["used"] for state in _states(game)] == [1, 1, 0]
+
+
+def test_limits_are_shown_with_what_is_used_up(play: Any) -> None:
+    game = play(limits=[_limit("read", most=3), _limit("action", "analysis", most=2, per="phase", then="end_turn")])
+    game.call("P1", "view_my_value")
+    assert _states(game) == [
+        {"counts": ["read"], "used": 1, "max": 3, "per": "round", "then": "refuse"},
+        {"counts": ["action", "analysis"], "used": 0, "max": 2, "per": "phase", "then": "end_turn"},
+    ]
+
+
+def _states(game: Any) -> Any:
+    return game.core.turn_view("P1").model_dump(mode="json")["limits"]
+
+
+def test_under_a_free_clock_a_limit_refuses_and_lapses_nobody(play: Any) -> None:
+    game = play(clock="free", limits=[_limit("read", most=1, then="lapse")])
+    game.call("P1", "view_my_value")
+    over = game.call("P1", "view_my_value")
+    assert over.error.code == "call_limit"
+    assert "seat_lapsed" not in game.tags
+
+
+def test_the_book_keeps_seats_and_windows_apart() -> None:
+    book = LimitBook((_limit("read", most=1, per="phase"),))
+    book.add("P1", ("read", "accepted"), (1, "talk"))
+    assert book.exceeded("P1", ("read",), (1, "talk")) is not None
+    assert book.exceeded("P1", ("action",), (1, "talk")) is None
+    assert book.exceeded("P2", ("read",), (1, "talk")) is None
+    assert book.exceeded("P1", ("read",), (1, "claim")) is None
+    assert book.exceeded("P1", ("read",), (2, "talk")) is None
+    assert not LimitBook(())
+
+
+@pytest.mark.parametrize("wrong", [{"counts": []}, {"counts": ["sold"]}, {"max": 0}, {"per": "day"}, {"then": "shout"}])
+def test_a_limit_that_means_nothing_is_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        Limit.model_validate({"counts": ["read"], "max": 1, **wrong})
