@@ -25,6 +25,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from fairground.contract.chain import canonical, digest
+from fairground.contract.errors import ErrorInfo
 from fairground.contract.scenario import Scenario
 
 __all__ = ["Kind", "Result", "Tool", "ToolTable", "Untrusted", "tool"]
@@ -103,11 +104,16 @@ class Tool:
 
     @cached_property
     def output_schema(self) -> dict[str, Any]:
-        """Top-level names and types only: clients check every result against it, and nesting costs them."""
+        """Top-level names and types only: clients check every result against it, and nesting costs them.
+
+        Clients on the TypeScript SDK check refusals too, and would show the agent their own complaint instead: the four
+        fields of an error fit as well.
+        """
         schema = self.result_schema
         defs = schema.get("$defs", {})
         properties = {name: _shallow(prop, defs) for name, prop in schema.get("properties", {}).items()}
-        return {"type": "object", "properties": properties, "required": sorted(properties)}
+        shapes = [{"required": sorted(properties)}, {"required": list(ErrorInfo._fields)}]
+        return {"type": "object", "properties": properties, "anyOf": shapes}
 
     @cached_property
     def untrusted_paths(self) -> tuple[tuple[str, ...], ...]:
