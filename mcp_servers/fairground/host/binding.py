@@ -296,11 +296,11 @@ def _not_offered(uri: str) -> MCPError:
 def _side(ctx: Context, transport: str) -> Side:
     """What is noted beside the event, outside the chain."""
     params = ctx.session.client_params
-    client = None if params is None else f"{params.client_info.name} {params.client_info.version}"[:_MAX_SIDE_CHARS]
-    trace: object = (ctx.meta or {}).get("traceparent")
-    return Side(
-        transport,
-        client,
-        None if ctx.request_id is None else str(ctx.request_id)[:_MAX_SIDE_CHARS],
-        trace[:_MAX_SIDE_CHARS] if isinstance(trace, str) else None,
-    )
+    client = None if params is None else f"{params.client_info.name} {params.client_info.version}"
+    request = None if ctx.request_id is None else str(ctx.request_id)
+    return Side(transport, _noted(client), _noted(request), _noted((ctx.meta or {}).get("traceparent")))
+
+
+def _noted(told: object) -> str | None:
+    """A client's word as the log can store it: in process, lone surrogates arrive as they are."""
+    return told[:_MAX_SIDE_CHARS].encode(errors="replace").decode() if isinstance(told, str) else None

@@ -431,9 +431,9 @@ class Episode:
 
     async def _call_once(self, seat: SeatId, tool: str, arguments: object, key: str, side: Side) -> CallResult:
         """A keyed action: the first is carried out, a repeat gets the stored answer, anything else is `key_reused`."""
-        if not 0 < len(key) <= _MAX_CALL_KEY:
+        if not (0 < len(key) <= _MAX_CALL_KEY and key.isprintable()):
             error = ErrorInfo(
-                "invalid_arguments", f"a call key has 1 to {_MAX_CALL_KEY} characters", "use a UUID", True
+                "invalid_arguments", f"a call key has 1 to {_MAX_CALL_KEY} printable characters", "use a UUID", True
             )
             return await self._refuse(seat, tool, arguments, error, side)
         request = _request_digest(tool, arguments)
