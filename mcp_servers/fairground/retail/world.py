@@ -97,7 +97,10 @@ class _Terms(NamedTuple):
 
 
 class World:
-    """Walks, news and quotes of the open day; `quotes` (1e-4) and `qualities` (1/1000 star) by product·suppliers."""
+    """Walks, news and quotes of the open day; `quotes` (1e-4) and `qualities` (1/1000 star) by product·suppliers.
+
+    A new day brings new lists: those of a past day may be kept.
+    """
 
     def __init__(self, scenario: RetailScenario, store: Store) -> None:
         self._scenario = scenario
@@ -175,6 +178,8 @@ class World:
         """AR(1) steps of log cost and quality; today's quotes and true qualities (6.7)."""
         rules = self._scenario.supplier
         cost_draw, quality_draw = luck.stream(Streams.QUOTE), luck.stream(Streams.QUALITY)
+        quotes: list[int] = []
+        qualities: list[int] = []
         place = 0
         for product, sold in enumerate(self.store.products):
             relief = (1.0 - self.supply_effect[product]) * 10_000
@@ -185,9 +190,10 @@ class World:
                 deviation += rules.quality_sd * normal(quality_draw(day_key, product, number))
                 self._log_cost[place], self._deviation[place] = log_cost, deviation
                 quote = round(supplier.base_cost * math.exp(log_cost) * relief)
-                self.quotes[place] = max(_FLOOR_QUOTE_E4, quote)
-                self.qualities[place] = round(1000 * min(5.0, max(1.0, supplier.base_quality + deviation)))
+                quotes.append(max(_FLOOR_QUOTE_E4, quote))
+                qualities.append(round(1000 * min(5.0, max(1.0, supplier.base_quality + deviation))))
                 place += 1
+        self.quotes, self.qualities = quotes, qualities
 
     def copy(self) -> World:
         """An independent copy."""
@@ -199,11 +205,10 @@ class World:
     def perturb(self, store: Store, shift: Sequence[float]) -> None:
         """Other hidden numbers behind the same visible day: walks, qualities, strengths within their words."""
         self.store = store
-        for place in range(len(self.quotes)):
-            step = shift[place % len(shift)]
-            self._log_cost[place] += step - 0.5
-            self._deviation[place] -= step
-            self.qualities[place] = round(1000 * (1 + 4 * shift[(place + 1) % len(shift)]))
+        steps = [shift[place % len(shift)] for place in range(len(self.quotes))]
+        self._log_cost = [value + step - 0.5 for value, step in zip(self._log_cost, steps, strict=True)]
+        self._deviation = [value - step for value, step in zip(self._deviation, steps, strict=True)]
+        self.qualities = [round(1000 * (1 + 4 * step)) for step in steps]
         self.listed = [
             replace(item, strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
             for place, item in enumerate(self.listed)
