@@ -1,6 +1,6 @@
 """`python -m benchmarks [name …] [--json] [--tiny]`: run the benchmarks and print one table.
 
-Not a test: figures depend on the machine, and a shared one is noisy. Names: calls, quotes, verifying, startup, rounds.
+Not a test: figures depend on the machine, and a shared one is noisy.
 """
 
 from __future__ import annotations
@@ -20,12 +20,15 @@ _NAMES = ("startup", "calls", "quotes", "verifying", "rounds")
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the named benchmarks, or all, one after another."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
-    parser.add_argument("name", nargs="*", choices=[*_NAMES, []], help=", ".join(_NAMES))
+    about = "What fairground costs, in CPU time, beside its goals."
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description=about)
+    parser.add_argument("name", nargs="*", default=_NAMES, help=f"which to run: {', '.join(_NAMES)}; default: all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--tiny", action="store_true", help="do everything once, quickly; the figures mean nothing")
     given = parser.parse_args(arguments)
-    measured = {name: _measure(name, tiny=given.tiny) for name in given.name or _NAMES}
+    if unknown := [name for name in given.name if name not in _NAMES]:
+        parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(_NAMES)}")
+    measured = {name: _measure(name, tiny=given.tiny) for name in given.name}
     if given.json:
         print(json.dumps({name: [_plain(figure) for figure in figures] for name, figures in measured.items()}))
     else:
