@@ -10,7 +10,7 @@ import hashlib
 import struct
 from functools import lru_cache
 
-__all__ = ["Chance", "KeyPart"]
+__all__ = ["Branch", "Chance", "KeyPart"]
 
 KeyPart = int | str
 
@@ -32,6 +32,21 @@ def _encode(part: KeyPart) -> bytes:
 def _to_unit(word: int) -> float:
     """(2k + 1) * 2^-53 with k the top 52 bits: exact, never 0 or 1."""
     return (2 * (word >> _TOP_52_BITS) + 1) * _UNIT
+
+
+class Branch:
+    """`Chance.uniform` with its stream and first key parts fixed, for many draws that share them."""
+
+    __slots__ = ("_state",)
+
+    def __init__(self, state: hashlib.blake2b) -> None:
+        self._state = state
+
+    def uniform(self, *key: KeyPart) -> float:
+        """The uniform under the fixed key parts followed by `key`."""
+        state = self._state.copy()
+        state.update(b"".join(map(_encode, key)))
+        return _to_unit(int.from_bytes(state.digest()[:8], "big"))
 
 
 class Chance:
@@ -58,6 +73,12 @@ class Chance:
         state = self._stream(stream, b"one")
         state.update(b"".join(map(_encode, key)))
         return _to_unit(int.from_bytes(state.digest()[:8], "big"))
+
+    def under(self, stream: str, *key: KeyPart) -> Branch:
+        """The draws of `uniform(stream, *key, …)` with the first key parts fixed: equal values, sooner."""
+        state = self._stream(stream, b"one")
+        state.update(b"".join(map(_encode, key)))
+        return Branch(state)
 
     def uniforms(self, stream: str, *key: KeyPart, n: int) -> list[float]:
         """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
