@@ -18,6 +18,9 @@ from fairground.contract.market import MarketType
 
 __all__ = ["Divergence", "Replayed", "Step", "replay"]
 
+_RE_EXECUTED = ("ok", "rejected")
+_REFUSED = ("invalid", "denied", "failed")
+
 
 class Step(NamedTuple):
     """One stored event that re-execution has reproduced. `command` is true when it was not a consequence."""
@@ -53,7 +56,7 @@ class Replayed:
 
     def step(self, body: bytes) -> Step:
         """Reproduce the next stored event. Raises Divergence; TraceError for what is no event."""
-        event = _parse(body, self.core.seq + 1)
+        event = _parse(body, self._place())
         command = not self._due
         if command:
             if event["event"] == "input" and event.get("for") is not None:
@@ -69,23 +72,34 @@ class Replayed:
         if self._inputs:
             raise Divergence(self._inputs[0][0]["seq"], "the log ends with an input whose call is missing")
 
+    def _place(self) -> int:
+        """Where the next stored event belongs; Core itself is ahead by what is due and behind by waiting inputs."""
+        return self._due[0].seq if self._due else self.core.seq + len(self._inputs) + 1
+
     def _run(self, event: Mapping[str, Any], body: bytes) -> list[Record]:
+        place = self._place()
         try:
             records, self.answer = self._command(event, body)
         except FairgroundError as error:
-            raise Divergence(
-                self.core.seq + 1, f"the recorded {event['event']} cannot be re-executed: {error}"
-            ) from error
+            reason = f"the recorded {event['event']} cannot be re-executed: {error}"
+            raise Divergence(place, reason, recorded=body) from error
         except (KeyError, TypeError, ValueError, AttributeError) as error:
-            raise Divergence(self.core.seq + 1, f"the recorded {event['event']} is damaged: {error!r}") from error
+            reason = f"the recorded {event['event']} is damaged: {error!r}"
+            raise Divergence(place, reason, recorded=body) from error
+        if self._inputs:
+            records = self._after_inputs(records)
+        if not records:
+            raise Divergence(place, f"a {event['event']} happens nowhere here", recorded=body)
+        return records
+
+    def _after_inputs(self, records: list[Record]) -> list[Record]:
+        """What follows the inputs of a call, which have been read before it."""
         for (_, stored), record in zip(self._inputs, records, strict=False):
             if stored != record.body:
                 raise Divergence(record.seq, "the input differs", recorded=stored, reproduced=record.body)
-        records = records[len(self._inputs) :]
+        following = records[len(self._inputs) :]
         self._inputs = []
-        if not records:
-            raise Divergence(self.core.seq + 1, f"a {event['event']} happens nowhere here", recorded=body)
-        return records
+        return following
 
     def _command(self, event: Mapping[str, Any], body: bytes) -> Done:
         match event["event"]:
@@ -104,7 +118,8 @@ class Replayed:
 
     def _tool_called(self, event: Mapping[str, Any], body: bytes) -> Done:
         tool = self.core.tools(event["seat"]).get(event["tool"])
-        if event["status"] not in ("ok", "rejected") or tool is None or tool.recorded:
+        if event["status"] not in _RE_EXECUTED or tool is None or tool.recorded:
+            _check_copied(event, recorded=tool is not None and tool.recorded)
             return self.core.copy(event, body)
         inputs = {item["source"]: item["payload"] for item, _ in self._inputs}
         return self.core.call(
@@ -131,6 +146,15 @@ def replay(market_type: MarketType, manifest: ManifestCore, bodies: Iterable[byt
     for body in bodies:
         yield follower.step(body)
     follower.finish()
+
+
+def _check_copied(event: Mapping[str, Any], *, recorded: bool) -> None:
+    """What is copied without being re-run is a refusal, or a result that the host recorded."""
+    status = event["status"]
+    if status not in _REFUSED and not (recorded and status in _RE_EXECUTED):
+        raise TraceError(f"this call cannot have been {str(status)[:20]}")
+    if status != "ok" and (event["error"] is None or (event["result"], event["result_digest"]) != (None, None)):
+        raise TraceError(f"a call that was {status} has an error and no result")
 
 
 def _parse(body: bytes, seq: int) -> Mapping[str, Any]:
