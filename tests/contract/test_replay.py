@@ -1,0 +1,258 @@
+"""Replay: every event that is not what the recorded commands lead to is named by its seq."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.contract.errors import ErrorInfo, TraceError
+from fairground.contract.kernel_tools import CodeResult
+from fairground.contract.limits import Limit
+from fairground.contract.replay import Divergence, replay
+from fairground.teaching import MARKET
+
+Event = dict[str, Any]
+
+
+def _game(play: Any) -> Any:
+    """An episode with every kind of event and every status but failed."""
+    game = play("talk", rounds=2, limits=[Limit(counts=("rejected",), max=4, per="round", then="lapse")])
+    game.call("P1", "view_rules")
+    game.call("P1", "say", {"text": "hello"})
+    game.call("P2", "claim", {"slices": 3})
+    game.call("P2", "say", {"text": 1})
+    game.call("P2", "fly")
+    game.call("P2", "say", {"text": ""})
+    game.call("P1", "appraise", inputs={"appraisal": "fine"})
+    game.call("P1", "read_messages")
+    game.call("P1", "add_note", {"text": "n"})
+    game.call("P1", "claim", {"slices": 4})
+    game.lapse("P2")
+    ticket = game.core.begin("P1", "execute_code", {"code": "1"})
+    game.call("P1", "view_history", parent=ticket.call)
+    game.keep(game.core.finish(ticket, CodeResult(output="", value=1, inner_calls=1), None))
+    for _ in range(5):
+        game.call("P2", "claim", {"slices": "many"})
+    game.keep(game.core.refuse("P1", "say", {}, ErrorInfo("busy", "wait", "", True)))
+    game.call("P1", "say", {"text": ""})
+    game.call("P1", "claim", {"slices": 7})
+    assert game.core.ended
+    assert set(game.tags) == {
+        "episode_started", "tool_called", "input", "seat_lapsed", "phase_closed", "round_closed", "episode_ended",
+    }  # fmt: skip
+    return game
+
+
+def _seq(game: Any, bodies: list[bytes]) -> int:
+    with pytest.raises(Divergence) as found:
+        game.replayed(bodies)
+    return found.value.seq
+
+
+def test_an_episode_with_every_kind_of_event_re_executes(play: Any) -> None:
+    game = _game(play)
+    assert game.replayed() == len(game.bodies)
+
+
+def test_the_steps_tell_commands_from_consequences(play: Any) -> None:
+    game = play(rounds=1)
+    game.round()
+    steps = list(replay(MARKET, game.manifest, game.bodies))
+    assert [(step.seq, step.event["event"], step.command) for step in steps] == [
+        (1, "episode_started", True),
+        (2, "tool_called", True),
+        (3, "tool_called", True),
+        (4, "round_closed", False),
+        (5, "episode_ended", False),
+    ]
+
+
+def test_a_flipped_byte_of_a_consequence_is_named_wherever_it_is(play: Any) -> None:
+    game = _game(play)
+    consequences = [step.seq for step in replay(MARKET, game.manifest, game.bodies) if not step.command]
+    assert len(consequences) >= 5
+    for seq in consequences:
+        body = game.bodies[seq - 1]
+        for place in range(0, len(body), 7):
+            bodies = list(game.bodies)
+            bodies[seq - 1] = body[:place] + bytes([body[place] ^ 1]) + body[place + 1 :]
+            assert _seq(game, bodies) == seq, (seq, place)
+
+
+# What a client or the host chose cannot be told from the log alone: the chain guards it (verify).
+_CHOSEN = {"arguments", "call", "parent", "reason", "payload", "source", "for"}
+
+
+def test_every_field_that_follows_from_the_commands_is_compared(play: Any) -> None:
+    game = _game(play)
+    copied = ("invalid", "denied", "failed")
+    compared = 0
+    for number, event in enumerate(game.events):
+        if event.get("status") in copied or event.get("tool") == "execute_code":
+            continue
+        for field in event.keys() - _CHOSEN - {"seat", "tool"}:
+            bodies = list(game.bodies)
+            bodies[number] = orjson.dumps({**event, field: "other" if event[field] != "other" else 1})
+            assert _seq(game, bodies) == event["seq"], (event["event"], field)
+            compared += 1
+    assert compared > 200
+
+
+_ALTERED: list[tuple[Event, str]] = [
+    ({"result": {"round": 9}}, "result is"),
+    ({"extra": 1}, "extra is 1 in the log and null"),
+    ({"status": "rejected"}, "status is"),
+    ({"status": "denied"}, "has an error and no result"),
+    ({"status": "lucky"}, "cannot have been lucky"),
+    ({"tool": "view_rules"}, "."),
+    ({"tool": "fly"}, "cannot have been ok"),
+    ({"seat": "P9"}, "no seat 'P9'"),
+    ({"seat": None}, "damaged"),
+    ({"arguments": {"slices": 99}}, "."),
+    ({"call": "nonsense"}, "not a call id"),
+    ({"call": 7}, "damaged"),
+    ({"event": "round_closed"}, "happens nowhere here"),
+    ({"event": "stolen"}, "happens nowhere here"),
+    ({"event": 7}, "not an event"),
+]
+
+
+def _altered(play: Any, body: bytes, complaint: str) -> None:
+    game = play()
+    game.call("P1", "claim", {"slices": 4})
+    with pytest.raises(Divergence, match=complaint) as found:
+        game.replayed([game.bodies[0], body])
+    assert (found.value.seq, found.value.recorded) == (2, body)
+
+
+@pytest.mark.parametrize(("change", "complaint"), _ALTERED)
+def test_an_altered_call_is_named_with_what_differs(play: Any, change: Event, complaint: str) -> None:
+    game = play()
+    game.call("P1", "claim", {"slices": 4})
+    _altered(play, orjson.dumps({**game.events[1], **change}), complaint)
+
+
+def test_a_call_that_is_spelt_otherwise_is_named(play: Any) -> None:
+    game = play()
+    game.call("P1", "claim", {"slices": 4})
+    event: Event = game.events[1]
+    _altered(play, orjson.dumps({key: event[key] for key in event if key != "kind"}), "kind is null in the log")
+    _altered(play, orjson.dumps(dict(reversed(event.items()))), "bytes differ though the content is equal")
+    _altered(play, orjson.dumps([event]), "not an event")
+
+
+def test_bytes_that_are_no_json_are_named(play: Any) -> None:
+    game = play()
+    game.round()
+    assert _seq(game, [*game.bodies[:1], b"\x00", *game.bodies[2:]]) == 2
+
+
+def test_a_changed_argument_shows_at_the_latest_where_its_effect_does(play: Any) -> None:
+    game = play()
+    game.round(4, 5)
+    events = game.events
+    events[1]["arguments"]["slices"] = 3
+    assert _seq(game, [orjson.dumps(event) for event in events]) == 4
+
+
+def _first_wrong(game: Any, number: int) -> int:
+    """An input without its call has no business in the log either."""
+    before = game.events[number - 1]
+    return number if before["event"] == "input" else number + 1
+
+
+def test_a_missing_event_is_named(play: Any) -> None:
+    game = _game(play)
+    for number in range(len(game.bodies) - 1):
+        bodies = game.bodies[:number] + game.bodies[number + 1 :]
+        assert _seq(game, bodies) == _first_wrong(game, number)
+
+
+def test_swapped_events_are_named(play: Any) -> None:
+    game = _game(play)
+    for number in range(len(game.bodies) - 1):
+        bodies = list(game.bodies)
+        bodies[number], bodies[number + 1] = bodies[number + 1], bodies[number]
+        assert _seq(game, bodies) == _first_wrong(game, number)
+
+
+def test_a_repeated_event_is_named(play: Any) -> None:
+    game = _game(play)
+    for number in range(len(game.bodies)):
+        bodies = [*game.bodies[: number + 1], *game.bodies[number:]]
+        assert _seq(game, bodies) == number + 2
+
+
+def test_a_log_that_breaks_off_within_a_batch_is_named_and_between_batches_is_fine(play: Any) -> None:
+    game = play("talk")
+    for seat in ("P1", "P2"):
+        game.call(seat, "say", {"text": ""})
+    game.call("P1", "appraise", inputs={"appraisal": "fine"})
+    complete = [1, 2, 4, 6]
+    for length in range(1, len(game.bodies) + 1):
+        if length in complete:
+            assert game.replayed(game.bodies[:length]) == length
+        else:
+            with pytest.raises(Divergence, match="the log ends"):
+                game.replayed(game.bodies[:length])
+
+
+def test_copied_refusals_count_against_limits_as_they_did(play: Any) -> None:
+    game = play(limits=[Limit(counts=("rejected",), max=2, then="lapse"), Limit(counts=("read",), max=2)])
+    game.call("P1", "view_my_value")
+    game.call("P1", "claim", {"slices": []})
+    game.call("P1", "claim", {"slices": 99})
+    game.call("P1", "claim", {"slices": 1})
+    game.call("P2", "view_turn")
+    assert game.tags[-3:] == ["tool_called", "seat_lapsed", "tool_called"]
+    assert game.replayed() == len(game.bodies)
+    # Without the first refusal the second one would have been within the limit.
+    assert _seq(game, [*game.bodies[:2], *game.bodies[3:]]) == 3
+
+
+def test_a_lapse_that_could_not_have_happened_is_named(play: Any) -> None:
+    game = play()
+    game.call("P1", "claim", {"slices": 4})
+    lapse = {
+        "seq": 3, "event": "seat_lapsed", "round": 1, "phase": "claim", "revision": 0, "seat": "P1",
+        "reason": "deadline", "default_action": "no_claim",
+    }  # fmt: skip
+    with pytest.raises(Divergence, match="happens nowhere here"):
+        game.replayed([*game.bodies, orjson.dumps(lapse)])
+
+
+def test_a_copied_call_at_another_clock_is_named(play: Any) -> None:
+    game = play()
+    game.call("P1", "fly")
+    events = game.events
+    events[1]["round"] = 2
+    with pytest.raises(Divergence, match="another clock"):
+        game.replayed([orjson.dumps(event) for event in events])
+
+
+def test_nothing_comes_after_the_end(play: Any) -> None:
+    game = play(rounds=1)
+    game.round()
+    extra = {**game.events[1], "seq": 6}
+    assert _seq(game, [*game.bodies, orjson.dumps(extra)]) == 6
+
+
+def test_foreign_manifests_are_refused_before_anything_runs(play: Any) -> None:
+    game = play()
+    manifest = game.manifest.model_copy(update={"rules_version": "2"})
+    with pytest.raises(TraceError, match="installed is teaching 1"):
+        list(replay(MARKET, manifest, game.bodies))
+
+
+def test_another_seed_diverges_where_it_first_matters(play: Any) -> None:
+    game = play(seed=7)
+    value = game.core.market.values["P1"]
+    other = next(seed for seed in range(8, 60) if play(seed=seed).core.market.values["P1"] != value)
+    game.call("P1", "claim", {"slices": 4})
+    game.call("P2", "view_history")
+    game.call("P1", "view_my_value")
+    with pytest.raises(Divergence) as found:
+        list(replay(MARKET, game.manifest.model_copy(update={"seed": other}), game.bodies))
+    assert found.value.seq == 4
