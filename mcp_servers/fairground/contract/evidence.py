@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["EvidenceMap", "Need"]
+__all__ = ["EvidenceMap", "Need", "Scope"]
+
+Scope: TypeAlias = str | Callable[[Mapping[str, Any], Any], Collection[str] | None]
+"""Which objects a look was about: "all", "args" (those named in the arguments), or `(arguments, scene)` -> their ids.
+
+`scene` is the market's own record of what evaluation knows of the moment; None stands for every object.
+"""
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from pydantic import BaseModel, ConfigDict, Field, create_model
 
 from fairground.contract.chain import canonical, digest
 from fairground.contract.errors import ErrorInfo
+from fairground.contract.evidence import Scope
 from fairground.contract.scenario import Scenario
 
 __all__ = ["Kind", "Result", "Tool", "ToolTable", "Untrusted", "tool"]
@@ -64,7 +65,7 @@ class Tool:
     result: type[BaseModel]
     subject: Literal["market", "kernel"] = "market"
     evidence: tuple[str, ...] = ()
-    scope: str | Callable[..., Sequence[str]] = "all"
+    scope: Scope = "all"
     roles: frozenset[str] | None = None
     when: Callable[[Any], bool] | None = None
     destructive: bool = False
