@@ -16,10 +16,10 @@ help:  ## show this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-10s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
-	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S); \
+	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
 	$(BIN)/fairground play double_auction --scenario double_auction/bazaar --seed $(SEED) --out $$folder && \
-	echo && echo "The trace and its references once more, from the files:" && \
-	$(BIN)/fairground verify $$folder
+	printf '\nThe trace and its references once more, from the files:\n' && \
+	cd $$folder && "$(CURDIR)/$(BIN)/fairground" verify .
 
 test: .venv/.tested  ## run the tests, without the slow and the interop group
 	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop"

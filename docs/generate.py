@@ -1,18 +1,19 @@
-"""Writes what can be made from the code: the pages in docs/tools and the output shown in README.md.
+"""Writes what can be made from the code: the pages in docs/tools, output and code shown in other pages.
 
 `python docs/generate.py` writes; with `--check` it only says what is out of date (exit code 1).
 """
 
 from __future__ import annotations
 
+import ast
 import os
 import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import orjson
 
@@ -24,6 +25,8 @@ from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
+
+Definition: TypeAlias = ast.ClassDef | ast.FunctionDef
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ("play", "double_auction", "--scenario", "double_auction/bazaar", "--seed", "7", "--out", "runs/demo")
@@ -48,8 +51,9 @@ def pages() -> dict[Path, str]:
     folder = ROOT / "docs" / "tools"
     made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
     made[folder / "kernel.md"] = kernel_page()
-    readme = ROOT / "README.md"
-    made[readme] = with_output(readme.read_text(encoding="utf-8"), "demo", demo_output())
+    readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
+    made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
+    made[guide] = filled(guide, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split()))
     return made
 
 
@@ -161,7 +165,7 @@ def demo_output() -> str:
     """What `make demo` prints, with the names that differ from run to run replaced."""
     with tempfile.TemporaryDirectory() as folder:
         played = run(folder, *DEMO)
-        verified = run(folder, "verify", "runs")
+        verified = run(f"{folder}/runs/demo", "verify", ".")
     text = f"{played}\nThe trace and its references once more, from the files:\n{verified}"
     episode = re.search(r"([0-9a-f]{12})\.trace", text)
     assert episode is not None
@@ -176,12 +180,42 @@ def run(folder: str, *arguments: str) -> str:
     return done.stdout
 
 
-def with_output(page: str, name: str, output: str) -> str:
-    """The page with the block between its two markers replaced."""
-    pattern = re.compile(rf"(<!-- begin {name} -->\n).*?(<!-- end {name} -->)", re.DOTALL)
+# --- blocks -----------------------------------------------------------------------------------------------------------
+
+
+def filled(path: Path, begin: str, content: Callable[[re.Match[str]], str]) -> str:
+    """The page with everything between `begin` and the next end mark made anew."""
+    page = path.read_text(encoding="utf-8")
+    pattern = re.compile(rf"^{begin}\n(?P<old>.*?)(?P<end><!-- end [a-z]+ -->)$", re.DOTALL | re.MULTILINE)
     if not pattern.search(page):
-        raise SystemExit(f"there is no block {name!r} to write to")
-    return pattern.sub(lambda found: f"{found[1]}```text\n{output}\n```\n{found[2]}", page)
+        raise SystemExit(f"{path.relative_to(ROOT)}: there is no block {begin}")
+    return pattern.sub(lambda found: found[0].split("\n", 1)[0] + f"\n{content(found)}\n{found['end']}", page)
+
+
+def excerpt(source: str, names: Sequence[str]) -> str:
+    """Definitions of a module as they stand in its file: names of its own, or `Class.name` of one class."""
+    text = (ROOT / source).read_text(encoding="utf-8")
+    owner = names[0].rpartition(".")[0]
+    parts = [_lines(text, definition(ast.parse(text), name.split("."))) for name in names]
+    return fenced("python", f"class {owner}:\n" + "\n\n".join(parts) if owner else "\n\n\n".join(parts))
+
+
+def _lines(text: str, node: Definition) -> str:
+    first = min([node.lineno, *(mark.lineno for mark in node.decorator_list)])
+    return "\n".join(text.splitlines()[first - 1 : node.end_lineno])
+
+
+def definition(scope: ast.Module | Definition, path: Sequence[str]) -> Definition:
+    """The class or function at `path` below `scope`."""
+    for node in scope.body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == path[0]:
+            return node if len(path) == 1 else definition(node, path[1:])
+    raise SystemExit(f"there is no {path[0]} to show")
+
+
+def fenced(language: str, text: str) -> str:
+    """A code block."""
+    return f"```{language}\n{text}\n```"
 
 
 if __name__ == "__main__":
