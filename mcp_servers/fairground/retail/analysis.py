@@ -122,12 +122,17 @@ def _unit_sum(price: int, units: int) -> float:
 def price_optimum(groups: Sequence[PriceGroup], unit_cost_e4: int) -> PriceOptimum:
     """p* = argmax of the mean daily profit, ties to the lower price; no group: no price and d = 10 (6.10)."""
     best: PriceGroup | None = None
-    best_profit = Fraction()
+    best_profit, best_days = 0, 1
     for group in groups:
-        profit = (Fraction(group.price) * 100 - unit_cost_e4) * group.units / group.days
-        if best is None or profit > best_profit:
-            best, best_profit = group, profit
+        # Profits are compared as fractions: a float price is an exact one too.
+        profit = (_exact(group.price) * 100 - unit_cost_e4) * group.units
+        if best is None or profit * best_days > best_profit * group.days:
+            best, best_profit, best_days = group, profit, group.days
     return PriceOptimum(None, DEFAULT_DEMAND) if best is None else PriceOptimum(round(best.price), best.mean_units)
+
+
+def _exact(price: float) -> int | Fraction:
+    return price if isinstance(price, int) else Fraction(price)
 
 
 def unsold_days(days: Sequence[PriceDay]) -> int:

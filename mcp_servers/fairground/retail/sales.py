@@ -53,12 +53,12 @@ class Shoppers:
         self, luck: Luck, day_key: int, day: date, prices: Sequence[int], shelf: Sequence[int], effects: Sequence[float]
     ) -> list[float]:
         """A_jt of the products on the shelf, 0 for all others; `effects` are ρ_rev + ρ_news by product."""
-        slopes, draw = self._slopes_at(day), luck.stream(Streams.NOISE)
+        slopes, draw = self._slopes_at(day), luck.stream(Streams.NOISE, day_key)
         divisor = self._scenario.demand.noise_divisor
         found = [0.0] * len(self._store.products)
         for place in shelf:
             product = self._store.products[place]
-            noise = product.sigma * normal(draw(day_key, place)) / divisor
+            noise = product.sigma * normal(draw(place)) / divisor
             found[place] = attraction(product.alpha, slopes[place], prices[place], noise, effects[place])
         return found
 
@@ -128,8 +128,9 @@ class DayBook:
 
     def __init__(self, rules: FeedbackRules, luck: Luck, day_key: int, index: int, products: int, suppliers: int):
         self._rules = rules
-        self._draws = {stream: luck.stream(stream) for stream in (Streams.RETURNS, Streams.REVIEW_COUNT, Streams.STARS)}
-        self._day_key = day_key
+        self._draws = {
+            name: luck.stream(name, day_key) for name in (Streams.RETURNS, Streams.REVIEW_COUNT, Streams.STARS)
+        }
         self._index = index
         self._suppliers = suppliers
         self.units = [0] * products
@@ -162,7 +163,7 @@ class DayBook:
 
     def _feedback(self, product: int, price: int, sale: Taken, lot: int, log: ReviewLog) -> None:
         """Returns and reviews of the `lot`-th lot that was used today for this product and supplier (6.6)."""
-        key = (self._day_key, product, sale.supplier, lot)
+        key = (product, sale.supplier, lot)
         returned = binomial_inverse(self._draws[Streams.RETURNS](*key), sale.units, return_probability(sale.quality))
         if returned:
             self.returned[product] += returned

@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Literal, NamedTuple
 
 from fairground.contract.chance import Chance
@@ -43,9 +42,9 @@ class Luck:
         """The luck from day 1 on."""
         return cls(Chance(seed), history=False)
 
-    def stream(self, stream: Streams) -> Callable[..., float]:
-        """The uniforms of one stream: `draw(*key)`."""
-        return partial(self._chance.uniform, self._prefix + stream.value)
+    def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
+        """The uniforms of one stream under the first key parts: `draw(*rest)`."""
+        return self._chance.under(self._prefix + stream.value, *key).uniform
 
     def uniform(self, stream: Streams, *key: int | str) -> float:
         """One uniform."""
@@ -108,6 +107,7 @@ class World:
         pairs = len(store.products) * store.suppliers
         self._log_cost = [0.0] * pairs
         self._deviation = [0.0] * pairs
+        self._offers = _offers(store)
         self.listed: list[NewsItem] = []
         self.need_effect = [0.0] * len(store.products)
         self.supply_effect = [0.0] * len(store.products)
@@ -177,22 +177,21 @@ class World:
     def _walk(self, luck: Luck, day_key: int) -> None:
         """AR(1) steps of log cost and quality; today's quotes and true qualities (6.7)."""
         rules = self._scenario.supplier
-        cost_draw, quality_draw = luck.stream(Streams.QUOTE), luck.stream(Streams.QUALITY)
+        cost_draw, quality_draw = luck.stream(Streams.QUOTE, day_key), luck.stream(Streams.QUALITY, day_key)
+        log_costs, deviations = self._log_cost, self._deviation
+        exp, count = math.exp, self.store.suppliers
         quotes: list[int] = []
         qualities: list[int] = []
-        place = 0
-        for product, sold in enumerate(self.store.products):
-            relief = (1.0 - self.supply_effect[product]) * 10_000
-            for number, supplier in enumerate(sold.suppliers):
-                log_cost = rules.cost_phi * self._log_cost[place]
-                log_cost += rules.cost_sd * normal(cost_draw(day_key, product, number))
-                deviation = rules.quality_phi * self._deviation[place]
-                deviation += rules.quality_sd * normal(quality_draw(day_key, product, number))
-                self._log_cost[place], self._deviation[place] = log_cost, deviation
-                quote = round(supplier.base_cost * math.exp(log_cost) * relief)
-                quotes.append(max(_FLOOR_QUOTE_E4, quote))
-                qualities.append(round(1000 * min(5.0, max(1.0, supplier.base_quality + deviation))))
-                place += 1
+        for place, (base_cost, base_quality) in enumerate(self._offers):
+            product, number = divmod(place, count)
+            log_cost = rules.cost_phi * log_costs[place] + rules.cost_sd * normal(cost_draw(product, number))
+            quality_step = rules.quality_sd * normal(quality_draw(product, number))
+            deviation = rules.quality_phi * deviations[place] + quality_step
+            log_costs[place], deviations[place] = log_cost, deviation
+            quote = round(base_cost * exp(log_cost) * (1.0 - self.supply_effect[product]) * 10_000)
+            quotes.append(quote if quote > _FLOOR_QUOTE_E4 else _FLOOR_QUOTE_E4)
+            quality = base_quality + deviation
+            qualities.append(round(1000 * (5.0 if quality > 5.0 else 1.0 if quality < 1.0 else quality)))
         self.quotes, self.qualities = quotes, qualities
 
     def copy(self) -> World:
@@ -205,6 +204,7 @@ class World:
     def perturb(self, store: Store, shift: Sequence[float]) -> None:
         """Other hidden numbers behind the same visible day: walks, qualities, strengths within their words."""
         self.store = store
+        self._offers = _offers(store)
         steps = [shift[place % len(shift)] for place in range(len(self.quotes))]
         self._log_cost = [value + step - 0.5 for value, step in zip(self._log_cost, steps, strict=True)]
         self._deviation = [value - step for value, step in zip(self._deviation, steps, strict=True)]
@@ -221,6 +221,11 @@ def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
     if not terms:
         return 0.0
     return min(rules.cap, max(-rules.cap, rules.base_scale * math.fsum(terms)))
+
+
+def _offers(store: Store) -> list[tuple[float, float]]:
+    """(base cost, base quality) by product·suppliers."""
+    return [(offer.base_cost, offer.base_quality) for product in store.products for offer in product.suppliers]
 
 
 def _mode(rules: NewsRules, u: float) -> NewsMode:
