@@ -14,6 +14,7 @@ from fairground.retail.records import Records
 
 __all__ = [
     "DEFAULT_DEMAND",
+    "Decision",
     "EvidenceWord",
     "PriceDay",
     "PriceGroup",
@@ -24,6 +25,7 @@ __all__ = [
     "best_sellers",
     "best_visible_supplier",
     "cheapest",
+    "decide",
     "demand_multiplier",
     "gather_suppliers",
     "history_scores",
@@ -297,3 +299,21 @@ def plan_restock(plan: RestockPlan, demand: float, cover: float) -> int:
         wanted = plan.incoming + plan.free - _SPARE_PLACES
     units = wanted - plan.incoming
     return units if units > 0 and units * plan.quote_e4 <= plan.funds * 100 else 0
+
+
+class Decision(NamedTuple):
+    """What the skeleton does for one product: a list price in cents (None: leave it) and units to order (0: none)."""
+
+    price: int | None
+    units: int
+
+
+def decide(
+    days: Sequence[PriceDay], plan: RestockPlan, *, multiplier: float = 1.0, cover: float, key: PriceKey = "cent"
+) -> Decision:
+    """Steps 1 to 3 of the skeleton for a chosen supplier: p* and d at its quote (`plan.quote_e4`), then restock.
+
+    `days` is the window of 30 days, `multiplier` m, `cover` B (8).
+    """
+    optimum = price_optimum(price_groups(days, key), plan.quote_e4)
+    return Decision(optimum.price, plan_restock(plan, multiplier * optimum.demand, cover))
