@@ -1,0 +1,130 @@
+"""What the pages say is so: generated parts are current, examples run, links, paths, tests and commands exist."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from fairground.cli.table import COMMANDS
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mcp_servers/fairground/*/README.md")])
+PATIENCE_S = 60
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, *arguments], cwd=ROOT, capture_output=True, text=True, timeout=PATIENCE_S, check=False
+    )
+
+
+def test_generated_pages_and_shown_output_are_current() -> None:
+    done = run("docs/generate.py", "--check")
+    assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
+
+
+def test_a_stranger_client_plays_a_seat_over_stdio(tmp_path: Path) -> None:
+    done = run("examples/stdio_seat.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[-1] == "over: terminated:rounds_completed"
+    assert len(list(tmp_path.glob("*.trace"))) == 1
+
+
+def test_a_policy_of_ones_own_plays_in_process(tmp_path: Path) -> None:
+    done = run("examples/own_policy.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert "B1 payoff" in done.stdout
+    assert done.stdout.splitlines()[-1] == "verify: identical"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_somewhere(page: Path) -> None:
+    for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):
+        if "://" in target:
+            continue
+        path, _, anchor = target.partition("#")
+        found = page if not path else page.parent / path
+        assert found.exists(), f"{target} does not exist"
+        if anchor:
+            assert anchor in anchors(found), f"{target}: there is no such heading"
+
+
+def anchors(page: Path) -> set[str]:
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_every_path_in_architecture_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    paths = [path for path in re.findall(r"`([\w/.]+?)(?:::\w+)?`", text) if "/" in path or path.endswith(".md")]
+    assert len(paths) > 20
+    for path in paths:
+        places = [ROOT / path, *(ROOT / root / "fairground" / path for root in ROOTS)]
+        assert any(place.exists() for place in places), f"{path} does not exist"
+
+
+def test_the_map_in_architecture_names_every_package() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    for root in ROOTS:
+        for package in (ROOT / root / "fairground").iterdir():
+            if (package / "__init__.py").exists():
+                assert re.search(rf"\b{package.name}/", text), f"the map lacks {package.name}"
+
+
+def test_every_invariant_names_a_test_that_exists() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", text)
+    assert len(named) == 10
+    for path, test in named:
+        assert f"def {test}(" in (ROOT / path).read_text(encoding="utf-8"), f"{path} has no {test}"
+
+
+def test_architecture_is_short() -> None:
+    assert len((ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8").splitlines()) <= 150
+
+
+def command_lines() -> Iterator[tuple[str, str]]:
+    """Every `fairground …` line in a code block or in backticks, with its page."""
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        blocks = [line for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
+        for line in [*blocks, *re.findall(r"`([^`\n]*\bfairground [a-z][^`\n]*)`", text)]:
+            found = re.match(r"(?:\$ |\w+=\S+ |\.venv/bin/)*fairground ([a-z].*)", line)
+            if found:
+                yield str(page.relative_to(ROOT)), found[1].partition("#")[0].strip()
+
+
+@cache
+def help_of(command: str, sub: str) -> str:
+    target = next((item for item in COMMANDS if item.name == command), None)
+    assert target is not None, f"there is no command {command}"
+    done = run("-m", "fairground.cli", command, *([sub] if sub else []), "--help")
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_documented_command_lines_name_commands_and_options_that_exist() -> None:
+    lines = list(command_lines())
+    assert len(lines) > 20
+    for page, line in lines:
+        command, *words = line.split()
+        command = command.rstrip(",.;")
+        sub = words[0] if command == "scenarios" and words and not words[0].startswith("-") else ""
+        for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", f" {' '.join(words)}"):
+            assert option in help_of(command, sub), f"{page}: {line}: {command} has no {option}"
+        assert help_of(command, sub)
+
+
+def test_the_makefile_explains_every_target() -> None:
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.+)$", text, re.MULTILINE)
+    assert phony is not None
+    for target in phony[1].split():
+        assert re.search(rf"^{target}:.*  ## \w", text, re.MULTILINE), f"{target} is not explained"
