@@ -37,6 +37,7 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
 SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 
 _MAX_SHOWN = 2_000
+_CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 # Core writes seq and event first; an event that is spelt otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
 _RE_EXECUTED = ("ok", "rejected")
@@ -155,7 +156,7 @@ class _Inspection:
         follower, foreign = (None, None) if chain_only else _follower(core)
         for stored in self._chained():
             event = self._step(follower, stored) if follower else None
-            if _CLOSURE.match(stored.body):
+            if event["event"] in _CLOSURES if event else _CLOSURE.match(stored.body):
                 self._last_closure = (stored.seq, stored.hash)
             if _REF_MARK in stored.body:
                 self._check_blob(stored, event or _plain(stored))
