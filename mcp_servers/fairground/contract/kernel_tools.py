@@ -124,9 +124,9 @@ def execute_code(
 ) -> CodeResult:
     """Run a short Python program over your own read and analysis tools, which are plain functions in it.
 
-    Modules: math, statistics, random, itertools, collections, heapq, operator, json, re, datetime. No files, no network,
-    no actions. At most 2 seconds, 64 MiB, 200 tool calls, 64 KiB of output. Answers what it printed and the value of its
-    last expression.
+    Modules: math, statistics, random, itertools, collections, heapq, operator, json, re, datetime. No files, no
+    network, no actions. At most 2 seconds, 64 MiB, 200 tool calls, 64 KiB of output. Answers what it printed and the
+    value of its last expression.
     """
     raise HarnessFailure("execute_code runs in a host, not in Core")
 
