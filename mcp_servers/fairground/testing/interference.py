@@ -56,9 +56,10 @@ class _Trial:
 
     def _seat(self, place: int, seat: SeatId, salt: int) -> Iterator[str]:
         here, there = self._at(place, seat), self._at(place, seat)
-        before = there.core.market.digest()
-        there.core.market = self._played.market_type.perturb_private(there.core.market, seat, salt)
-        if here.core.market.digest() != before:
+        given = there.core.market
+        before = given.digest()
+        there.core.market = self._played.market_type.perturb_private(given, seat, salt)
+        if given.digest() != before:
             yield "perturb_private changed the market that it was given"
         self._perturbed |= there.core.market.digest() != before
         key = (self._played.seed, place, salt)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import orjson
+
 from fairground.contract.replay import Divergence
 from fairground.testing.asking import Question, Seated, some_seats
 from fairground.testing.bench import Bench, Failure
@@ -26,16 +28,21 @@ _SEATS = 4
 
 
 def random_legal_finishes(bench: Bench) -> list[Failure]:
-    """`random_legal` in every seat brings each scenario to an end by the rules, and is never refused an action."""
+    """`random_legal` in every seat acts, is refused no action, and brings each scenario to its end by the rules."""
     return [*bench.unplayable, *check("random_legal_finishes", bench.played, _finishes)]
 
 
 def _finishes(played: Playthrough) -> Iterator[str]:
     if not (played.core.ended or "").startswith("terminated:"):
         yield f"the episode ended as {played.core.ended}"
-    refused = (body for body in played.bodies if b'"kind":"action"' in body and b'"status":"ok"' not in body)
-    if (first := next(refused, None)) is not None:
-        yield f"random_legal was refused: {first[:400].decode(errors='replace')}"
+    called = [event for event in map(orjson.loads, played.bodies) if event["event"] == "tool_called"]
+    actions = [event for event in called if event["kind"] == "action"]
+    if not actions:
+        yield "random_legal never took an action"
+    refused = next((event for event in actions if event["status"] != "ok"), None)
+    if refused is not None:
+        told = f"{refused['tool']}({str(refused['arguments'])[:100]}) gave {refused['error']}"
+        yield f"random_legal was refused in round {refused['round']}: {told}"
 
 
 def replay_is_identical(bench: Bench) -> list[Failure]:

@@ -1,0 +1,41 @@
+"""The double_auction market keeps the contract.
+
+A change of its tools shows in the snapshot, which is written anew with
+`python -m fairground.testing snapshot double_auction > tests/snapshots/double_auction.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairground.double_auction import MARKET
+from fairground.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
+
+SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(MARKET)
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_double_auction_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+def test_the_large_scenario_is_the_slow_one() -> None:
+    quick, all_of_them = ({scenario.id for scenario in bundled_scenarios(MARKET, slow=slow)} for slow in (False, True))
+    assert all_of_them - quick == {"double_auction/large"}
+
+
+@pytest.mark.slow
+def test_the_large_scenario_keeps_the_contract_too() -> None:
+    large = [scenario for scenario in bundled_scenarios(MARKET, slow=True) if scenario.id == "double_auction/large"]
+    assert check_market(MARKET, scenarios=large, seeds=(1,)) == []

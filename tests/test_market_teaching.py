@@ -1,0 +1,39 @@
+"""The teaching market keeps the contract.
+
+A change of its tools shows in the snapshot, which is written anew with
+`python -m fairground.testing snapshot teaching > tests/snapshots/teaching.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from fairground.teaching import MARKET
+from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+
+SNAPSHOT = Path(__file__).with_name("snapshots") / "teaching.json"
+
+
+def _appraisal(payload: JsonValue) -> JsonValue:
+    return f"a fine pie: {payload}"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(MARKET, services={"appraisal": _appraisal})
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_teaching_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+def test_the_whole_kit_in_one_call() -> None:
+    assert check_market(MARKET, seeds=(5,), services={"appraisal": _appraisal}, snapshot=SNAPSHOT) == []

@@ -1,0 +1,318 @@
+"""The conformance kit finds what is wrong with a market: one deliberately broken market per check."""
+
+from __future__ import annotations
+
+import importlib
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.catalog import load_scenario
+from fairground.contract.errors import IllegalAction
+from fairground.contract.market import Closure
+from fairground.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
+from fairground.contract.seats import SeatId
+from fairground.contract.tool import Result, ToolTable, tool
+from fairground.teaching import MARKET
+from fairground.teaching.rules import Pie
+from fairground.testing import CHECKS, Bench, Failure, check_market, schema_snapshot, snapshot_bytes
+
+PieType = type(MARKET)
+
+
+class Seen(Result):
+    seen: Any
+
+
+@tool("read", title="Leaks the other's value")
+def leak_value(market: Pie, seat: SeatId) -> Seen:
+    """Everybody's values."""
+    return Seen(seen=sum(market.values.values()))
+
+
+@tool("read", title="Leaks what the other sealed")
+def leak_sealed(market: Pie, seat: SeatId) -> Seen:
+    """Everything that is sealed."""
+    return Seen(seen=[market.sealed.get(other) for other in sorted(market.seats)])
+
+
+@tool("action", title="Leaks in its refusal")
+def leak_refusal(market: Pie, seat: SeatId) -> Seen:
+    """Is refused with a secret."""
+    raise IllegalAction("unknown_id", f"values are {sorted(market.values.values())}")
+
+
+@tool("action", title="Leaks the order of arrival")
+def claim(market: Pie, seat: SeatId, *, slices: int) -> Seen:
+    """Claim, and learn how many have claimed."""
+    market.claim(seat, slices)
+    return Seen(seen=len(market.sealed))
+
+
+@tool("action", title="Answers with a number that JSON readers lose")
+def huge_claim(market: Pie, seat: SeatId, *, slices: int) -> Seen:
+    """Claim."""
+    market.claim(seat, slices)
+    return Seen(seen=2**70 + 1)
+
+
+@tool("read", title="Changes the state")
+def nudge(market: Pie, seat: SeatId) -> Seen:
+    """A read that pays."""
+    market.payoffs[seat] += 1
+    return Seen(seen=None)
+
+
+@tool("read", title="Counts its readers")
+def count_reads(market: Pie, seat: SeatId) -> Seen:
+    """A read that remembers, outside the digest."""
+    reads = vars(market).setdefault("reads", [0])
+    reads[0] += 1
+    return Seen(seen=reads[0])
+
+
+@tool("action", title="Changes the state and refuses")
+def half_refuse(market: Pie, seat: SeatId) -> Seen:
+    """Too late."""
+    market.values[seat] += 1
+    raise IllegalAction("insufficient_funds", "no")
+
+
+@tool("read", title="Too much by default")
+def flood(market: Pie, seat: SeatId) -> Seen:
+    """Very long."""
+    return Seen(seen="x" * 9_000)
+
+
+@tool("read", title="Fails")
+def crash(market: Pie, seat: SeatId) -> Seen:
+    """Fails."""
+    raise KeyError("a bug")
+
+
+def _with(*tools: Any) -> ToolTable:
+    """The teaching market's tools, those of the same name replaced."""
+    return ToolTable(*{**MARKET.tools, **{item.name: item for item in tools}}.values())
+
+
+def _table(*tools: Any) -> Any:
+    class Kind(PieType):
+        pass
+
+    Kind.tools = _with(*tools)
+    return Kind()
+
+
+class _Generous(Pie):
+    def advance(self) -> Closure:
+        closure = super().advance()
+        if closure.kind == "round":
+            self.payoffs["P1"] += 1
+        return closure
+
+
+class _Remembering(Pie):
+    made = 0
+
+    def __init__(self, scenario: Any, seed: int) -> None:
+        super().__init__(scenario, seed)
+        type(self).made += 1
+        self.values["P1"] = 1 + type(self).made % 9
+
+
+def _rules(market: type[Pie]) -> Any:
+    class Kind(PieType):
+        def create(self, scenario: Any, seed: int) -> Pie:
+            return market(scenario, seed)
+
+    return Kind()
+
+
+class _Blind(PieType):
+    def perturb_private(self, market: Pie, seat: SeatId, salt: int) -> Pie:
+        return market
+
+
+class _Clumsy(PieType):
+    def perturb_private(self, market: Pie, seat: SeatId, salt: int) -> Pie:
+        twin = market.perturbed(seat, salt)
+        market.values, twin.values = twin.values, dict(market.values)
+        return twin
+
+
+class _Silent:
+    def turn(self, now: TurnView) -> Turns:
+        yield from ()
+
+
+class _Greedy:
+    def turn(self, now: TurnView) -> Turns:
+        if now.phase == "talk":
+            yield ToolCall("say", {"text": ""})
+        yield ToolCall("claim", {"slices": 999})
+
+
+class _Falling:
+    def turn(self, now: TurnView) -> Turns:
+        yield ToolCall("view_turn")
+        raise ValueError("a bug")
+
+
+def _policy(policy: Callable[[], Any]) -> Any:
+    def make(params: Params, draw: Draw) -> Any:
+        return policy()
+
+    class Kind(PieType):
+        policies = {"random_legal": PolicySpec("random_legal", make, frozenset({"eater"}))}  # noqa: RUF012
+
+    return Kind()
+
+
+class _Endless(Pie):
+    def advance(self) -> Closure:
+        closure = super().advance()
+        if closure.kind == "round" and len(self.rows) == 3:
+            self.terminated = "truncated:bored"
+        return closure
+
+
+BROKEN: list[tuple[str, Any, str]] = [
+    ("non_interference", _table(leak_value), "P1 at event .*leak_value.*before others act"),
+    ("non_interference", _table(leak_sealed), "leak_sealed"),
+    ("non_interference", _table(leak_refusal), "leak_refusal.*in its own turn"),
+    ("non_interference", _table(claim), "claim.*as last and as first"),
+    ("non_interference", _Blind(), "nothing was put to the test"),
+    ("non_interference", _Clumsy(), "perturb_private changed the market that it was given"),
+    ("non_interference", _table(crash), "crash.*failed: KeyError"),
+    ("reads_change_nothing", _table(nudge), "nudge.* changed the state"),
+    ("reads_change_nothing", _table(count_reads), "count_reads.* answered differently when repeated"),
+    ("reads_change_nothing", _table(crash), "crash.*failed: KeyError"),
+    ("refusals_change_nothing", _table(half_refuse), "half_refuse.* was rejected and yet changed the state"),
+    ("default_results_are_small", _table(flood), "flood of P. took 90.. bytes; 8192 are allowed"),
+    ("conservation", _rules(_Generous), "round 1"),
+    ("replay_is_identical", _rules(_Remembering), "event .*: "),
+    ("random_legal_finishes", _policy(_Silent), "never took an action"),
+    ("random_legal_finishes", _policy(_Greedy), "random_legal was refused in round 1: claim.*too_many_slices"),
+    ("random_legal_finishes", _policy(_Falling), "cannot be played: .*a bug"),
+    ("random_legal_finishes", _rules(_Endless), "the episode ended as truncated:bored"),
+    ("call_keys", _table(replace(huge_claim, name="claim")), "claim repeated in flight"),
+    ("call_keys", _policy(_Silent), "took no action in seat P1"),
+]
+
+
+def _bench(market: Any) -> Bench:
+    scenarios = [load_scenario("teaching", name) for name in ("pie", "talk")]
+    return Bench(market, scenarios=scenarios, seeds=(1, 2), services={"appraisal": lambda payload: "fine"})
+
+
+@pytest.mark.parametrize(("check", "market", "complaint"), BROKEN)
+def test_a_broken_market_is_found_out(check: str, market: Any, complaint: str) -> None:
+    failures = CHECKS[check](_bench(market))
+    assert failures
+    assert {failure.check for failure in failures} == {check}
+    assert any(_matches(complaint, failure) for failure in failures), list(map(str, failures))
+
+
+def _matches(complaint: str, failure: Failure) -> bool:
+    return re.search(complaint, failure.message) is not None
+
+
+@pytest.mark.parametrize("check", [name for name in CHECKS if name != "determinism"])
+def test_a_sound_market_passes_each_check_on_its_own(check: str) -> None:
+    assert CHECKS[check](_bench(MARKET)) == []
+
+
+_HASHING = """
+from fairground.contract.market import Closure
+from fairground.teaching import MARKET
+from fairground.teaching.rules import Pie
+
+
+class {name}Pie(Pie):
+    def advance(self) -> Closure:
+        {body}
+        return super().advance()
+
+
+class {name}(type(MARKET)):
+    def create(self, scenario, seed):
+        return {name}Pie(scenario, seed)
+"""
+
+
+@pytest.fixture
+def importable(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str, str], Any]:
+    """Makes a market of a module that other processes can import too."""
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+
+    def make(name: str, body: str) -> Any:
+        (tmp_path / f"{name.lower()}.py").write_text(_HASHING.format(name=name, body=body))
+        return getattr(importlib.import_module(name.lower()), name)()
+
+    return make
+
+
+@pytest.mark.parametrize(
+    ("name", "body"),
+    [
+        ("ByHash", 'self.values["P1"] = 1 + hash("P1") % 1000'),
+        ("BySet", 'self.values["P1"] = int("".join(str(ord(c) % 10) for c in {"a", "b", "c", "d", "e", "f", "g"}))'),
+        ("ByProcess", 'import os; self.values["P1"] = os.getpid()'),
+    ],
+)
+def test_what_depends_on_hashes_or_the_process_is_found_out(
+    importable: Callable[[str, str], Any], name: str, body: str
+) -> None:
+    bench = Bench(importable(name, body), scenarios=[load_scenario("teaching", "pie")], seeds=(1,))
+    failures = CHECKS["determinism"](bench)
+    assert failures
+    assert "PYTHONHASHSEED=" in failures[0].message
+
+
+def test_a_market_that_other_processes_can_import_and_play_is_deterministic(
+    importable: Callable[[str, str], Any],
+) -> None:
+    bench = Bench(importable("Sound", "pass"), scenarios=[load_scenario("teaching", "pie")], seeds=(1,))
+    assert CHECKS["determinism"](bench) == []
+
+
+def test_a_market_that_no_other_process_can_import_is_named() -> None:
+    class Local(PieType):
+        pass
+
+    bench = Bench(Local(), scenarios=[load_scenario("teaching", "pie")], seeds=(1,))
+    (failure,) = CHECKS["determinism"](bench)
+    assert "no other process can be given the market" in failure.message
+
+
+def test_a_tool_that_needs_an_unknown_service_is_left_out() -> None:
+    assert check_market(MARKET, only=["reads_change_nothing", "non_interference"], seeds=(1,)) == []
+
+
+def test_what_could_not_be_played_is_reported_whatever_was_asked_for() -> None:
+    failures = check_market(_policy(_Falling), only=["conservation"], seeds=(1,))
+    assert [failure.check for failure in failures] == ["random_legal_finishes"] * 2
+    assert str(failures[0]).startswith("random_legal_finishes (teaching/pie, seed 1): cannot be played")
+
+
+def test_an_unknown_check_is_no_check() -> None:
+    with pytest.raises(KeyError):
+        check_market(MARKET, only=["luck"])
+
+
+def test_the_snapshot_shows_what_agents_see_of_the_tools(tmp_path: Path) -> None:
+    path = tmp_path / "teaching.json"
+    (missing,) = schema_snapshot(MARKET, path)
+    assert "does not exist; write it: python -m fairground.testing snapshot teaching" in missing.message
+    path.write_bytes(snapshot_bytes(MARKET))
+    assert schema_snapshot(MARKET, path) == []
+    path.write_bytes(snapshot_bytes(MARKET).replace(b'"maximum": 1000', b'"maximum": 999', 1))
+    (changed,) = schema_snapshot(MARKET, path)
+    assert '"maximum": 999 in the file and "maximum": 1000' in changed.message.replace(",", "")
+    path.write_bytes(snapshot_bytes(MARKET)[:-20])
+    assert len(check_market(MARKET, only=[], seeds=(1,), snapshot=path)) == 1
