@@ -6,13 +6,15 @@ Days are episode days, money is in cents. Everything of one product leaves in th
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from fairground.contract.money import divide_half_even
 
-__all__ = ["Arrivals", "Expiries", "Lot", "Order", "OrderLine", "Stock", "Taken"]
+__all__ = ["EXPIRING_DAYS", "Arrivals", "Expiries", "Lot", "LotFigures", "Order", "OrderLine", "Stock", "Taken"]
+
+EXPIRING_DAYS = 7
 
 
 @dataclass(slots=True)
@@ -75,6 +77,21 @@ class Expiries(NamedTuple):
     cost: list[int]
 
 
+class LotFigures(NamedTuple):
+    """The lots on hand of a product on a day: units, cents, unit costs in 1e-4, Σ units·age; zeros without stock.
+
+    `expiring_units` leave within `EXPIRING_DAYS` days unless they are sold.
+    """
+
+    units: int
+    cost: int
+    min_cost_e4: int
+    max_cost_e4: int
+    age_days: int
+    first_expiry: int
+    expiring_units: int
+
+
 Arrivals = dict[int, int]
 """Units that arrived, by product."""
 
@@ -101,6 +118,7 @@ class Stock:
         self._queues: list[deque[Lot]] = [deque() for _ in range(products)]
         self._waiting: deque[Lot] = deque()
         self._due: list[dict[int, int]] = [{} for _ in range(products)]
+        self._figures: dict[tuple[int, int], LotFigures] = {}
 
     @property
     def free(self) -> int:
@@ -118,6 +136,13 @@ class Stock:
     def lots(self, product: int) -> Iterator[Lot]:
         """The lots on hand of a product, oldest first."""
         return iter(self._queues[product])
+
+    def lot_figures(self, product: int, day: int) -> LotFigures:
+        """What the lots on hand of a product are like. They move at the close only: one loop over them a day."""
+        found = self._figures.get((product, day))
+        if found is None:
+            found = self._figures[product, day] = _figures_of(self._queues[product], day)
+        return found
 
     def waiting_lots(self) -> Iterator[Lot]:
         """The waiting lots in the order of admission."""
@@ -164,6 +189,7 @@ class Stock:
 
     def admit(self) -> None:
         """Waiting lots move in, first in, first out, while there is room; the last one may be split."""
+        self._figures.clear()
         while self._waiting and self.free > 0:
             lot = self._waiting[0]
             if lot.quantity <= self.free:
@@ -178,6 +204,7 @@ class Stock:
 
     def take(self, product: int, units: int) -> list[Taken]:
         """Sell `units` <= on hand, oldest lot first; one entry per lot used."""
+        self._figures.clear()
         queue = self._queues[product]
         taken: list[Taken] = []
         left = units
@@ -197,6 +224,7 @@ class Stock:
 
     def expire(self, day: int) -> Expiries:
         """Remove everything with expiry <= day, on hand and waiting."""
+        self._figures.clear()
         gone = Expiries([0] * len(self.cost), [0] * len(self.cost))
         for product, queue in enumerate(self._queues):
             while queue and queue[0].expiry <= day:
@@ -278,3 +306,19 @@ class Stock:
 
 def _row(lot: Lot) -> list[int]:
     return [lot.product, lot.supplier, lot.arrival, lot.expiry, lot.quantity, lot.cost, lot.quality, lot.order]
+
+
+def _figures_of(lots: Iterable[Lot], day: int) -> LotFigures:
+    held = list(lots)
+    if not held:
+        return LotFigures(0, 0, 0, 0, 0, 0, 0)
+    unit_costs = [divide_half_even(lot.cost * 100, lot.quantity) for lot in held]
+    return LotFigures(
+        units=sum(lot.quantity for lot in held),
+        cost=sum(lot.cost for lot in held),
+        min_cost_e4=min(unit_costs),
+        max_cost_e4=max(unit_costs),
+        age_days=sum(lot.quantity * (day - lot.arrival) for lot in held),
+        first_expiry=held[0].expiry,
+        expiring_units=sum(lot.quantity for lot in held if lot.expiry - day <= EXPIRING_DAYS),
+    )
