@@ -1,0 +1,111 @@
+"""Bad arguments as bytes on the wire: what no client library would send."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any
+
+import httpx2
+import orjson
+import pytest
+
+from fairground.evaluation.verify import verify_file
+from fairground.host.app import BODY_LIMIT, Host
+
+HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
+META: dict[str, Any] = {
+    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+INTEGERS = [("claim", "slices"), ("view_history", "first_round"), ("remove_note", "number")]
+TEXTS = [("say", "text"), ("add_note", "text"), ("execute_code", "code")]
+# Python's JSON reader takes more than JSON has; what it takes must be refused by name.
+READABLE = [
+    *(b"NaN", b"Infinity", b"-Infinity", b"1e400", b"-1e400", b"0.1e1", b"5.0", b"1e-9", b"true", b"null"),
+    *(b'"5"', b"[5]", b'{"slices": 5}', b"9" * 19, b"9" * 400, b"-" + b"9" * 4_000, b"[" * 100 + b"]" * 100),
+    *(b'"' + b"x" * 70_000 + b'"', b'"' + b"\\u00e9" * 100_000 + b'"', b'"\\ud800"', b'"\xed\xa0\x80"'),
+]
+UNREADABLE = [
+    *(b"", b"05", b"'5'", b"5, 5", b'"\xff\xfe"', b'"\\x"', b"5}", b"9" * 10_000, b"[" * 100_000 + b"]" * 100_000),
+]
+
+
+class Seat:
+    """A hosted seat that is spoken to in bytes, without a session."""
+
+    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
+        self._url = url
+        self._http = http
+
+    async def call(self, tool: str, arguments: bytes, key: bytes = b"null") -> httpx2.Response:
+        meta = b'{"fairground/call-key": %b, %b' % (key, orjson.dumps(META)[1:])
+        params = b'{"name": "%b", "arguments": %b, "_meta": %b}' % (tool.encode(), arguments, meta)
+        body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
+        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
+        return await self._http.post(self._url, content=body, headers=headers)
+
+    async def refusal(self, tool: str, arguments: bytes, **options: Any) -> Any:
+        """The four fields."""
+        answer = await self.call(tool, arguments, **options)
+        assert answer.status_code == 200
+        result = answer.json()["result"]
+        assert result["isError"] is True
+        assert orjson.loads(result["content"][0]["text"]) == result["structuredContent"]
+        return result["structuredContent"]
+
+
+@asynccontextmanager
+async def unmoved(stage: Any) -> AsyncGenerator[Seat]:
+    """A hosted seat in whose episode nothing may move; its trace must verify in the end."""
+    host = Host(stage.folder)
+    episode = await stage.episode(preset="talk")
+    host.add(episode)
+    await episode.call("P1", "say", {"text": "half?"})
+    token, _ = host.invite(episode.id, "P1")
+    before = (episode.core.market.digest(), str(episode.core.notes))
+    headers = {**HEADERS, "Authorization": f"Bearer {token}"}
+    async with stage.hosted(host) as server, httpx2.AsyncClient(headers=headers, timeout=20) as http:
+        yield Seat(server.url, http)
+        assert (episode.core.market.digest(), str(episode.core.notes)) == before
+        assert episode.core.awaits("P1")
+    assert verify_file(episode.path).verdict == "identical"
+
+
+@pytest.mark.parametrize(("tool", "name"), INTEGERS)
+async def test_whatever_can_be_read_is_refused_by_name(stage: Any, tool: str, name: str) -> None:
+    async with unmoved(stage) as seat:
+        for value in READABLE:
+            error = await seat.refusal(tool, b'{"%b": %b}' % (name.encode(), value))
+            assert set(error) == {"code", "message", "hint", "retryable"}
+            assert error["code"] == "invalid_arguments"
+            assert tool in error["hint"]
+
+
+@pytest.mark.parametrize(("tool", "name"), INTEGERS)
+async def test_whatever_cannot_be_read_is_a_parse_error(stage: Any, tool: str, name: str) -> None:
+    async with unmoved(stage) as seat:
+        for value in UNREADABLE:
+            answer = await seat.call(tool, b'{"%b": %b}' % (name.encode(), value))
+            assert answer.status_code == 400
+            assert answer.json()["error"]["code"] == -32700
+            assert "Traceback" not in answer.text
+
+
+@pytest.mark.parametrize(("tool", "name"), TEXTS)
+async def test_too_much_text_is_refused_and_a_body_over_the_limit_is_413(stage: Any, tool: str, name: str) -> None:
+    async with unmoved(stage) as seat:
+        within = await seat.refusal(tool, orjson.dumps({name: "x" * (BODY_LIMIT - 1_000)}))
+        assert within["code"] == "invalid_arguments"
+        assert "at most 65536 are allowed" in within["message"]
+        beyond = await seat.call(tool, orjson.dumps({name: "x" * BODY_LIMIT}))
+        assert beyond.status_code == 413
+
+
+async def test_a_call_key_that_cannot_be_stored_costs_nobody_anything(stage: Any) -> None:
+    """A lone surrogate must not look like a lost log, after which everybody's uncommitted calls are thrown away."""
+    async with unmoved(stage) as seat:
+        for key in (b'"\\ud800"', b'"\\u0000"', b'""', b"NaN", b"[]"):
+            error = await seat.refusal("claim", b'{"slices": 5}', key=key)
+            assert error["code"] == "invalid_arguments"
+            assert "call key" in error["message"]
