@@ -7,7 +7,9 @@ from typing import Any
 
 import pytest
 
+from fairground.catalog import load_scenario
 from fairground.contract.errors import SeatError
+from fairground.double_auction import MARKET as DOUBLE_AUCTION
 
 
 async def test_an_acknowledged_action_and_every_read_before_it_is_in_the_log(table: Any) -> None:
@@ -181,3 +183,22 @@ async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
     assert table.verdict(episode.path) == "identical"
     with open_trace(episode.path) as trace:
         assert list(trace.agent_events()) == [{"seat": "P1", "kind": "plan", "text": "half"}]
+
+
+async def test_eight_seats_that_act_at_once_need_one_commit(table: Any) -> None:
+    episode = await table.create(load_scenario("double_auction", "bazaar", {"rounds": 3}), market=DOUBLE_AUCTION)
+    sizes: list[int] = []
+    append = episode._log.append
+
+    async def counted(rows: Any) -> Any:
+        sizes.append(len(rows))
+        return await append(rows)
+
+    episode._log.append = counted
+    for _ in range(3):
+        quotes = (episode.call(seat, "submit_quote", {"price": 50}) for seat in episode.core.market.seats)
+        assert {answer.status for answer in await table.within(asyncio.gather(*quotes))} == {"ok"}
+    assert sizes == [9, 9, 10]
+    await table.within(episode.wait_ended())
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from fairground.contract.errors import HarnessFailure
+from fairground.contract.limits import Limit
+from fairground.contract.market import Closure
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Result, ToolTable, tool
@@ -120,3 +123,81 @@ async def test_a_scripted_seat_with_a_bug_ends_the_episode_and_loses_no_acknowle
 async def test_an_unplayable_scripted_seat_at_the_start_ends_the_episode(table: Any) -> None:
     episode = await table.create(market=FRAGILE, scripted={"P1": lambda: Breaker("break_reading")})
     assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
+
+
+class _Unclosable(Pie):
+    """Its second round cannot be closed."""
+
+    def advance(self) -> Closure:
+        if self.clock.round == 2:
+            self.payoffs["P1"] += 1_000
+            raise ZeroDivisionError
+        return super().advance()
+
+
+class _UnclosableType(type(MARKET)):
+    def create(self, scenario: Any, seed: int) -> Pie:
+        return _Unclosable(scenario, seed)
+
+
+UNCLOSABLE = _UnclosableType()
+
+
+async def _second_round(table: Any, **overrides: Any) -> Any:
+    episode = await table.create(table.pie(**overrides), market=UNCLOSABLE)
+    for seat in ("P1", "P2"):
+        assert (await episode.call(seat, "claim", {"slices": 4})).status == "ok"
+    return episode
+
+
+def _seqs(table: Any, path: Any) -> list[int]:
+    return [event["seq"] for event in table.events(path)]
+
+
+async def test_an_action_whose_round_cannot_be_closed_is_our_fault_and_undone(table: Any) -> None:
+    episode = await _second_round(table)
+    await episode.call("P1", "claim", {"slices": 4})
+    before = episode.core.market.digest()
+    failed = await episode.call("P2", "claim", {"slices": 4})
+    assert (failed.status, failed.error.code) == ("failed", "internal_error")
+    assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
+    assert (episode.core.market.digest(), episode.core.awaits("P2")) == (before, True)
+    await episode.end("truncated:cancelled")
+    await episode.close()
+    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    assert (await table.reopen(episode.path, market=UNCLOSABLE)).core.ended == "truncated:cancelled"
+
+
+async def test_a_lapse_whose_round_cannot_be_closed_is_undone(table: Any) -> None:
+    episode = await _second_round(table)
+    await episode.call("P1", "claim", {"slices": 4})
+    before = episode.core.market.digest()
+    with pytest.raises(HarnessFailure):
+        await table.within(episode.lapse("P2", "agent_limit"))
+    assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
+    assert episode.core.market.digest() == before
+    await episode.end("truncated:cancelled")
+    await episode.close()
+    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+
+
+async def test_a_limit_whose_lapse_cannot_close_the_round_is_our_fault(table: Any) -> None:
+    limit = Limit(counts=("read",), max=1, then="lapse").model_dump(mode="json")
+    episode = await _second_round(table, limits=[limit])
+    await episode.call("P1", "claim", {"slices": 4})
+    await episode.call("P2", "view_my_value", {})
+    failed = await table.within(episode.call("P2", "view_my_value", {}))
+    assert failed.error.code == "internal_error"
+    assert (await table.within(episode.call("P2", "view_turn", {}))).status == "ok"
+    assert episode.core.awaits("P2")
+    await episode.end("truncated:cancelled")
+    await episode.close()
+    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))
+    assert table.events(episode.path)[-3]["error"]["code"] == "internal_error"
+
+
+async def test_a_deadline_that_cannot_close_the_round_ends_the_episode(table: Any) -> None:
+    episode = await _second_round(table, **{"timing.decision_deadline_s": 0.3})
+    assert await table.within(episode.wait_ended()) == "truncated:harness_failure"
+    await episode.close()
+    assert _seqs(table, episode.path) == list(range(1, episode.core.seq + 1))

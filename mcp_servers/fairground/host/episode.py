@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, ParamSpec
 
 import orjson
 from pydantic import BaseModel, JsonValue
@@ -19,7 +19,9 @@ from fairground.contract.core import Core, Done, Record, Ticket, TurnMark
 from fairground.contract.errors import (
     EpisodeOver,
     ErrorInfo,
+    HarnessFailure,
     IllegalAction,
+    SeatError,
     StorageUnavailable,
     TraceError,
 )
@@ -38,6 +40,8 @@ from fairground.host.writer import Writer
 from fairground.tracestore import Manifest
 
 __all__ = ["MAX_WAIT_S", "CallResult", "Episode"]
+
+P = ParamSpec("P")
 
 MAX_WAIT_S = 45.0
 _MAX_CALL_KEY = 128
@@ -204,7 +208,7 @@ class Episode:
     async def end(self, reason: EndReason) -> None:
         """Truncate the episode (`truncated:cancelled`)."""
         await self._ready()
-        await self._commit(self.core.end(reason).records)
+        await self._commit(self._carry_out(self.core.end, reason))
         await self._finish()
 
     async def wait_ended(self) -> EndReason:
@@ -255,6 +259,19 @@ class Episode:
             return CallResult(None, declared, "denied", None, over.info, self.core.turn_mark(seat))
         except StorageUnavailable:
             return CallResult(None, declared, "failed", None, _NO_STORAGE, self.core.turn_mark(seat))
+        except Exception:
+            logger.exception("%s of %s failed outside the tool", tool[:100], seat)
+            return await self._fault(seat, tool, arguments, place)
+
+    async def _fault(self, seat: SeatId, tool: str, arguments: object, side: Side) -> CallResult:
+        """After a fault that Core could not contain: rebuild the market, then record the refusal."""
+        self._lost()
+        declared = self.core.tools(seat).get(tool)
+        try:
+            await self._ready()
+            return await self._refuse(seat, tool, arguments, _FAULT, side)
+        except (EpisodeOver, StorageUnavailable):
+            return CallResult(None, declared, "failed", None, _FAULT, self.core.turn_mark(seat))
 
     async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
         """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error."""
@@ -275,14 +292,27 @@ class Episode:
         return self.core.turn_view(seat)
 
     async def lapse(self, seat: SeatId, reason: LapseReason) -> None:
-        """Take the default action for a seat that does not act; nothing when it is not awaited."""
+        """Take the default action for a seat that does not act; nothing when it is not awaited.
+
+        Raises HarnessFailure when the rules fail at it; nothing has happened then.
+        """
         await self._ready()
-        await self._commit(self.core.lapse(seat, reason).records)
+        await self._commit(self._carry_out(self.core.lapse, seat, reason))
 
     async def feed(self, source: str, payload: JsonValue) -> None:
         """A clock tick or an operator's word. Raises IllegalAction when the market takes no such input."""
         await self._ready()
-        await self._commit(self.core.feed(source, payload).records)
+        await self._commit(self._carry_out(self.core.feed, source, payload))
+
+    def _carry_out(self, command: Callable[P, Done], *args: P.args, **kwargs: P.kwargs) -> list[Record]:
+        """A command that no call of a seat is; the market is rebuilt when the rules fail at it."""
+        try:
+            return command(*args, **kwargs).records
+        except (IllegalAction, SeatError):
+            raise  # before anything has changed
+        except Exception as fault:
+            self._lost()
+            raise HarnessFailure(f"the rules of {self.id} failed: {fault!r}") from fault
 
     # --- the synchronous section and its commit ---------------------------------------------------------------------
 
@@ -481,7 +511,12 @@ class Episode:
             self._arm_deadline()
             return
         for seat in sorted(self.core.market.awaited()):
-            records = self.core.lapse(seat, "deadline").records
+            try:
+                records = self._carry_out(self.core.lapse, seat, "deadline")
+            except HarnessFailure:
+                logger.exception("the deadline of %s cannot lapse %s", self.id, seat)
+                self._doom = "truncated:harness_failure"
+                return
             if records:
                 self._enqueue(records, urgent=True)
         self._play_scripted()
@@ -650,5 +685,6 @@ def _request_digest(tool: str, arguments: object) -> str:
 
 _BUSY = ErrorInfo("busy", "your code is still running", "wait for the answer of execute_code", True)
 _NO_STORAGE = ErrorInfo("storage_unavailable", "the log could not be written; nothing has changed", "call again", True)
+_FAULT = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
 _NO_CODE = ErrorInfo("tool_unavailable", "this server runs no code", "call the read tools one by one", False)
 _KEY_REUSED = ErrorInfo("key_reused", "this call key belongs to another call", "use a fresh key for a new call", False)
