@@ -365,6 +365,8 @@ class Core:
                 if tool.finish is not None:
                     result = tool.finish(market, seat, result)
             body = self._encode(tool, result)
+            if len(body.body) > MAX_RESULT_BYTES and not tool.read_only:
+                raise HarnessFailure(f"{tool.name} answers {len(body.body)} bytes after it has acted")
         except Exception as fault:
             return self._fail(draft, fault, records[:place])
         if len(body.body) > MAX_RESULT_BYTES:
