@@ -140,7 +140,7 @@ def calibrate_store(
 
 
 def _tried(scenario: RetailScenario, volume: float, cost: float, seeds: Sequence[int]) -> Calibration:
-    store = scenario.store.model_copy(update={"volume_per_product": volume, "cost_level": cost, "digest": None})
+    store = scenario.store.model_copy(update={"volume_per_product": volume, "cost_level": cost, "digest": ""})
     candidate = scenario.model_copy(update={"store": store})
     runs = tuple(play_oracle(candidate, seed) for seed in seeds)
     return Calibration(volume, cost, past_of(candidate).store.digest, runs)

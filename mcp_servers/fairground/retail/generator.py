@@ -117,10 +117,10 @@ def build_store(scenario: RetailScenario) -> Store:
     """The scenario's store. ScenarioError when `store.digest` names another one."""
     rules = scenario.store
     store = rules.fitted if rules.fitted is not None else _synthetic(scenario)
-    if rules.digest is not None and store.digest != rules.digest:
+    if rules.digest and store.digest != rules.digest:
         raise ScenarioError(
             f"store.digest: the store of key {rules.key!r} has digest {store.digest}, not {rules.digest}; "
-            "a scenario that changes the store must drop store.digest or name the new one"
+            "a scenario that changes the store must empty store.digest or name the new one"
         )
     return store
 

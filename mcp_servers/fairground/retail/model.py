@@ -232,7 +232,7 @@ class StoreRules(_Part):
 
     source: Literal["synthetic", "dominicks"] = "synthetic"
     key: str = Field(default="retail-store", min_length=1, max_length=80, description="selects one synthetic store")
-    digest: str | None = Field(default=None, pattern=r"^[0-9a-f]{64}$", description="refuses any other store")
+    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description="refuses any other store; empty: any")
     categories: tuple[CategoryCount, ...] = Field(default_factory=_all_categories, min_length=1, max_length=20)
     volume_per_product: float = Field(default=36.0, ge=0.5, le=500, description="mean stand-alone units per day")
     cost_level: float = Field(default=0.56, ge=0.2, le=1.2, description="supplier cost / recorded acquisition cost")
