@@ -7,23 +7,29 @@ from typing import Any, NamedTuple
 
 from fairground.catalog import evaluator
 from fairground.contract.errors import TraceError
+from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis
 from fairground.evaluation.outcome import CommonEvaluator, Evaluator, Finding, Outcome
 from fairground.tracestore import Trace, open_trace
 
-__all__ = ["Evaluation", "evaluate", "evaluate_file", "evaluator_of"]
+__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of"]
 
 
 class Evaluation(NamedTuple):
-    """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read."""
+    """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read.
+
+    `diagnosis` is null for markets that have no diagnostics.
+    """
 
     path: str
     outcome: Outcome[Any, Any] | None
     problem: str | None = None
+    diagnosis: Diagnosis | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         outcome = None if self.outcome is None else self.outcome.model_dump(mode="json")
-        return {"path": self.path, "outcome": outcome, "problem": self.problem}
+        diagnosis = None if self.diagnosis is None else self.diagnosis.model_dump(mode="json")
+        return {"path": self.path, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
 
 
 def evaluator_of(market: str) -> Evaluator:
@@ -46,10 +52,28 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
         return plain.model_copy(update={"findings": [*plain.findings, broken]})
 
 
+def diagnose(trace: Trace) -> Diagnosis | None:
+    """The diagnosis of an opened trace, None where the market has none. Raises what its formulas raise."""
+    evaluator = evaluator_of(trace.manifest.core.market)
+    return evaluator.diagnose(trace) if isinstance(evaluator, Diagnoses) else None
+
+
 def evaluate_file(path: str | Path) -> Evaluation:
     """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception."""
     try:
         with open_trace(path) as trace:
-            return Evaluation(str(path), evaluate(trace))
+            return _evaluated(str(path), trace)
     except TraceError as error:
         return Evaluation(str(path), None, str(error))
+
+
+def _evaluated(path: str, trace: Trace) -> Evaluation:
+    outcome = evaluate(trace)
+    try:
+        return Evaluation(path, outcome, diagnosis=diagnose(trace))
+    except TraceError:
+        raise
+    except Exception as fault:
+        # As above: facts that no rules have made.
+        broken = Finding(seq=None, message=f"the diagnosis cannot be computed: {fault!r}"[:300])
+        return Evaluation(path, outcome.model_copy(update={"findings": [*outcome.findings, broken]}))

@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Protocol, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from fairground.contract.seats import SeatId
 from fairground.evaluation.reading import TraceReading, read_trace
+from fairground.evaluation.table import Table
 from fairground.tracestore import Trace
 
-__all__ = ["CommonEvaluator", "Evaluator", "Finding", "MarketOutcome", "Outcome", "SeatOutcome", "common_seat"]
+__all__ = [
+    "CommonEvaluator",
+    "Compares",
+    "Evaluator",
+    "Finding",
+    "MarketOutcome",
+    "Outcome",
+    "SeatOutcome",
+    "Tabulates",
+    "common_seat",
+]
 
 
 class _Record(BaseModel):
@@ -103,6 +115,24 @@ class Evaluator(Protocol):
 
     def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
         """The typed outcome per seat and of the market."""
+        ...
+
+
+@runtime_checkable
+class Tabulates(Protocol):
+    """An evaluator that has more tables to show."""
+
+    def tables(self, outcome: Any) -> Sequence[Table]:
+        """Tables for people, after the common ones."""
+        ...
+
+
+@runtime_checkable
+class Compares(Protocol):
+    """An evaluator with numbers that need references beside them."""
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:
+        """Per label, numbers of the seat's outcome relative to the others of the same scenario and seed."""
         ...
 
 

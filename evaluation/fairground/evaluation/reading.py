@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeVar
 
@@ -15,7 +15,7 @@ from fairground.contract.event import ManifestCore
 from fairground.contract.seats import SeatId
 from fairground.tracestore import Trace
 
-__all__ = ["MAX_FINDINGS", "Conduct", "Facts", "ReadingFinding", "TraceReading", "read_trace"]
+__all__ = ["MAX_FINDINGS", "Conduct", "Facts", "ReadingFinding", "TraceReading", "Watcher", "read_trace"]
 
 MAX_FINDINGS = 100
 
@@ -79,16 +79,27 @@ class TraceReading:
             return None
 
 
-def read_trace(trace: Trace) -> TraceReading:
-    """Read manifest and events of an opened trace; stops at the first event that is none."""
+Watcher = Callable[[int, dict[str, Any]], None]
+"""Takes (seq, event) of every event of the pass, after the reading has; its errors are its own affair."""
+
+
+def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = None) -> TraceReading:
+    """Read manifest and events of an opened trace; stops at the first event that is none.
+
+    `watch` is given the reading once its manifest is there, and makes what else a market wants of the same pass.
+    """
     reading = TraceReading()
     try:
         manifest = trace.manifest
         reading.about = manifest.about
         reading.core = manifest.core
         reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
+        watcher = watch(reading) if watch is not None else None
         for stored in trace.events():
-            _take(reading, stored.seq, orjson.loads(stored.body))
+            event = orjson.loads(stored.body)
+            _take(reading, stored.seq, event)
+            if watcher is not None:
+                watcher(stored.seq, event)
     except TraceError as error:
         reading.found(None, str(error))
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:

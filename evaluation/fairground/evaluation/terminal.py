@@ -10,14 +10,16 @@ from rich.table import Table
 from rich.text import Text
 
 from fairground.contract.seats import SeatId
+from fairground.evaluation.diagnostics.model import Diagnosis, Figure, Finding
 from fairground.evaluation.evaluate import Evaluation, evaluator_of
 from fairground.evaluation.importers.report import ImportReport, merged
-from fairground.evaluation.outcome import Outcome
+from fairground.evaluation.outcome import Compares, Outcome, Tabulates
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
 __all__ = ["show_comparison", "show_evaluations", "show_import", "show_verdicts"]
 
 _MAX_FINDINGS = 20
+_MAX_CITED = 12
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -41,26 +43,38 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
             console.print(f"{conclusion}: {meaning}", style="dim")
 
 
-def show_evaluations(evaluations: Iterable[Evaluation]) -> None:
-    """Per trace: how it ended, a row per seat, the market."""
+def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False) -> None:
+    """Per trace: how it ended, a row per seat, the market, the diagnosis; `brief`: of the last only what was found."""
     console = Console(highlight=False)
     for evaluation in evaluations:
         if evaluation.outcome is None:
             console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
-        else:
-            _show_outcome(console, evaluation.path, evaluation.outcome)
+            continue
+        _show_outcome(console, evaluation.path, evaluation.outcome)
+        if not brief:
+            _show_tables(console, evaluation.outcome)
+        if evaluation.diagnosis is not None:
+            _show_diagnosis(console, evaluation.diagnosis, brief)
 
 
 def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
     """The same seat under several labels: one row each, the seat's numbers and then the market's efficiency."""
     console = Console(highlight=False)
-    columns = evaluator_of(next(iter(outcomes.values())).market).compared_columns
-    table = _table(f"{seat} played by", *columns, "lapses", "market_efficiency", names=1)
+    evaluator = evaluator_of(next(iter(outcomes.values())).market)
+    columns = evaluator.compared_columns
+    relative: Mapping[str, Mapping[str, float | None]] = {}
+    if isinstance(evaluator, Compares):
+        relative = evaluator.relative(seat, outcomes)
+    efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
+    more = [name for numbers in list(relative.values())[:1] for name in numbers]
+    more += ["market_efficiency"] if efficient else []
+    table = _table(f"{seat} played by", *columns, "lapses", *more, names=1)
     for label, outcome in outcomes.items():
         result = outcome.seats[seat]
         cells = [_number(getattr(result, name, None)) for name in columns]
-        efficiency = _number(getattr(outcome.market_outcome, "efficiency", None))
-        table.add_row(_plain(label), *cells, str(sum(result.lapses.values())), efficiency)
+        beside = [_number(value) for value in relative.get(label, {}).values()]
+        beside += [_number(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
+        table.add_row(_plain(label), *cells, str(sum(result.lapses.values())), *beside)
     console.print(table)
 
 
@@ -96,11 +110,71 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
         cells += [str(result.refused), lapses] if conduct else []
         table.add_row(seat, _plain(result.label or ""), *cells)
     console.print(table)
-    shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, list)]
+    shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
         console.print(_pairs(shown))
     for finding in outcome.findings:
         console.print(_plain(f"event {finding.seq}: {finding.message}" if finding.seq else finding.message))
+
+
+def _show_tables(console: Console, outcome: Outcome[Any, Any]) -> None:
+    evaluator = evaluator_of(outcome.market)
+    for shown in evaluator.tables(outcome) if isinstance(evaluator, Tabulates) else ():
+        table = _table(*shown.columns, names=1)
+        for row in shown.rows:
+            table.add_row(*map(_plain, row))
+        console.print(_plain(f"\n{shown.title}"), style="bold")
+        console.print(table)
+
+
+def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
+    if not brief:
+        for stage in diagnosis.stages:
+            console.print(_plain(f"\n{stage.name}"), style="bold")
+            table = _table("figure", "value", "of", names=1)
+            table.add_column("")
+            for figure in stage.figures:
+                table.add_row(_short(diagnosis, figure), _number(figure.value), _counts(figure), _plain(_aside(figure)))
+            console.print(table)
+    _show_findings(console, diagnosis)
+
+
+def _show_findings(console: Console, diagnosis: Diagnosis) -> None:
+    raised = diagnosis.raised
+    console.print(_plain(f"\nfound: {len(raised)} of {len(diagnosis.findings)} failure modes"), style="bold")
+    for finding in raised:
+        cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
+        head = f"{_short(diagnosis, finding)}: {_number(finding.value)} ({_counts(finding)}){cost}"
+        console.print(_plain(head), style="yellow", soft_wrap=True)
+        console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
+        aside = _aside(finding)
+        console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
+    for finding in diagnosis.not_found:
+        if finding.note:
+            console.print(_plain(f"{_short(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
+    clear = [_short(diagnosis, finding) for finding in diagnosis.not_found if not finding.note]
+    if clear:
+        console.print(_plain(f"checked, not found: {', '.join(clear)}"), soft_wrap=True)
+
+
+def _short(diagnosis: Diagnosis, figure: Figure) -> str:
+    return figure.id.removeprefix(f"{diagnosis.market}.")
+
+
+def _counts(figure: Figure) -> str:
+    if figure.denominator is None:
+        return _number(figure.numerator)
+    return f"{_number(figure.numerator)}/{_number(figure.denominator)}"
+
+
+def _aside(figure: Figure) -> str:
+    parts = [f"{name} {_number(value)}" for name, value in figure.parts.items()]
+    return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
+
+
+def _seqs(finding: Finding) -> str:
+    shown = ", ".join(map(str, finding.events[:_MAX_CITED]))
+    return shown + (" …" if len(finding.events) > _MAX_CITED else "") if shown else "none: it is what is absent"
 
 
 def _pairs(fields: Sequence[tuple[str, object]]) -> Table:

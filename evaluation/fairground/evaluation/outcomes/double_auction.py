@@ -7,20 +7,19 @@ decimals, so that two machines print the same.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from statistics import median
 from typing import Literal, NamedTuple
 
 from fairground.contract.seats import SeatId
 from fairground.double_auction.analysis import PlayedRound, Regret, regret
 from fairground.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
+from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
 
 __all__ = ["EVALUATOR", "DoubleAuctionEvaluator", "DoubleAuctionMarket", "DoubleAuctionOutcome", "DoubleAuctionSeat"]
-
-_DECIMALS = 9
 
 
 class DoubleAuctionSeat(SeatOutcome):
@@ -172,25 +171,25 @@ def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId) -> DoubleAuc
         **common,
         value=value,
         payoff=sum(payoffs),
-        payoff_per_round=_ratio(sum(payoffs), len(rounds)),
+        payoff_per_round=ratio(sum(payoffs), len(rounds)),
         potential=potential,
-        surplus_share=_ratio(sum(payoffs), most),
+        surplus_share=ratio(sum(payoffs), most),
         trades=len(own),
-        trade_frequency=_ratio(len(own), len(rounds)),
-        fill_rate=_ratio(len(own), len(quoted)),
+        trade_frequency=ratio(len(own), len(rounds)),
+        fill_rate=ratio(len(own), len(quoted)),
         forfeits=sum(seat in closed.forfeited for closed in rounds),
-        offset_mean=_mean(quoted),
+        offset_mean=mean(quoted),
         offset_median=float(median(quoted)) if quoted else None,
         offsets=offsets,
-        through_value_rate=_ratio(sum(offset < 0 for offset in quoted), len(quoted)),
+        through_value_rate=ratio(sum(offset < 0 for offset in quoted), len(quoted)),
         loss_trades=sum(payoff < 0 for payoff in payoffs),
         loss_sum=sum(payoff for payoff in payoffs if payoff < 0),
-        price_edge=_mean(edges),
-        static_regret=_rounded(hindsight.static) if hindsight else None,
-        static_regret_share=_ratio(hindsight.static, most) if hindsight else None,
+        price_edge=mean(edges),
+        static_regret=rounded(hindsight.static) if hindsight else None,
+        static_regret_share=ratio(hindsight.static, most) if hindsight else None,
         best_price=hindsight.best_price if hindsight else None,
-        dynamic_regret=_rounded(hindsight.dynamic) if hindsight else None,
-        dynamic_regret_share=_ratio(hindsight.dynamic, most) if hindsight else None,
+        dynamic_regret=rounded(hindsight.dynamic) if hindsight else None,
+        dynamic_regret_share=ratio(hindsight.dynamic, most) if hindsight else None,
     )
 
 
@@ -231,8 +230,8 @@ def _market_outcome(game: _Game) -> DoubleAuctionMarket:
         p_hi=opening.p_hi if opening else None,
         max_surplus_per_round=opening.max_surplus if opening else None,
         surplus=surplus,
-        efficiency=_ratio(surplus, most * len(rounds)),
-        efficiency_by_round=[_ratio(closed.surplus, most) for closed in rounds],
+        efficiency=ratio(surplus, most * len(rounds)),
+        efficiency_by_round=[ratio(closed.surplus, most) for closed in rounds],
         lost_surplus=most * len(rounds) - surplus if opening else None,
         lost_missed=missed,
         lost_extra_marginal=extra,
@@ -242,10 +241,10 @@ def _market_outcome(game: _Game) -> DoubleAuctionMarket:
             _alpha([_Trade(closed.round, match) for match in closed.matches], game.p_star) for closed in rounds
         ],
         convergence=_convergence(game),
-        price_mean=_mean(prices),
+        price_mean=mean(prices),
         price_sd=_population_sd(prices),
         trades=len(trades),
-        trades_of_q_star=_ratio(len(trades), opening.q_star * len(rounds)) if opening else None,
+        trades_of_q_star=ratio(len(trades), opening.q_star * len(rounds)) if opening else None,
         profit_dispersion=_dispersion(game),
     )
 
@@ -288,7 +287,7 @@ def _alpha(trades: Sequence[_Trade], p_star: float | None) -> float | None:
     if not trades or not p_star:
         return None
     squares = math.fsum((trade.match.price - p_star) ** 2 for trade in trades)
-    return _rounded(100 * math.sqrt(squares / len(trades)) / p_star)
+    return rounded(100 * math.sqrt(squares / len(trades)) / p_star)
 
 
 def _convergence(game: _Game) -> float | None:
@@ -304,7 +303,7 @@ def _convergence(game: _Game) -> float | None:
     if len(points) < 2:
         return None
     centre = math.fsum(at for at, _ in points) / len(points)
-    return _ratio(
+    return ratio(
         math.fsum((at - centre) * gap for at, gap in points), math.fsum((at - centre) ** 2 for at, _ in points)
     )
 
@@ -319,27 +318,11 @@ def _dispersion(game: _Game) -> float | None:
         fair = max(0.0, value - p_star if _buys(seat) else p_star - value)
         earned = sum(closed.payoff.get(seat, 0) for closed in game.rounds)
         squares.append((earned / count - fair) ** 2)
-    return _rounded(math.sqrt(math.fsum(squares) / len(squares)))
-
-
-# --- arithmetic -----------------------------------------------------------------------------------------------------
-
-
-def _rounded(number: float) -> float:
-    return round(number, _DECIMALS)
-
-
-def _ratio(part: float, whole: float) -> float | None:
-    return None if not whole else _rounded(part / whole)
-
-
-def _mean(numbers: Iterable[float]) -> float | None:
-    listed = list(numbers)
-    return _ratio(math.fsum(listed), len(listed))
+    return rounded(math.sqrt(math.fsum(squares) / len(squares)))
 
 
 def _population_sd(numbers: Sequence[int]) -> float | None:
     if not numbers:
         return None
     mean = math.fsum(numbers) / len(numbers)
-    return _rounded(math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)))
+    return rounded(math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)))

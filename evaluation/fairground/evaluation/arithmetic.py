@@ -1,0 +1,32 @@
+"""Arithmetic of outcomes and diagnostics: nine decimals, so that two machines print the same; null for nothing."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from statistics import median
+
+__all__ = ["mean", "middle", "ratio", "rounded"]
+
+_DECIMALS = 9
+
+
+def rounded(number: float) -> float:
+    """Nine decimals."""
+    return round(number, _DECIMALS)
+
+
+def ratio(part: float, whole: float) -> float | None:
+    """part/whole, null when whole is 0."""
+    return None if not whole else rounded(part / whole)
+
+
+def mean(numbers: Iterable[float]) -> float | None:
+    """Arithmetic mean, null of nothing."""
+    listed = list(numbers)
+    return ratio(math.fsum(listed), len(listed))
+
+
+def middle(numbers: Sequence[float]) -> float | None:
+    """Median, null of nothing."""
+    return rounded(median(numbers)) if numbers else None

@@ -1,0 +1,1 @@
+"""Diagnostics of the retail market (retail page, 10): four stages of conduct, sixteen detectors."""
