@@ -1,16 +1,11 @@
-"""The oracle played by rules alone, and the search for the two numbers that fit a store to the source's (11.3).
-
-`python -m fairground.retail.calibration retail/paper` prints the `[store]` lines of a preset.
-"""
+"""The oracle played by rules alone, and the search for the two numbers that fit a store to the source's (11.3)."""
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from math import fsum
 from typing import NamedTuple
 
-from fairground.catalog import load_scenario
 from fairground.contract.errors import ScenarioError
 from fairground.retail import analysis
 from fairground.retail.generator import past_of
@@ -129,6 +124,8 @@ def calibrate_store(
         gaps = (found.mean_net_worth / wanted.net_worth - 1, found.mean_units / wanted.units - 1)
         if max(map(abs, gaps)) <= wanted.tolerance * _AIM:
             return found
+        if not found.mean_units:
+            break
         growth = wanted.units / found.mean_units
         # What more volume will add is foreseen, or the cost level would be corrected for it too.
         spent = fsum(run.cost_of_goods_cents for run in found.runs) / len(found.runs) / 100 * growth
@@ -148,18 +145,3 @@ def _tried(scenario: RetailScenario, volume: float, cost: float, seeds: Sequence
 
 def _clipped(value: float, bounds: tuple[float, float]) -> float:
     return round(min(bounds[1], max(bounds[0], value)), _DECIMALS)
-
-
-def _main(name: str) -> None:
-    scenario = load_scenario("retail", name)
-    assert isinstance(scenario, RetailScenario)
-    found = calibrate_store(scenario)
-    print(f'key = "{scenario.store.key}"\ndigest = "{found.digest}"')
-    print(f"volume_per_product = {found.volume_per_product}\ncost_level = {found.cost_level}")
-    print(f"# mean net worth {found.mean_net_worth:.2f}, mean units sold {found.mean_units:.1f}", file=sys.stderr)
-    for run in found.runs:
-        print(f"# seed {run.seed}: {run.net_worth_cents / 100:.2f}, {run.units_sold} units", file=sys.stderr)
-
-
-if __name__ == "__main__":
-    _main(sys.argv[1])

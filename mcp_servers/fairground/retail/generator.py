@@ -69,8 +69,8 @@ class Sourcing(NamedTuple):
 @cache
 def data_table(name: str) -> Mapping[str, Any]:
     """A bundled table, `scenarios/data/<name>.toml`."""
-    text = files("fairground.retail").joinpath("scenarios", "data", f"{name}.toml").read_text(encoding="utf-8")
-    return tomllib.loads(text)
+    table = files("fairground.retail").joinpath("scenarios", "data", f"{name}.toml")
+    return tomllib.loads(table.read_text(encoding="utf-8"))
 
 
 @cache

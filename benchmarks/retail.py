@@ -1,0 +1,61 @@
+"""The retail market by rules alone: oracle days per CPU-second, the cost of a store, memory over a thousand days."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+
+from benchmarks.figures import Figure, Stopwatch
+from fairground.catalog import load_scenario
+from fairground.retail.calibration import play_oracle
+from fairground.retail.model import RetailScenario
+from fairground.retail.rules import Retail
+
+__all__ = ["measure"]
+
+_CHILD = "from benchmarks.retail import grow; grow({days})"
+_MIB = 1024
+
+
+def measure(*, tiny: bool) -> list[Figure]:
+    """Rules of retail/paper in this process, a thousand days in one of its own."""
+    days = 5 if tiny else 180
+    paper = _scenario(days)
+    watch = Stopwatch()
+    Retail(paper, 1)
+    made = watch.seconds()
+    watch = Stopwatch()
+    run = play_oracle(paper, 1)
+    rate = run.days / watch.seconds()
+    early, late = _memory(110 if tiny else 1000)
+    return [
+        Figure("retail/paper: store and history", made, "CPU s", 2, how="first market of a process"),
+        Figure("retail/paper: oracle, rules alone", rate, "days/CPU s", 150, "at least", f"{run.days} days"),
+        Figure("retail: peak memory", late, "MiB", 300, how=f"{110 if tiny else 1000} oracle days, own process"),
+        Figure("retail: growth after day 100", late - early, "MiB", 64),
+    ]
+
+
+def grow(days: int) -> None:
+    """Play `days` oracle days; prints peak memory in MiB after day 100 and at the end."""
+    play_oracle(_scenario(100), 1)
+    print(_peak())
+    play_oracle(_scenario(days), 1)
+    print(_peak())
+
+
+def _peak() -> float:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / _MIB
+
+
+def _memory(days: int) -> tuple[float, float]:
+    command = [sys.executable, "-c", _CHILD.format(days=days)]
+    early, late = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    return float(early), float(late)
+
+
+def _scenario(days: int) -> RetailScenario:
+    scenario = load_scenario("retail", "paper", {"horizon_days": days})
+    assert isinstance(scenario, RetailScenario)
+    return scenario
