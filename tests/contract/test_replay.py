@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.errors import ErrorInfo, TraceError
+from fairground.contract.errors import EpisodeOver, ErrorInfo, TraceError
 from fairground.contract.kernel_tools import CodeResult
 from fairground.contract.limits import Limit
 from fairground.contract.replay import Divergence, replay
@@ -256,3 +256,22 @@ def test_another_seed_diverges_where_it_first_matters(play: Any) -> None:
     with pytest.raises(Divergence) as found:
         list(replay(MARKET, game.manifest.model_copy(update={"seed": other}), game.bodies))
     assert found.value.seq == 4
+
+
+def test_a_call_behind_the_end_is_named(play: Any) -> None:
+    game = play(rounds=1)
+    game.call("P1", "fly")
+    game.round()
+    refused = orjson.loads(game.bodies[1])
+    ended = orjson.loads(game.bodies[-1])
+    late = {**refused, "seq": len(game.bodies) + 1, "call": "r1.P1.9"}
+    late.update({name: ended[name] for name in ("round", "phase", "revision")})
+    assert _seq(game, [*game.bodies, orjson.dumps(late)]) == len(game.bodies) + 1
+
+
+def test_code_that_outlives_the_episode_is_not_recorded(play: Any) -> None:
+    game = play(rounds=1)
+    ticket = game.core.begin("P1", "execute_code", {"code": "1"})
+    game.round()
+    with pytest.raises(EpisodeOver):
+        game.core.finish(ticket, CodeResult(output="", value=1, inner_calls=0), None)

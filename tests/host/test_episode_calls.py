@@ -102,6 +102,20 @@ async def test_after_the_end_every_call_says_so_and_the_manifest_is_sealed(table
     assert table.verdict(episode.path) == "identical"
 
 
+@pytest.mark.parametrize("steps", [1, 2, 3, 5, 8])
+async def test_an_end_is_sealed_though_the_caller_of_its_last_action_goes_away(table: Any, steps: int) -> None:
+    episode = await table.create(table.pie(rounds=1))
+    await episode.call("P1", "claim", {"slices": 5})
+    last = asyncio.create_task(episode.call("P2", "claim", {"slices": 5}))
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    last.cancel()
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    assert episode.manifest.sealed
+    await episode.close()
+    assert table.verdict(episode.path) == "identical"
+
+
 async def test_an_episode_can_be_truncated(table: Any) -> None:
     episode = await table.create()
     await episode.call("P1", "claim", {"slices": 5})

@@ -13,9 +13,11 @@ from fairground.contract.limits import Limit
 from fairground.contract.market import InputRequest
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Result, ToolTable, tool
+from fairground.evaluation.verify import verify
 from fairground.host.sandbox import Sandbox
 from fairground.teaching import MARKET
 from fairground.teaching.rules import Pie
+from fairground.tracestore import open_trace
 
 PROGRAM = """
 mine = view_my_value()
@@ -156,3 +158,49 @@ async def test_a_round_may_close_while_code_runs(table: Any, sandbox: Any) -> No
     assert (await table.within(coding)).status == "ok"
     await episode.close()
     assert table.verdict(episode.path) == "identical"
+
+
+async def test_code_that_outlives_the_episode_leaves_nothing_behind_its_end(table: Any, sandbox: Any) -> None:
+    go_on, running = threading.Event(), asyncio.Event()
+
+    async def pause(payload: Any) -> Any:
+        running.set()
+        await asyncio.to_thread(go_on.wait, 10)
+        return "over"
+
+    episode = await table.create(table.pie(rounds=1), market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+    await episode.call("P1", "claim", {"slices": 4})
+    code = "try:\n    slow()\nexcept RuntimeError as refusal:\n    print(refusal)\n1"
+    coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": code}))
+    await table.within(running.wait())
+    await episode.call("P2", "claim", {"slices": 4})
+    await table.within(episode.wait_ended())
+    go_on.set()
+    assert (await table.within(coding)).error.code == "episode_over"
+    await episode.close()
+    assert table.events(episode)[-1]["event"] == "episode_ended"
+    with open_trace(episode.path) as trace:
+        assert verify(trace, chain_only=True).verdict == "intact"
+
+
+async def test_a_caller_that_goes_away_stops_neither_its_code_nor_the_record_of_it(table: Any, sandbox: Any) -> None:
+    go_on, running = threading.Event(), asyncio.Event()
+
+    async def pause(payload: Any) -> Any:
+        running.set()
+        await asyncio.to_thread(go_on.wait, 10)
+        return "over"
+
+    episode = await table.create(market=_SlowType(), sandbox=sandbox, services={"pause": pause})
+    coding = asyncio.create_task(episode.call("P1", "execute_code", {"code": "slow()\n1"}))
+    await table.within(running.wait())
+    coding.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await coding
+    assert (await episode.call("P1", "claim", {"slices": 4})).error.code == "busy"
+    go_on.set()
+    while (await episode.call("P1", "view_my_value", {})).status == "denied":
+        await asyncio.to_thread(lambda: None)
+    await episode.close()
+    recorded = [event["status"] for event in table.events(episode) if event.get("tool") == "execute_code"]
+    assert recorded == ["ok"]

@@ -130,6 +130,29 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
     assert table.verdict(episode.path) == "identical"
 
 
+async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
+    table: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("fairground.host.episode._SEAL_AGAIN_S", 0.01)
+    episode = await table.create(table.pie(rounds=1))
+    log = episode._log
+    seal, tries = log.seal, 0
+
+    async def fail(*_: Any) -> None:
+        nonlocal tries
+        tries += 1
+        if tries == 4:
+            log.seal = seal
+        raise StorageUnavailable("the disk is full")
+
+    log.seal = fail
+    await episode.call("P1", "claim", {"slices": 5})
+    assert (await table.within(episode.call("P2", "claim", {"slices": 5}))).status == "ok"
+    assert not episode.manifest.sealed
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    assert (tries, episode.manifest.sealed) == (4, True)
+
+
 _LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path

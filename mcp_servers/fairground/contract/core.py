@@ -244,7 +244,9 @@ class Core:
         return self._admit(seat, name, arguments, None, None)
 
     def finish(self, ticket: Ticket, result: BaseModel | None, error: ErrorInfo | None) -> Done:
-        """Record what a recorded tool gave."""
+        """Record what a recorded tool gave. Raises EpisodeOver when the episode has ended meanwhile."""
+        if self.ended is not None:
+            raise EpisodeOver(self.ended)
         draft = self._draft(ticket.seat, ticket.tool.name, ticket.tool, ticket.call, None, ticket.encoded)
         turn = self.turn_mark(ticket.seat)
         if result is None:
@@ -292,6 +294,8 @@ class Core:
 
     def copy(self, event: Mapping[str, Any], body: bytes) -> Done:
         """Take over a recorded call that is never re-run: refused before the rules, failed, or recorded by the host."""
+        if self.ended is not None:
+            raise EpisodeOver(self.ended)
         seat, tool = event["seat"], self.tools(event["seat"]).get(event["tool"])
         clock = self.market.clock
         if (event["round"], event["phase"], event["revision"]) != clock:

@@ -45,6 +45,7 @@ P = ParamSpec("P")
 
 MAX_WAIT_S = 45.0
 _MAX_CALL_KEY = 128
+_SEAL_AGAIN_S = 1.0
 
 logger = logging.getLogger("fairground.host")
 
@@ -100,7 +101,7 @@ class Episode:
         self._services = services
         self._sandbox = sandbox
         self._keys: dict[tuple[SeatId, str], _Keyed] = {}
-        self._coding: set[SeatId] = set()
+        self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}
         self._pulse = asyncio.Event()
         self._over = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
@@ -110,6 +111,7 @@ class Episode:
         self._deadline: asyncio.TimerHandle | None = None
         self._awaits_counted = 0
         self._sealing: asyncio.Task[None] | None = None
+        self._seal_again: asyncio.TimerHandle | None = None
         self._writer = Writer(log, self._committed, self._lost)
 
     # --- life -------------------------------------------------------------------------------------------------------
@@ -200,9 +202,11 @@ class Episode:
             self._deadline.cancel()
         if self._rebuild is not None:
             await asyncio.wait([self._rebuild])
-        if self._sealing is not None:  # a rebuild may have begun it
-            await asyncio.wait([self._sealing])
         await self._writer.close()
+        if self._sealing is not None:  # the last commit may have begun it
+            await asyncio.wait([self._sealing])
+        if self._seal_again is not None:
+            self._seal_again.cancel()
         await self._log.close()
 
     async def end(self, reason: EndReason) -> None:
@@ -416,6 +420,8 @@ class Episode:
             self._arm_deadline()
             for listener in list(self._listeners):
                 listener()
+            if self.core.ended is not None:
+                self._begin_sealing()
 
     # --- inputs, refusals -------------------------------------------------------------------------------------------
 
@@ -520,31 +526,43 @@ class Episode:
             if records:
                 self._enqueue(records, urgent=True)
         self._play_scripted()
-        if self.core.ended is not None:
-            self._sealing = asyncio.create_task(self._finish())
-        else:
-            self._arm_deadline()
+        self._arm_deadline()
 
     async def _finish(self) -> None:
-        """Seal the manifest once the end is committed; a second caller waits for nothing."""
-        if self.core.ended is None or self._over.is_set():
-            return
+        """Wait until the manifest of an ended episode is sealed, or cannot be now; nothing before the end."""
+        if self.core.ended is not None and not self._over.is_set():
+            await asyncio.shield(self._begin_sealing())
+
+    def _begin_sealing(self) -> asyncio.Task[None]:
+        # A task of its own: whoever took the last action may be cancelled, and the end must be sealed all the same.
+        if self._sealing is None or self._sealing.done():
+            self._sealing = asyncio.create_task(self._seal(), name="fairground-seal")
+        return self._sealing
+
+    async def _seal(self) -> None:
+        """Seal the manifest once the end is committed; again after a while when it cannot be written."""
         await self._writer.drain()
-        if self._stale:
+        if self._stale or self.core.ended is None:
             return  # the end is not in the log
         if not self._log.manifest.sealed:
             head = self._log.head
-            await self._log.seal(
-                {
-                    **self._log.manifest.about,
-                    "finished": datetime.now(UTC).isoformat(timespec="seconds"),
-                    "end_reason": self.core.ended,
-                    "head_seq": head.seq,
-                    "head_hash": head.hash.hex(),
-                    "outcome_digest": self.core.outcome_digest,
-                    "awaits": self._awaits_counted,
-                }
-            )
+            about = {
+                **self._log.manifest.about,
+                "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+                "end_reason": self.core.ended,
+                "head_seq": head.seq,
+                "head_hash": head.hash.hex(),
+                "outcome_digest": self.core.outcome_digest,
+                "awaits": self._awaits_counted,
+            }
+            try:
+                await self._log.seal(about)
+            except StorageUnavailable:
+                logger.warning("%s has ended and cannot be sealed now", self.id, exc_info=True)
+                if self._seal_again is not None:
+                    self._seal_again.cancel()
+                self._seal_again = asyncio.get_running_loop().call_later(_SEAL_AGAIN_S, self._begin_sealing)
+                return
         self._over.set()
 
     # --- execute_code -----------------------------------------------------------------------------------------------
@@ -558,11 +576,16 @@ class Episode:
         ticket = core.begin(seat, EXECUTE_CODE, arguments)
         if isinstance(ticket, Done):
             return await self._answer(seat, ticket, None, side, started)
-        self._coding.add(seat)
+        running = asyncio.create_task(self._finish_code(core, seat, ticket, side, started), name="fairground-code")
+        self._coding[seat] = running
+        # A caller that goes away stops neither its program nor the record of it, and is busy until both are done.
+        return await asyncio.shield(running)
+
+    async def _finish_code(self, core: Core, seat: SeatId, ticket: Ticket, side: Side, started: int) -> CallResult:
         try:
             result, error = await self._run_code(seat, ticket, side)
         finally:
-            self._coding.discard(seat)
+            del self._coding[seat]
         if core is not self.core or self._stale:
             raise StorageUnavailable("the market was rebuilt while the code ran")
         return await self._answer(seat, core.finish(ticket, result, error), None, side, started)
@@ -649,7 +672,7 @@ class Episode:
         if self._doom is not None and core.ended is None:
             self._enqueue(core.end(self._doom).records, urgent=True)
         if core.ended is not None:
-            self._sealing = asyncio.create_task(self._finish())
+            self._begin_sealing()
         return True
 
 
