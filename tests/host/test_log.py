@@ -114,6 +114,37 @@ async def test_opening_goes_on_where_the_log_ended(log: SqliteLog, tmp_path: Pat
     await again.close()
 
 
+async def test_without_its_lock_file_a_log_takes_its_lease_again(log: SqliteLog, tmp_path: Path) -> None:
+    (tmp_path / "log.trace.lock").unlink()
+    assert (await log.append(_rows(1, 1))).seq == 1
+    with pytest.raises(TraceError, match="open for writing"):
+        await SqliteLog.open(tmp_path / "log.trace")
+
+
+async def test_two_writers_never_write_at_once_though_the_lock_file_is_removed(log: SqliteLog, tmp_path: Path) -> None:
+    await log.append(_rows(1, 1))
+    (tmp_path / "log.trace.lock").unlink()
+    other = await SqliteLog.open(tmp_path / "log.trace")
+    with pytest.raises(StorageUnavailable, match="open for writing"):
+        await log.append(_rows(2, 1))
+    head = await other.append(_rows(2, 1))
+    await other.close()
+    with pytest.raises(StorageUnavailable, match="another process wrote"):
+        await log.append(_rows(2, 1))
+    assert log.head == head
+    last = await log.append(_rows(3, 1))
+    assert last.hash == next_hash(head.hash, b'{"seq":3}')
+
+
+async def test_who_leaves_removes_no_lock_file_but_his_own(log: SqliteLog, tmp_path: Path) -> None:
+    (tmp_path / "log.trace.lock").unlink()
+    other = await SqliteLog.open(tmp_path / "log.trace")
+    await log.close()
+    with pytest.raises(TraceError, match="open for writing"):
+        await SqliteLog.open(tmp_path / "log.trace")
+    await other.close()
+
+
 async def test_the_seal_covers_what_about_says(log: SqliteLog, tmp_path: Path) -> None:
     assert not log.manifest.sealed
     await log.seal({**log.manifest.about, "end_reason": "terminated:x"})

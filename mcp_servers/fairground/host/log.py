@@ -131,11 +131,10 @@ class SqliteLog:
         db: aiosqlite.Connection | None = None
         try:
             db = await _connect(path, synchronous)
-            rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
+            head = await _stored_head(db, manifest)
         except sqlite3.Error as error:
             await _give_up(db, lease)
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
-        head = Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
         return cls(path, lease, db, manifest, head)
 
     @property
@@ -150,6 +149,8 @@ class SqliteLog:
 
     async def append(self, rows: Sequence[Row]) -> Head:
         """Commit a batch in one statement (one transaction, one thread hop)."""
+        if not self._lease.held:
+            await self._regain()
         head = self._head
         values: list[object] = []
         for row in rows:
@@ -207,6 +208,17 @@ class SqliteLog:
         await self._db.close()
         self._lease.release()
 
+    async def _regain(self) -> None:
+        """After somebody removed the lock's file. Raises StorageUnavailable when another writer is or was here."""
+        try:
+            self._lease.take()
+            head = await _stored_head(self._db, self._manifest)
+        except (TraceError, sqlite3.Error) as error:
+            raise StorageUnavailable(f"{self._path.name}: the lease is lost: {error}") from None
+        if head != self._head:
+            self._head = head
+            raise StorageUnavailable(f"{self._path.name}: another process wrote to it")
+
     async def _insert(self, values: list[object], count: int) -> None:
         if count <= _MAX_ROWS:
             await self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * count), values)
@@ -242,20 +254,40 @@ class _Lease:
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ".lock")
+        self._fd = -1
+        self.take()
+
+    def take(self) -> None:
+        """Take it, or take it again. Raises StorageUnavailable, TraceError when somebody else has it."""
+        while not self.held:
+            try:
+                lock = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise StorageUnavailable(f"{self._path}: {error.strerror}") from None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                raise TraceError(f"{self._path.stem} is open for writing in another process") from None
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = lock
+
+    @property
+    def held(self) -> bool:
+        """Whether the file that is locked is still the one under its name: a lock on a removed file locks nothing."""
+        if self._fd < 0:
+            return False
         try:
-            self._fd = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise StorageUnavailable(f"{path}: {error.strerror}") from None
-        try:
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return os.path.samestat(os.fstat(self._fd), self._path.stat())
         except OSError:
-            os.close(self._fd)
-            raise TraceError(f"{path.name} is open for writing in another process") from None
+            return False
 
     def release(self) -> None:
         """Give it back; idempotent."""
         if self._fd >= 0:
-            self._path.unlink(missing_ok=True)
+            if self.held:
+                self._path.unlink(missing_ok=True)
             os.close(self._fd)
             self._fd = -1
 
@@ -265,6 +297,11 @@ def _bytes(value: object) -> bytes:
     if isinstance(value, bytes):
         return value
     return str(value).encode(errors="replace")
+
+
+async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:
+    rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
+    return Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
 
 
 async def _give_up(db: aiosqlite.Connection | None, lease: _Lease) -> None:
