@@ -166,8 +166,9 @@ def read_days(products: Sequence[str], first: date, last: date) -> Reading[dict[
     for block in _blocks(products, max(1, _ROWS // ((last - first).days + 1))):
         told = yield from ask("view_sales_profit_history", {"product_ids": block, **dates})
         for row in told["daily"]:
-            columns = (map(_cents, row["price"]), row["units"], row["sold_out"], row["in_stock"])
-            found[row["product_id"]] = [PriceDay(*day) for day in zip(*columns, strict=True)]
+            prices = [round(price * 100) for price in row["price"]]
+            columns = zip(prices, row["units"], row["sold_out"], row["in_stock"], strict=True)
+            found[row["product_id"]] = list(map(PriceDay._make, columns))
     return found
 
 

@@ -1,0 +1,43 @@
+"""The retail market keeps the contract.
+
+A change of its tools shows in the snapshot, which is written anew with
+`python -m fairground.testing snapshot retail > tests/snapshots/retail.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairground.catalog import load_scenario
+from fairground.contract.scenario import Scenario
+from fairground.retail import MARKET
+from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+
+SNAPSHOT = Path(__file__).with_name("snapshots") / "retail.json"
+
+
+def _cut(preset: str, days: int) -> Scenario:
+    """A preset over fewer days: the kit replays every episode many times."""
+    return load_scenario("retail", preset, {"horizon_days": days})
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    return Bench(MARKET, scenarios=[_cut("smoke", 14)])
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_retail_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", ["paper", "easy", "middle"])
+def test_the_large_stores_keep_the_contract_too(preset: str) -> None:
+    assert check_market(MARKET, scenarios=[_cut(preset, 25)], seeds=(1,)) == []
