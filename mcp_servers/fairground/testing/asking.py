@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
+from fairground.contract.arguments import BadArguments, encode_arguments
 from fairground.contract.chance import KeyPart
 from fairground.contract.core import Answer, Core
 from fairground.contract.errors import HarnessFailure
@@ -76,7 +77,9 @@ class Seated:
         yield Question("no_such_tool", {})
         for tool in self.tools:
             if tool.subject == "market":
-                yield from (Question(tool.name, arguments) for arguments in hostile_arguments(tool))
+                yield from (
+                    Question(tool.name, arguments) for arguments in hostile_arguments(tool) if _refused(tool, arguments)
+                )
 
     def _invented(self, tools: Sequence[Tool], key: Sequence[KeyPart], each: int) -> Iterator[Question]:
         for tool in tools:
@@ -94,6 +97,15 @@ class Seated:
             return {}  # Core refuses them
         request = self.core.market_type.request(self.core.market, self.seat, tool.name, given)
         return {} if request is None else {request.source: self._services[request.source](request.payload)}
+
+
+def _refused(tool: Tool, arguments: object) -> bool:
+    """Whether Core refuses these arguments; where all of them may be left out, some nonsense is a valid call."""
+    try:
+        tool.parameters.__pydantic_validator__.validate_json(encode_arguments(arguments), strict=True)
+    except (BadArguments, ValidationError):
+        return True
+    return False
 
 
 def some_seats(core: Core, turn: int, most: int) -> list[SeatId]:
