@@ -42,6 +42,7 @@ def needs(argument: str, *categories: str, when: Callable[[Any], bool] | None = 
 
 
 def _has_feedback(scenario: Any) -> bool:
+    """Feedback is enabled."""
     return bool(scenario.feedback.enabled)
 
 

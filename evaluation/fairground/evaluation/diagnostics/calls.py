@@ -20,7 +20,7 @@ class Call(NamedTuple):
     inner: bool
     status: str
     arguments: Mapping[str, Any]
-    refs: list[str]
+    refs: list[str] | None
 
     @property
     def executed(self) -> bool:
@@ -46,7 +46,7 @@ def call_of(seq: int, event: Mapping[str, Any]) -> Call:
         inner=event["parent"] is not None,
         status=event["status"],
         arguments=arguments if isinstance(arguments, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
-        refs=event["refs"] or [],
+        refs=event["refs"],
     )
 
 

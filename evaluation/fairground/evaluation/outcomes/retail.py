@@ -240,7 +240,7 @@ def _waterfall(profit: ProfitDecomposition) -> Table:
 
 
 def _categories(profit: ProfitDecomposition) -> Table:
-    columns = ("category", "units", "revenue", "refunds", "cost of goods", "expired", "ageing", "profit")
+    columns = ("category", "units", "revenue", "refunds", "cost_of_goods", "expired", "ageing", "profit")
     ranked = sorted(profit.by_category.items(), key=lambda item: (-(item[1].profit_cents or 0), item[0]))
     rows: list[tuple[Any, ...]] = [
         (

@@ -38,7 +38,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
         quality=qualities[supplier],
         best_quality=max(qualities),
         best_visible=best_visible_supplier(evidence) == supplier if len(known) >= 2 else None,
-        ignored=chosen.shrunk > 2 * lowest.shrunk if lowest is not None and chosen in known else None,
+        ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
         cover=quantity / daily if daily else None,
         cost_of_choice=_cost_of_choice(chosen, lowest, known, price, quantity),
     )

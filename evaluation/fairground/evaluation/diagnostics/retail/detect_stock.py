@@ -100,7 +100,7 @@ def illiquid(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def news_unread(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """Shelf products moved by news of which no live item had been shown to the manager."""
+    """Shelf products moved by news of which no live item had been shown; a privileged seat needs none."""
     moved = unread = 0
     events: list[int] = []
     for day in play.days:
@@ -113,7 +113,8 @@ def news_unread(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
             events.append(day.seq)
     counted = share(unread, moved, cited(events))
     high = counted.value is not None and counted.value >= limits["unread"]
-    return sign_of(high and moved >= limits["min_pairs"], counted)
+    note = "privileged" if play.privileged else None
+    return sign_of(high and moved >= limits["min_pairs"] and not play.privileged, counted, note=note)
 
 
 def _moved(facts: DayFacts, effect: float) -> list[int]:

@@ -65,7 +65,7 @@ def detect(play: RetailPlay) -> list[Finding]:
 def _finding(play: RetailPlay, name: str, rules: DetectorRules, least: int) -> Finding:
     sign = DETECTORS[name](play, rules.limits)
     note = sign.note
-    if play.length < least:
+    if note is None and play.length < least:
         note = f"too short: T < {least}"
     severity = None if sign.severity is None else rounded(max(0.0, sign.severity))
     return Finding(

@@ -50,10 +50,11 @@ class PriceChoice(NamedTuple):
 class LineChoice(NamedTuple):
     """An executed order line beside its alternatives. Ranks count from 1; qualities in 1/1000 star.
 
-    `best_visible`: whether it went to the best visible supplier, None with fewer than two known ones; `ignored`:
-    whether its supplier's r̂ is above twice the lowest, None when it is not known itself; `cover` in days of sales;
-    `cost_of_choice` in currency units: expected refunds above those of the least returned known supplier, less what the
-    lower quote saved, None when either is not known.
+    `best_visible`: whether it went to the best visible supplier; `ignored`: whether its supplier's r̂ is above twice
+    the lowest. Both are None with fewer than two known suppliers, `ignored` also when its own is not known: a buyer who
+    never leaves a bad supplier would look better day by day. `cover` in days of sales. `cost_of_choice` in currency
+    units: expected refunds above those of the least returned known supplier, less what the lower quote saved; None when
+    either is not known.
     """
 
     seq: int

@@ -171,9 +171,9 @@ class _Watcher:
 
     def _take_news(self, call: Call) -> None:
         """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
-        shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs)]
+        shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
         self._news_read.update(shown)
-        if not shown and not call.arguments:
+        if call.refs is None and not call.arguments:
             self._all_news = True
 
     def _take_action(self, call: Call) -> None:
