@@ -275,3 +275,29 @@ def test_code_that_outlives_the_episode_is_not_recorded(play: Any) -> None:
     game.round()
     with pytest.raises(EpisodeOver):
         game.core.finish(ticket, CodeResult(output="", value=1, inner_calls=0), None)
+
+
+def test_an_episode_that_starts_late_or_twice_is_named(play: Any) -> None:
+    game = play(rounds=1)
+    game.call("P1", "view_rules")
+    second = {**orjson.loads(game.bodies[1]), "seq": 1}
+    assert _seq(game, [orjson.dumps(second)]) == 1
+    again = {**orjson.loads(game.bodies[0]), "seq": 3}
+    assert _seq(game, [*game.bodies, orjson.dumps(again)]) == 3
+
+
+def test_an_end_that_the_rules_did_not_reach_is_named(play: Any) -> None:
+    game = play(rounds=2)
+    game.round()
+    game.keep(game.core.end("truncated:ttl"))
+    game.replayed()
+    forged = game.bodies[-1].replace(b"truncated:ttl", b"terminated:rounds_completed")
+    assert _seq(game, [*game.bodies[:-1], forged]) == len(game.bodies)
+
+
+def test_a_lapse_for_no_known_reason_is_named(play: Any) -> None:
+    game = play(rounds=2)
+    game.lapse("P1")
+    game.replayed()
+    forged = {**orjson.loads(game.bodies[-1]), "reason": "of boredom"}
+    assert _seq(game, [*game.bodies[:-1], orjson.dumps(forged)]) == len(game.bodies)

@@ -102,3 +102,16 @@ def test_an_unknown_seat_or_format_is_refused_and_a_view_is_no_trace(play: Play,
         view.write_bytes(b"\n".join(export_lines(trace, seat="P1")))
     with pytest.raises(TraceError):
         open_trace(view)
+
+
+def test_what_is_damaged_is_refused_with_the_event_that_it_belongs_to(
+    play: Play, editor: Callable[[Path], Any]
+) -> None:
+    path = play("double_auction/bazaar", seats={}, rounds=3, n_buyers=20, n_sellers=20, acceptance="per_seat")
+    damaged = editor(path)
+    damaged.run("UPDATE events SET blob = '{' WHERE blob IS NOT NULL")
+    with pytest.raises(TraceError, match="is damaged"):
+        seat_view(path, "B1")
+    damaged.run("UPDATE events SET body = '[]' WHERE seq = 2")
+    with pytest.raises(TraceError, match="event 2 or its result is damaged"):
+        seat_view(path, "B1")

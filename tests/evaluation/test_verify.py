@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
+from fairground.evaluation.verify import verify, verify_file
 from fairground.host.episode import Episode
-from fairground.tracestore import jsonl_lines, open_trace
+from fairground.tracestore import Trace, jsonl_lines, open_trace
 
 Play = Callable[..., Path]
 Edit = Callable[[Path], Any]
@@ -96,6 +96,77 @@ def test_a_result_that_no_event_names_is_a_finding_and_must_still_hash_to_its_na
         "9b7b3b4d16b6a1cb5cd3a1b1ad0b1d5d1e5f5d5e5b5a5d5c5f5e5d5c5b5a5958",
     )
     assert verify_file(path).verdict == "damaged"
+
+
+def test_a_second_result_under_the_name_of_another_is_damage_whichever_is_read(play: Play, editor: Edit) -> None:
+    path = play("double_auction/bazaar", "zip", **_WIDE)
+    for forged_first in (True, False):
+        forged = editor(_changed(path))
+        ((seq, name, blob),) = forged.rows(
+            "SELECT seq, blob_digest, blob FROM events WHERE blob IS NOT NULL ORDER BY seq LIMIT 1"
+        )
+        forged.run("DROP INDEX blobs")
+        pair = (b"{}", blob) if forged_first else (blob, b"{}")
+        forged.run("UPDATE events SET blob = ? WHERE seq = ?", pair[0], seq)
+        forged.run("UPDATE events SET blob_digest = ?, blob = ? WHERE seq = 1", name, pair[1])
+        assert verify_file(forged.path).verdict == "damaged"
+
+
+def test_an_episode_that_has_ended_without_a_seal_is_a_finding(play: Play, editor: Edit) -> None:
+    bare = editor(play("teaching/pie", "half"))
+    assert verify_file(bare.path).findings == []
+    bare.unseal()
+    verdict = verify_file(bare.path)
+    assert (verdict.verdict, verdict.sealed) == ("identical", False)
+    assert "nothing seals" in verdict.findings[0].message
+
+
+class _Overtaken(Trace):
+    """A trace whose episode goes on while it is read."""
+
+    def __init__(self, trace: Trace, go_on: Callable[[], None]) -> None:
+        super().__init__(trace.path, trace._source)
+        self._go_on = go_on
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        found = list(super().blobs())
+        self._go_on()
+        return iter(found)
+
+    def closed_head(self) -> tuple[int, str] | None:
+        self._go_on()
+        return super().closed_head()
+
+
+@pytest.mark.parametrize("export", [False, True])
+def test_an_episode_that_goes_on_while_it_is_read_is_identical(
+    play: Play, editor: Edit, tmp_path: Path, export: bool
+) -> None:
+    whole = editor(play("double_auction/bazaar", "zip", **_WIDE))
+    live = editor(_changed(whole.path, "live.trace"))
+    closures = [seq for (seq,) in live.rows("SELECT seq FROM events WHERE closes ORDER BY seq")]
+    columns = "seq, body, hash, closes, blob_digest, blob"
+
+    def go_on() -> None:
+        ((last,),) = live.rows("SELECT max(seq) FROM events")
+        following = [seq for seq in closures if seq > last]
+        for row in whole.rows(f"SELECT {columns} FROM events WHERE seq > {last} AND seq <= {following[0]}"):
+            live.run(f"INSERT INTO events ({columns}) VALUES (?, ?, ?, ?, ?, ?)", *row)
+
+    live.unseal()
+    live.run("PRAGMA journal_mode = WAL")
+    live.run("DELETE FROM events WHERE seq > ?", closures[0])
+    live.close_at(closures[0])
+    with open_trace(live.path) as trace:
+        overtaken = _Overtaken(trace, go_on)
+        if export:
+            copy = tmp_path / "copy.jsonl"
+            copy.write_bytes(b"".join(line + b"\n" for line in jsonl_lines(overtaken)))
+            verdict = verify_file(copy)
+        else:
+            verdict = verify(overtaken)
+    assert (verdict.verdict, verdict.events) == ("identical", closures[0])
+    assert verify_file(live.path).events > closures[0]
 
 
 def test_events_out_of_order_name_the_first_that_moved(play: Play, editor: Edit) -> None:
@@ -248,6 +319,7 @@ def test_columns_of_other_types_are_damaged(play: Play, editor: Edit) -> None:
         "UPDATE meta SET value = '{}' WHERE key = 'core'",
         "UPDATE meta SET value = '[1]' WHERE key = 'about'",
         "UPDATE meta SET value = '{\"seal\":{}}' WHERE key = 'about'",
+        'UPDATE meta SET value = \'{"seal":"x","a":' + "[" * 600 + "]" * 600 + "}' WHERE key = 'about'",
         "UPDATE meta SET value = 'x:y' WHERE key = 'closed_head'",
         "DELETE FROM meta WHERE key = 'closed_head'",
         "DELETE FROM meta",

@@ -151,8 +151,12 @@ class _Inspection:
 
     def run(self, chain_only: bool) -> None:
         """Everything, in the order of what depends on what; raises _Flaw or TraceError."""
+        self.trace.freeze()
         core = self._manifest()
-        self._blobs = {name: _Blob(len(body), digest(body) == name) for name, body in self.trace.blobs()}
+        for name, body in self.trace.blobs():
+            known = self._blobs.get(name)
+            # Who finds two results under one name may be shown either.
+            self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
         follower, foreign = (None, None) if chain_only else _follower(core)
         for stored in self._chained():
             event = self._step(follower, stored) if follower else None
@@ -254,6 +258,8 @@ class _Inspection:
         except Divergence as error:
             raise _Flaw("truncated", str(error), error.seq) from None
         if not self.sealed:
+            if follower.core.ended is not None:
+                self.findings.append(TraceFinding(None, "the episode has ended, but nothing seals what `about` says"))
             return
         claims = {"outcome_digest": follower.core.outcome_digest, "end_reason": follower.core.ended}
         for name, here in claims.items():

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import orjson
 
 from fairground.contract.core import Answer, Core, Done, Record
 from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.event import ManifestCore
-from fairground.contract.market import MarketType
+from fairground.contract.market import LapseReason, MarketType
 
 __all__ = ["Divergence", "Replayed", "Step", "replay"]
 
@@ -102,16 +102,22 @@ class Replayed:
         return following
 
     def _command(self, event: Mapping[str, Any], body: bytes) -> Done:
+        if (self.core.seq == 0) != (event["event"] == "episode_started"):
+            raise TraceError("an episode starts once, with its first event")
         match event["event"]:
             case "episode_started":
                 return self.core.start()
             case "tool_called":
                 return self._tool_called(event, body)
             case "seat_lapsed":
+                if event["reason"] not in get_args(LapseReason):
+                    raise TraceError("there is no such reason to lapse")
                 return self.core.lapse(event["seat"], event["reason"])
             case "input":
                 return self.core.feed(event["source"], event["payload"])
             case "episode_ended":
+                if not event["reason"].startswith("truncated:"):
+                    raise TraceError("the rules do not end the episode here")
                 return self.core.end(event["reason"])
             case _:
                 return Done([])

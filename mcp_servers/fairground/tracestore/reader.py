@@ -73,6 +73,7 @@ class SideRow(NamedTuple):
 
 
 class _Source(Protocol):
+    def freeze(self) -> None: ...
     def manifest(self) -> Manifest: ...
     def events(self, after: int) -> Iterator[StoredEvent]: ...
     def blob(self, digest: str) -> bytes | None: ...
@@ -96,6 +97,10 @@ class Trace:
     def __exit__(self, *_: object) -> None:
         self._source.close()
 
+    def freeze(self) -> None:
+        """Read as of now until closed: what several readings say of a live episode then fits together."""
+        self._source.freeze()
+
     @cached_property
     def manifest(self) -> Manifest:
         """The manifest; TraceError when the file has none."""
@@ -106,15 +111,15 @@ class Trace:
         return self._source.events(after)
 
     def decoded(self) -> Iterator[dict[str, Any]]:
-        """Events as plain data, large results filled in under `result`. TraceError for bytes that are not JSON."""
+        """Events as plain data, large results filled in under `result`. TraceError for what is no JSON object."""
         for stored in self.events():
             try:
                 event = orjson.loads(stored.body)
-            except orjson.JSONDecodeError:
-                raise TraceError(f"{self.path.name}: event {stored.seq} is not JSON") from None
-            if event.get("result_ref"):
-                body = self.blob(event["result_ref"])
-                event["result"] = None if body is None else orjson.loads(body)
+                if event.get("result_ref"):
+                    body = self.blob(event["result_ref"])
+                    event["result"] = None if body is None else orjson.loads(body)
+            except (orjson.JSONDecodeError, AttributeError):
+                raise TraceError(f"{self.path.name}: event {stored.seq} or its result is damaged") from None
             yield event
 
     def blob(self, digest: str) -> bytes | None:
@@ -122,7 +127,7 @@ class Trace:
         return self._source.blob(digest)
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every stored blob with the digest that it is filed under."""
+        """Every stored blob with the digest that it is filed under; twice where somebody filed two under one."""
         return self._source.blobs()
 
     def closed_head(self) -> tuple[int, str] | None:
@@ -166,6 +171,7 @@ def find_traces(path: str | Path) -> list[Path]:
 
 def jsonl_lines(trace: Trace) -> Iterator[bytes]:
     """A trace as JSONL: the manifest, then each event with its hash and exact bytes, then the blobs."""
+    trace.freeze()
     yield trace.manifest.to_json()
     for stored in trace.events():
         yield _PREFIX + stored.hash.hex().encode() + _BODY + stored.body + b"}"
@@ -179,7 +185,8 @@ def jsonl_lines(trace: Trace) -> Iterator[bytes]:
 def _about(path: Path, raw: bytes) -> dict[str, Any]:
     try:
         about: Any = orjson.loads(raw)
-    except orjson.JSONDecodeError:
+        orjson.dumps(about)  # deeper than can be written again is damage too
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         about = None
     if not isinstance(about, dict):
         raise TraceError(f"{path}: the manifest's about is damaged")
@@ -194,6 +201,12 @@ class _Sqlite:
             self._db.execute("SELECT count(*) FROM meta")
         except sqlite3.Error as error:
             raise TraceError(f"{path}: not a readable trace: {error}") from None
+
+    def freeze(self) -> None:
+        if not self._db.in_transaction:
+            # The snapshot is taken by the first SELECT of the transaction.
+            next(self._query("BEGIN"), None)
+            next(self._query("SELECT count(*) FROM meta"), None)
 
     def manifest(self) -> Manifest:
         core, about = self._meta("core"), self._meta("about")
@@ -225,8 +238,11 @@ class _Sqlite:
         return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
 
     def agent_events(self) -> Iterator[dict[str, Any]]:
-        rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
-        return ({"seat": seat, **orjson.loads(body)} for seat, body in rows)
+        for seat, body in self._query("SELECT seat, body FROM agent_events ORDER BY id"):
+            try:
+                yield {"seat": seat, **orjson.loads(body)}
+            except (orjson.JSONDecodeError, TypeError):
+                raise TraceError(f"{self._path}: what is noted about {str(seat)[:80]} is damaged") from None
 
     def close(self) -> None:
         self._db.close()
@@ -253,6 +269,9 @@ class _Sqlite:
 class _Jsonl:
     def __init__(self, path: Path) -> None:
         self._path = path
+
+    def freeze(self) -> None:
+        pass
 
     def manifest(self) -> Manifest:
         with self._path.open("rb") as file:
@@ -289,16 +308,14 @@ class _Jsonl:
         return self._blobs.get(digest)
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        return iter(self._blobs.items())
-
-    @cached_property
-    def _blobs(self) -> dict[str, bytes]:
-        found: dict[str, bytes] = {}
         for _, line in self._lines():
             if line.startswith(_BLOB):
                 digest, _, rest = line[len(_BLOB) :].partition(b'","body":')
-                found[digest.decode(errors="replace")] = rest[:-1]
-        return found
+                yield digest.decode(errors="replace"), rest[:-1]
+
+    @cached_property
+    def _blobs(self) -> dict[str, bytes]:
+        return dict(self.blobs())
 
     def closed_head(self) -> tuple[int, str] | None:
         for number, line in self._lines():
