@@ -44,6 +44,7 @@ SHARED_CODES: dict[str, str] = {
     "episode_over": "the episode has ended",
     "storage_unavailable": "the log could not be written; nothing changed, try again",
     "busy": "the seat is running code; wait for its answer",
+    "notes_full": "the seat has as many notes as it may keep",
     "code_error": "the code given to execute_code failed",
     "code_limit": "the code given to execute_code reached one of its limits",
     "internal_error": "a fault of the server; nothing changed",

@@ -261,7 +261,9 @@ class _Sqlite:
 
     def _query(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
         try:
-            yield from self._db.execute(sql, values)
+            # Not `yield from`: that would close the cursor when the reader stops early, after its database.
+            for row in self._db.execute(sql, values):  # noqa: UP028
+                yield row
         except sqlite3.Error as error:
             raise TraceError(f"{self._path}: cannot be read further: {error}") from None
 
