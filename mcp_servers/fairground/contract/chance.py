@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import struct
+from collections.abc import Iterable
 from functools import lru_cache
 
-__all__ = ["Branch", "Chance", "KeyPart"]
+__all__ = ["Branch", "Chance", "KeyPart", "encode_key"]
 
 KeyPart = int | str
 
@@ -34,6 +35,11 @@ def _to_unit(word: int) -> float:
     return (2 * (word >> _TOP_52_BITS) + 1) * _UNIT
 
 
+def encode_key(*key: KeyPart) -> bytes:
+    """Key parts as `Branch.each` takes them."""
+    return b"".join(map(_encode, key))
+
+
 class Branch:
     """`Chance.uniform` with its stream and first key parts fixed, for many draws that share them."""
 
@@ -47,6 +53,16 @@ class Branch:
         state = self._state.copy()
         state.update(b"".join(map(_encode, key)))
         return _to_unit(int.from_bytes(state.digest()[:8], "big"))
+
+    def each(self, keys: Iterable[bytes]) -> list[float]:
+        """`uniform` under every key of `keys`, which `encode_key` made once for many days."""
+        fork, take = self._state.copy, int.from_bytes
+        values: list[float] = []
+        for key in keys:
+            state = fork()
+            state.update(key)
+            values.append((2 * (take(state.digest()[:8], "big") >> _TOP_52_BITS) + 1) * _UNIT)
+        return values
 
 
 class Chance:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from fairground.contract.chance import Chance
+from fairground.contract.chance import Chance, encode_key
 from fairground.retail.demand import normal
 from fairground.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
 
@@ -45,6 +45,10 @@ class Luck:
     def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
         """The uniforms of one stream under the first key parts: `draw(*rest)`."""
         return self._chance.under(self._prefix + stream.value, *key).uniform
+
+    def each(self, stream: Streams, day_key: int, keys: Sequence[bytes]) -> list[float]:
+        """The uniforms of one stream and day under many keys of `encode_key`."""
+        return self._chance.under(self._prefix + stream.value, day_key).each(keys)
 
     def uniform(self, stream: Streams, *key: int | str) -> float:
         """One uniform."""
@@ -108,6 +112,7 @@ class World:
         self._log_cost = [0.0] * pairs
         self._deviation = [0.0] * pairs
         self._offers = _offers(store)
+        self._keys = [encode_key(*divmod(place, store.suppliers)) for place in range(pairs)]
         self.listed: list[NewsItem] = []
         self.need_effect = [0.0] * len(store.products)
         self.supply_effect = [0.0] * len(store.products)
@@ -177,15 +182,16 @@ class World:
     def _walk(self, luck: Luck, day_key: int) -> None:
         """AR(1) steps of log cost and quality; today's quotes and true qualities (6.7)."""
         rules = self._scenario.supplier
-        cost_draw, quality_draw = luck.stream(Streams.QUOTE, day_key), luck.stream(Streams.QUALITY, day_key)
+        cost_draws = luck.each(Streams.QUOTE, day_key, self._keys)
+        quality_draws = luck.each(Streams.QUALITY, day_key, self._keys)
         log_costs, deviations = self._log_cost, self._deviation
         exp, count = math.exp, self.store.suppliers
         quotes: list[int] = []
         qualities: list[int] = []
         for place, (base_cost, base_quality) in enumerate(self._offers):
-            product, number = divmod(place, count)
-            log_cost = rules.cost_phi * log_costs[place] + rules.cost_sd * normal(cost_draw(product, number))
-            quality_step = rules.quality_sd * normal(quality_draw(product, number))
+            product = place // count
+            log_cost = rules.cost_phi * log_costs[place] + rules.cost_sd * normal(cost_draws[place])
+            quality_step = rules.quality_sd * normal(quality_draws[place])
             deviation = rules.quality_phi * deviations[place] + quality_step
             log_costs[place], deviations[place] = log_cost, deviation
             quote = round(base_cost * exp(log_cost) * (1.0 - self.supply_effect[product]) * 10_000)
