@@ -175,7 +175,7 @@ def _permits(module: Module, target: str) -> bool:
             return here in UPPER_ROOMS or here == "" or room.partition(".")[0] not in UPPER_ROOMS
     elif own == "evaluation" and package in (*MORE_ROOMS, "teaching"):
         # Rules and views, so that outcomes and diagnostics are made of the same records; never tools or policies.
-        return room.partition(".")[0] in {"model", "rules", "views", "analysis"}
+        return room.partition(".")[0] in {"model", "rules", "views", "analysis", "records", "evidence"}
     return package == own or package in PACKAGES[own].sisters
 
 

@@ -52,7 +52,8 @@ def evaluate(
 ) -> None:
     """Economic outcomes per seat and market, lapses, end reason and labels; unfinished traces are marked censored.
 
-    Exit code 1 when a trace cannot be read or leaves findings.
+    Where a market has diagnostics: their figures by stage, failure modes found with the events that prove them, and
+    what was looked for and not found. Exit code 1 when a trace cannot be read or leaves findings.
     """
     evaluations = [evaluate_file(path) for path in _files(paths)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}

@@ -63,7 +63,7 @@ class Summary(NamedTuple):
         from fairground.evaluation.terminal import show_comparison, show_evaluations
 
         console = Console(highlight=False, soft_wrap=True)
-        show_evaluations([self.evaluation])
+        show_evaluations([self.evaluation], brief=True)
         outcome = self.evaluation.outcome
         for seat in self.played.agents if outcome is not None and self.references else ():
             console.print(f"\n[bold]{seat}[/] beside references in the same seat, on the same seed:")

@@ -70,7 +70,6 @@ class RetailMarket(MarketOutcome):
     demand_units: int
     mean_shelf_products: float | None
     mean_waiting_units: float | None
-    rules_of_diagnostics: str
     net_worth_path: list[int]
     funds_path: list[int]
 
@@ -217,7 +216,6 @@ def _market(play: RetailPlay) -> RetailMarket:
         demand_units=sum(sum(day.product.demand) for day in facts),
         mean_shelf_products=mean(sum(day.product.on_shelf) for day in facts),
         mean_waiting_units=mean(day.waiting_units for day in facts),
-        rules_of_diagnostics=diagnostic_rules().version,
         net_worth_path=[day.net_worth_cents for day in facts],
         funds_path=[day.funds_cents for day in facts],
     )
