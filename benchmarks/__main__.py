@@ -15,7 +15,7 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 
-_NAMES = ("startup", "calls", "quotes", "verifying", "rounds")
+_NAMES = ("startup", "calls", "quotes", "verifying", "rounds", "retail")
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
