@@ -188,9 +188,11 @@ def pool_rate(sold: Sequence[int], returned: Sequence[int]) -> Fraction:
 
 def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Sequence[int]) -> list[SupplierEvidence]:
     """Evidence from units sold, units returned and quotes by supplier: r̂ = (r + 50·pool)/(n + 50) (6.11)."""
-    pool = pool_rate(sold, returned)
+    above, below = pool_rate(sold, returned).as_integer_ratio()
     return [
-        SupplierEvidence(number, units, back, quote, (back + _PRIOR_UNITS * pool) / (units + _PRIOR_UNITS))
+        SupplierEvidence(
+            number, units, back, quote, Fraction(back * below + _PRIOR_UNITS * above, (units + _PRIOR_UNITS) * below)
+        )
         for number, (units, back, quote) in enumerate(zip(sold, returned, quotes, strict=True))
     ]
 
