@@ -221,10 +221,11 @@ class _Totals:
         self._totals.extend([total + value for total, value in zip(last, row, strict=True)])
 
     def over(self, place: int, first: int, last: int) -> int:
+        first = max(0, first)
         if last < first:
             return 0
         width, totals = self._width, self._totals
-        return totals[(last + 1) * width + place] - totals[max(0, first) * width + place]
+        return totals[(last + 1) * width + place] - totals[first * width + place]
 
     def copy(self) -> _Totals:
         twin = _Totals(0)
