@@ -4,13 +4,17 @@ from collections.abc import Callable, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
+import orjson
 import pytest
 
 from fairground.contract.chance import Chance
-from fairground.contract.errors import IllegalAction
+from fairground.contract.core import Answer, Core
+from fairground.contract.errors import ErrorInfo, IllegalAction
+from fairground.contract.policy import Draw, ToolAnswer, parse_policy
 from fairground.contract.scenario import build_scenario, parse_toml, with_overrides
+from fairground.retail import MARKET
 from fairground.retail.calibration import oracle_day
-from fairground.retail.model import RetailScenario, Streams, product_id, supplier_id
+from fairground.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id
 from fairground.retail.rules import LineAsked, Retail
 from fairground.retail.world import Luck
 
@@ -106,3 +110,81 @@ def tinker() -> Callable[..., None]:
                 continue
 
     return tinkered
+
+
+@pytest.fixture(scope="session")
+def ask() -> Callable[..., Any]:
+    """`ask(market, tool, **arguments)`: the result as JSON shows it, or its IllegalAction."""
+
+    def asked(market: Retail, tool: str, /, **arguments: Any) -> Any:
+        declared = MARKET.tools[tool]
+        given = declared.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+        values = {name: getattr(given, name) for name in type(given).model_fields}
+        return orjson.loads(declared.function(market, SEAT, **values).model_dump_json())
+
+    return asked
+
+
+@pytest.fixture(scope="session")
+def refusal(ask: Callable[..., Any]) -> Callable[..., ErrorInfo]:
+    """As `ask`, for calls that must be refused: the refusal; the state must not move."""
+
+    def refused(market: Retail, tool: str, /, **arguments: Any) -> ErrorInfo:
+        before = market.digest()
+        with pytest.raises(IllegalAction) as caught:
+            ask(market, tool, **arguments)
+        assert market.digest() == before
+        assert caught.value.info.hint
+        return caught.value.info
+
+    return refused
+
+
+@pytest.fixture(scope="session")
+def open_core(scenario_of: Callable[..., RetailScenario]) -> Callable[..., Core]:
+    """A started Core of a preset: `open_core("smoke", seed=1, overrides={...})`."""
+
+    def opened(preset: str, seed: int = 1, overrides: Mapping[str, Any] | None = None) -> Core:
+        core = Core.create(MARKET, scenario_of(preset, overrides), seed)
+        core.start()
+        return core
+
+    return opened
+
+
+@pytest.fixture(scope="session")
+def day_of() -> Callable[..., list[tuple[str, dict[str, Any], Answer]]]:
+    """`day_of(core, policy)`: one turn of a policy object over tools; its calls and answers in order."""
+
+    def played(core: Core, policy: Any) -> list[tuple[str, dict[str, Any], Answer]]:
+        if hasattr(policy, "see"):
+            policy.see(core.market.privileged())
+        turn = policy.turn(core.turn_view(SEAT))
+        calls: list[tuple[str, dict[str, Any], Answer]] = []
+        wanted = next(turn, None)
+        while wanted is not None:
+            answer = core.call(SEAT, wanted.tool, dict(wanted.arguments)).answer
+            assert answer is not None
+            assert answer.fault is None
+            calls.append((wanted.tool, dict(wanted.arguments), answer))
+            if answer.turn.turn_over:
+                turn.close()
+                break
+            try:
+                wanted = turn.send(ToolAnswer(answer.body, answer.error, False))
+            except StopIteration:
+                wanted = None
+        return calls
+
+    return played
+
+
+@pytest.fixture(scope="session")
+def policy_of() -> Callable[..., Any]:
+    """`policy_of("oracle(price_key=unit_sum)")`: a fresh policy object."""
+
+    def made(spelling: str, seed: int = 1) -> Any:
+        name, params = parse_policy(spelling)
+        return MARKET.policies[name].make(params, Draw.of(seed, SEAT))
+
+    return made
