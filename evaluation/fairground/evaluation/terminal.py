@@ -14,6 +14,7 @@ from fairground.evaluation.diagnostics.model import Diagnosis, Figure, Finding
 from fairground.evaluation.evaluate import Evaluation, evaluator_of
 from fairground.evaluation.importers.report import ImportReport, merged
 from fairground.evaluation.outcome import Compares, Outcome, Tabulates
+from fairground.evaluation.table import number_text
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
 __all__ = ["show_comparison", "show_evaluations", "show_import", "show_verdicts"]
@@ -71,9 +72,9 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     table = _table(f"{seat} played by", *columns, "lapses", *more, names=1)
     for label, outcome in outcomes.items():
         result = outcome.seats[seat]
-        cells = [_number(getattr(result, name, None)) for name in columns]
-        beside = [_number(value) for value in relative.get(label, {}).values()]
-        beside += [_number(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
+        cells = [number_text(getattr(result, name, None)) for name in columns]
+        beside = [number_text(value) for value in relative.get(label, {}).values()]
+        beside += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
         table.add_row(_plain(label), *cells, str(sum(result.lapses.values())), *beside)
     console.print(table)
 
@@ -106,7 +107,7 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
     table = _table("seat", "label", *columns, *(("refused", "lapses") if conduct else ()))
     for seat, result in outcome.seats.items():
         lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
-        cells = [_number(getattr(result, name, None)) for name in columns]
+        cells = [number_text(getattr(result, name, None)) for name in columns]
         cells += [str(result.refused), lapses] if conduct else []
         table.add_row(seat, _plain(result.label or ""), *cells)
     console.print(table)
@@ -134,7 +135,9 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None
             table = _table("figure", "value", "of", names=1)
             table.add_column("")
             for figure in stage.figures:
-                table.add_row(_short(diagnosis, figure), _number(figure.value), _counts(figure), _plain(_aside(figure)))
+                table.add_row(
+                    _short(diagnosis, figure), number_text(figure.value), _counts(figure), _plain(_aside(figure))
+                )
             console.print(table)
     _show_findings(console, diagnosis)
 
@@ -144,7 +147,7 @@ def _show_findings(console: Console, diagnosis: Diagnosis) -> None:
     console.print(_plain(f"\nfound: {len(raised)} of {len(diagnosis.findings)} failure modes"), style="bold")
     for finding in raised:
         cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
-        head = f"{_short(diagnosis, finding)}: {_number(finding.value)} ({_counts(finding)}){cost}"
+        head = f"{_short(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
         console.print(_plain(head), style="yellow", soft_wrap=True)
         console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
         aside = _aside(finding)
@@ -163,12 +166,12 @@ def _short(diagnosis: Diagnosis, figure: Figure) -> str:
 
 def _counts(figure: Figure) -> str:
     if figure.denominator is None:
-        return _number(figure.numerator)
-    return f"{_number(figure.numerator)}/{_number(figure.denominator)}"
+        return number_text(figure.numerator)
+    return f"{number_text(figure.numerator)}/{number_text(figure.denominator)}"
 
 
 def _aside(figure: Figure) -> str:
-    parts = [f"{name} {_number(value)}" for name, value in figure.parts.items()]
+    parts = [f"{name} {number_text(value)}" for name, value in figure.parts.items()]
     return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
 
 
@@ -182,7 +185,7 @@ def _pairs(fields: Sequence[tuple[str, object]]) -> Table:
     table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
     for style in ("dim", "", "dim", ""):
         table.add_column(style=style, no_wrap=True)
-    cells = [cell for name, value in fields for cell in (name.replace("_", " "), _number(value))]
+    cells = [cell for name, value in fields for cell in (name.replace("_", " "), number_text(value))]
     for start in range(0, len(cells), 4):
         table.add_row(*cells[start : start + 4])
     return table
@@ -198,12 +201,6 @@ def _table(*columns: str, names: int = 2) -> Table:
         else:
             table.add_column(words, justify="right", no_wrap=True)
     return table
-
-
-def _number(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
 def _plain(text: str) -> Text:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
@@ -18,9 +17,9 @@ from fairground.evaluation.diagnostics.retail.reading import read_retail
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
 from fairground.evaluation.diagnostics.retail.selection import selection
 from fairground.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
-from fairground.evaluation.outcomes.retail_profit import ProfitDecomposition, decompose
+from fairground.evaluation.outcomes.retail_profit import GoodsProfit, ProfitDecomposition, decompose
 from fairground.evaluation.reading import TraceReading
-from fairground.evaluation.table import Table
+from fairground.evaluation.table import Table, number_text
 from fairground.retail.model import currency
 from fairground.tracestore import Trace
 
@@ -82,16 +81,7 @@ class RetailEvaluator:
 
     market = "retail"
     version = "1"
-    seat_columns = (
-        "survival_days",
-        "net_worth_final",
-        "gain",
-        "units_sold",
-        "return_ratio",
-        "expired_ratio",
-        "lost_sales_rate",
-        "total_calls_per_day",
-    )
+    seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = (
         "survival_days",
         "net_worth_final",
@@ -128,9 +118,13 @@ class RetailEvaluator:
         )
 
     def tables(self, outcome: RetailOutcome) -> list[Table]:
-        """The profit decomposition for people, whole and by category."""
-        profits = [seat.profit for seat in outcome.seats.values() if seat.profit is not None]
-        return [table for profit in profits for table in (_waterfall(profit), _categories(profit))]
+        """For people: what the seat's row leaves out, the profit decomposition, whole and by category."""
+        tables: list[Table] = []
+        for seat in outcome.seats.values():
+            tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))
+            if seat.profit is not None:
+                tables += [_waterfall(seat.profit), _categories(seat.profit)]
+        return tables
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
         """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (9)."""
@@ -224,6 +218,32 @@ def _market(play: RetailPlay) -> RetailMarket:
 # --- tables ---------------------------------------------------------------------------------------------------------
 
 
+_MORE = (
+    "lowest_funds",
+    "lowest_funds_day",
+    "sold_products_per_day",
+    "expired_ratio",
+    "stockout_days",
+    "empty_shelf_rate",
+    "short_units",
+    "empty_demand",
+    "net_lost_units",
+    "lost_sales_rate",
+    "direct_calls_per_day",
+    "total_calls_per_day",
+    "note_calls",
+    "rejected_actions",
+    "invalid_actions",
+    "lapsed_days",
+    "input_tokens",
+    "output_tokens",
+)
+
+
+def _more(seat: RetailSeat) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), number_text(getattr(seat, name))) for name in _MORE]
+
+
 def _waterfall(profit: ProfitDecomposition) -> Table:
     rows: Sequence[tuple[str, int]] = (
         ("revenue", profit.revenue_cents),
@@ -240,22 +260,21 @@ def _waterfall(profit: ProfitDecomposition) -> Table:
 def _categories(profit: ProfitDecomposition) -> Table:
     columns = ("category", "units", "revenue", "refunds", "cost_of_goods", "expired", "ageing", "profit")
     ranked = sorted(profit.by_category.items(), key=lambda item: (-(item[1].profit_cents or 0), item[0]))
-    rows: list[tuple[Any, ...]] = [
-        (
-            name,
-            str(goods.units),
-            _money(goods.revenue_cents),
-            _money(goods.refunds_cents),
-            _money(goods.cost_of_goods_cents),
-            _money(goods.expiry_cost_cents),
-            _money(goods.ageing_allowance_cents),
-            _money(goods.profit_cents),
-        )
-        for name, goods in ranked
-        if goods.units or goods.expired or goods.profit_cents
-    ]
+    rows = [_goods_row(name, goods) for name, goods in ranked if goods.units or goods.expired or goods.profit_cents]
     return Table("profit by category, before rent", columns, rows)
 
 
-def _money(cents: int | None) -> str:
-    return "–" if cents is None else f"{currency(cents):,.2f}"
+def _goods_row(name: str, goods: GoodsProfit) -> tuple[str, ...]:
+    amounts = (
+        goods.revenue_cents,
+        goods.refunds_cents,
+        goods.cost_of_goods_cents,
+        goods.expiry_cost_cents,
+        goods.ageing_allowance_cents,
+        goods.profit_cents,
+    )
+    return name, str(goods.units), *("–" if cents is None else f"{currency(cents):.2f}" for cents in amounts)
+
+
+def _money(cents: int) -> str:
+    return f"{currency(cents):,.2f}"

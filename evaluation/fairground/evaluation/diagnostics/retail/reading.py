@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary
 from fairground.catalog import market_type
 from fairground.contract.errors import FairgroundError
 from fairground.contract.event import ManifestCore
-from fairground.contract.evidence import EvidenceMap
+from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import EXECUTE_CODE
 from fairground.contract.market import MarketType
 from fairground.contract.money import to_minor
@@ -75,7 +75,7 @@ class _Watcher:
         self._numbers: dict[str, int] = {}
         self._visible: Visible | None = None
         self._index: EvidenceIndex | None = None
-        self._map: EvidenceMap = {}
+        self._needs: dict[str, tuple[Need, ...]] = {}
         self._kind: MarketType | None = None
         self._shelf: Sequence[str] = ()
         self._calls = 0
@@ -96,7 +96,10 @@ class _Watcher:
         play.categories = _categories(scenario)
         play.privileged = SEAT in _strings(about.get("privileged"))
         play.evidence_version = EVIDENCE_VERSION
-        self._map, self._index = self._kind.evidence_map, EvidenceIndex(self._kind.tools, _OBJECT)
+        self._index = EvidenceIndex(self._kind.tools, _OBJECT)
+        self._needs = {
+            action: needs_of(self._kind.evidence_map, action, scenario) for action in self._kind.evidence_map
+        }
         self._places = {product_id(place): place for place in range(len(play.categories))}
         self._numbers = {supplier_id(number): number for number in range(scenario.supplier.count)}
         try:
@@ -219,7 +222,7 @@ class _Watcher:
         self._day.acted.setdefault(place, call.seq)
         if self._index is None:
             return
-        needs = needs_of(self._map, kind, self.play.scenario)
+        needs = self._needs.get(kind, ())
         product, now = product_id(place), Moment(call.round, call.revision)
         looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
         self._actions.append(
@@ -228,8 +231,8 @@ class _Watcher:
                 day=self.play.length + 1,
                 kind=kind,
                 product=place,
-                needs=tuple("/".join(need.any_of) for need in needs),
-                missing=tuple("/".join(need.any_of) for need in needs if not self._index.meets(need, product, now)),
+                needs=tuple(map(_name, needs)),
+                missing=tuple(_name(need) for need in needs if not self._index.meets(need, product, now)),
                 gap=self._calls - looks[-1].place - 1 if looks else None,
                 tools=frozenset(look.tool for look in looks),
             )
@@ -293,6 +296,10 @@ def _categories(scenario: RetailScenario) -> list[str]:
     if fitted is not None:
         return [names[product.category] for product in fitted.products]
     return [row.name for row in scenario.store.categories for _ in range(row.products)]
+
+
+def _name(need: Need) -> str:
+    return "/".join(need.any_of)
 
 
 def _strings(value: object) -> list[str]:
