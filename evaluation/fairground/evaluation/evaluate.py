@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairground.catalog import evaluator
 from fairground.contract.errors import TraceError
+from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis
-from fairground.evaluation.outcome import CommonEvaluator, Evaluator, Finding, Outcome
+from fairground.evaluation.outcome import CommonEvaluator, Compares, Evaluator, Finding, Outcome
 from fairground.tracestore import Trace, open_trace
 
-__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of"]
+__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers"]
 
 
 class Evaluation(NamedTuple):
@@ -56,6 +58,14 @@ def diagnose(trace: Trace) -> Diagnosis | None:
     """The diagnosis of an opened trace, None where the market has none. Raises what its formulas raise."""
     evaluator = evaluator_of(trace.manifest.core.market)
     return evaluator.diagnose(trace) if isinstance(evaluator, Diagnoses) else None
+
+
+def relative_numbers(
+    seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]
+) -> Mapping[str, Mapping[str, float | None]]:
+    """Per label, numbers that need references beside them; nothing where the market has none."""
+    evaluator = evaluator_of(next(iter(outcomes.values())).market) if outcomes else None
+    return evaluator.relative(seat, outcomes) if isinstance(evaluator, Compares) else {}
 
 
 def evaluate_file(path: str | Path) -> Evaluation:

@@ -11,9 +11,9 @@ from rich.text import Text
 
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.model import Diagnosis, Figure, Finding
-from fairground.evaluation.evaluate import Evaluation, evaluator_of
+from fairground.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers
 from fairground.evaluation.importers.report import ImportReport, merged
-from fairground.evaluation.outcome import Compares, Outcome, Tabulates
+from fairground.evaluation.outcome import Outcome, Tabulates
 from fairground.evaluation.table import number_text
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
@@ -63,9 +63,7 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     console = Console(highlight=False)
     evaluator = evaluator_of(next(iter(outcomes.values())).market)
     columns = evaluator.compared_columns
-    relative: Mapping[str, Mapping[str, float | None]] = {}
-    if isinstance(evaluator, Compares):
-        relative = evaluator.relative(seat, outcomes)
+    relative = relative_numbers(seat, outcomes)
     efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
     more = [name for numbers in list(relative.values())[:1] for name in numbers]
     more += ["market_efficiency"] if efficient else []

@@ -13,7 +13,9 @@ import orjson
 
 from fairground.contract.errors import TraceError
 from fairground.contract.scenario import Scenario
-from fairground.evaluation.evaluate import Evaluation, evaluate_file
+from fairground.contract.seats import SeatId
+from fairground.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
+from fairground.evaluation.outcome import Outcome
 from fairground.evaluation.verify import Verdict, verify_file
 from fairground.host.episode import Episode
 from fairground.runner.episode_runner import Played
@@ -54,8 +56,16 @@ class Summary(NamedTuple):
                 policy: {seat: _seat(evaluation, seat) for seat in seats}
                 for policy, evaluation in self.references.items()
             },
+            "relative": {seat: relative_numbers(seat, self._beside(seat)) for seat in seats},
             "verify": self.verdict.to_json(),
         }
+
+    def _beside(self, seat: SeatId) -> dict[str, Outcome[Any, Any]]:
+        """The outcome by what played the seat, the agent first."""
+        outcome = self.evaluation.outcome
+        label = (outcome.seats[seat].label if outcome is not None else None) or "agent"
+        rows = {label: outcome, **{f"policy:{name}": item.outcome for name, item in self.references.items()}}
+        return {name: found for name, found in rows.items() if found is not None}
 
     def _print(self) -> None:
         from rich.console import Console
@@ -67,9 +77,7 @@ class Summary(NamedTuple):
         outcome = self.evaluation.outcome
         for seat in self.played.agents if outcome is not None and self.references else ():
             console.print(f"\n[bold]{seat}[/] beside references in the same seat, on the same seed:")
-            rows = {f"policy:{name}": item.outcome for name, item in self.references.items()}
-            rows = {(outcome.seats[seat].label or "agent") if outcome else "agent": outcome, **rows}
-            show_comparison(seat, {label: found for label, found in rows.items() if found is not None})
+            show_comparison(seat, self._beside(seat))
         mark = "[green]verified[/]" if self.verdict.sound else "[red]NOT verified[/]"
         console.print(f"\n{mark}: {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}")
         console.print(f"trace {self.played.path}", markup=False)

@@ -82,15 +82,7 @@ class RetailEvaluator:
     market = "retail"
     version = "1"
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
-    compared_columns = (
-        "survival_days",
-        "net_worth_final",
-        "gain",
-        "units_sold",
-        "return_ratio",
-        "expired_ratio",
-        "lost_sales_rate",
-    )
+    compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
 
     def outcomes(self, trace: Trace) -> RetailOutcome:
         """The manager's outcome and the store's; total."""
