@@ -153,6 +153,30 @@ async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
     assert (tries, episode.manifest.sealed) == (4, True)
 
 
+@pytest.mark.parametrize("unreadable", [0, 2])
+async def test_a_deadline_whose_end_was_lost_comes_again(table: Any, unreadable: int) -> None:
+    episode = await table.create(table.pie(rounds=1, **{"timing.decision_deadline_s": 0.1}))
+    log = episode._log
+    append, bodies, misses = log.append, log.bodies, unreadable
+
+    async def lose(*_: Any) -> Any:
+        log.append = append
+        raise StorageUnavailable("the cable is out")
+
+    async def miss() -> Any:
+        nonlocal misses
+        misses -= 1
+        if misses < 0:
+            return await bodies()
+        raise StorageUnavailable("the cable is out")
+
+    log.append, log.bodies = lose, miss
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    await episode.close()
+    lapsed = [event for event in table.events(episode) if event["event"] == "seat_lapsed"]
+    assert [event["seat"] for event in lapsed] == ["P1", "P2"]
+
+
 _LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path

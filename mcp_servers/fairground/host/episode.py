@@ -508,12 +508,14 @@ class Episode:
             self._deadline.cancel()
             self._deadline = None
         limit = self.core.scenario.timing.decision_deadline_s
-        if limit is not None and self.core.ended is None:
+        # A market ahead of its log may have an end that is not there.
+        if limit is not None and (self._stale or self.core.ended is None):
             self._deadline = asyncio.get_running_loop().call_later(limit, self._deadline_passed)
 
     def _deadline_passed(self) -> None:
         """Lapse everybody who is still awaited; recorded, so that re-execution needs no clock."""
         if self._stale:
+            self._lost()  # try again: perhaps nobody calls
             self._arm_deadline()
             return
         for seat in sorted(self.core.market.awaited()):
@@ -522,6 +524,7 @@ class Episode:
             except HarnessFailure:
                 logger.exception("the deadline of %s cannot lapse %s", self.id, seat)
                 self._doom = "truncated:harness_failure"
+                self._arm_deadline()
                 return
             if records:
                 self._enqueue(records, urgent=True)
@@ -663,12 +666,14 @@ class Episode:
             keys = await self._log.call_keys()
         except Exception:
             logger.exception("%s cannot be rebuilt from its log", self.id)
+            self._arm_deadline()
             return False
         finally:
             self._rebuild = None
         self.core = core
         self._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in keys.items()}
         self._stale = False
+        self._arm_deadline()
         if self._doom is not None and core.ended is None:
             self._enqueue(core.end(self._doom).records, urgent=True)
         if core.ended is not None:
