@@ -230,3 +230,26 @@ def test_evaluate_as_json_holds_everything(play_retail: PlayRetail, capfdbinary:
     assert told["diagnosis"]["evidence_map"] == "paper-text-1"
     missing = next(item for item in told["diagnosis"]["findings"] if item["id"] == "retail.missing_evidence")
     assert (missing["raised"], missing["note"]) == (False, "privileged")
+
+
+ODD: list[Any] = [None, {}, [], -5, 2**62, "P001", ["P001"], {"P001": 1}, [{"product_id": "P9"}], 1.5, True]
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_odd_calls_and_facts_are_findings_not_exceptions(
+    play_retail: PlayRetail, tmp_path: Path, editor: Callable[[Path], Any], data: st.DataObject
+) -> None:
+    path = tmp_path / "odd.trace"
+    path.write_bytes(play_retail("careful_reader").read_bytes())
+    forged = editor(path)
+    events: list[dict[str, Any]] = [orjson.loads(body) for body in forged.bodies()]
+    event = data.draw(st.sampled_from([event for event in events if event["event"] != "episode_started"]))
+    inside = event.get("facts") or event.get("arguments") or event
+    if data.draw(st.booleans()) and isinstance(inside.get("product"), dict):
+        inside = inside["product"]
+    inside[data.draw(st.sampled_from(sorted(inside)))] = data.draw(st.sampled_from(ODD))
+    forged.rewrite([orjson.dumps(event) for event in events])
+    evaluation = evaluate_file(path)
+    assert evaluation.outcome is not None
+    assert orjson.dumps(evaluation.to_json())
