@@ -11,7 +11,7 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import ratio
 from fairground.tracestore import Trace
 
-__all__ = ["MAX_CITED", "Diagnoses", "Diagnosis", "Figure", "Finding", "Stage", "cited", "share"]
+__all__ = ["MAX_CITED", "Diagnoses", "Diagnosis", "Figure", "Finding", "Share", "Stage", "cited", "share"]
 
 MAX_CITED = 50
 """Event numbers that a figure or finding cites at most."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from fairground.evaluation.diagnostics.model import Share, cited
 
-__all__ = ["Sign", "longest_run", "sign_of"]
+__all__ = ["Sign", "longest_run", "run_sign", "sign_of"]
 
 
 @dataclass(frozen=True)
