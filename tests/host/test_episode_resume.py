@@ -155,6 +155,35 @@ async def test_a_trace_that_was_tampered_with_cannot_be_resumed(table: Any) -> N
         await table.reopen(episode.path)
 
 
+@pytest.mark.parametrize(
+    "edit",
+    [
+        "DELETE FROM events WHERE seq >= (SELECT max(seq) FROM events WHERE closes) - 1",
+        "DELETE FROM events WHERE seq = 2",
+        "UPDATE events SET body = replace(body, 'no_such_tool', 'no_much_tool')",
+        "UPDATE events SET hash = zeroblob(32) WHERE seq = (SELECT max(seq) FROM events)",
+    ],
+)
+async def test_a_log_whose_chain_or_tail_is_not_there_is_not_gone_on_with(table: Any, edit: str) -> None:
+    import sqlite3
+
+    episode = await table.create()
+    await episode.call("P1", "no_such_tool", {})
+    for _ in range(2):
+        for seat in ("P1", "P2"):
+            await episode.call(seat, "claim", {"slices": 4})
+    await episode.close()
+    db = sqlite3.connect(episode.path)
+    assert db.execute(edit.replace("replace(body", "replace(CAST(body AS TEXT)")).rowcount
+    db.commit()
+    db.close()
+    before = table.bodies(episode.path)
+    with pytest.raises(TraceError, match="run fairground verify"):
+        await table.reopen(episode.path)
+    assert table.bodies(episode.path) == before
+    assert [item.name for item in episode.path.parent.iterdir()] == [episode.path.name]
+
+
 @pytest.mark.parametrize("content", [b"", b"no trace", b"SQLite format 3\x00" + b"\x00" * 200])
 async def test_a_file_that_is_no_trace_is_refused(table: Any, tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "other.trace"

@@ -16,7 +16,7 @@ from fairground.contract.chain import next_hash, seal
 from fairground.contract.core import Record
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.contract.seats import SeatId
-from fairground.tracestore import SCHEMA, Manifest, open_trace
+from fairground.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
 __all__ = ["EventLog", "Head", "Row", "Side", "SqliteLog"]
 
@@ -124,17 +124,20 @@ class SqliteLog:
 
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
-        """An existing log, for going on. Raises TraceError when it is damaged, foreign, or open elsewhere."""
-        with open_trace(path) as trace:
-            manifest = trace.manifest
-        lease = _Lease(path)
+        """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        with open_trace(path):
+            lease = _Lease(path)
         db: aiosqlite.Connection | None = None
         try:
+            with open_trace(path) as trace:
+                manifest, head = trace.manifest, Head(*sound_head(trace))
             db = await _connect(path, synchronous)
-            head = await _stored_head(db, manifest)
         except sqlite3.Error as error:
             await _give_up(db, lease)
             raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
+        except TraceError:
+            await _give_up(db, lease)
+            raise
         return cls(path, lease, db, manifest, head)
 
     @property

@@ -10,6 +10,7 @@ from fairground.tracestore.reader import (
     jsonl_lines,
     open_trace,
 )
+from fairground.tracestore.soundness import sound_head
 from fairground.tracestore.writer import Written, write_trace
 
 __all__ = [
@@ -22,5 +23,6 @@ __all__ = [
     "find_traces",
     "jsonl_lines",
     "open_trace",
+    "sound_head",
     "write_trace",
 ]
