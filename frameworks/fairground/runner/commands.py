@@ -14,7 +14,7 @@ import typer
 from fairground.catalog import load_scenario, market_type, scenario_ids
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.market import MarketType
-from fairground.contract.scenario import parse_override
+from fairground.contract.scenario import Scenario, parse_override
 from fairground.frameworks.base import Limits
 from fairground.host.episode import Episode
 from fairground.host.setup import default_folder, new_seed, plan_seats
@@ -25,7 +25,11 @@ from fairground.runner.summary import Summary, show_progress, summarise
 
 __all__ = ["play"]
 
-_Count = Annotated[int, typer.Option(min=1, max=10_000, help="Tool calls per round that an agent may make.")]
+_DEFAULT_CALLS = 60
+_Count = Annotated[
+    int | None,
+    typer.Option(min=1, max=10_000, help="Tool calls per round of an agent; default: the scenario's limit, else 60."),
+]
 
 
 def play(
@@ -40,7 +44,7 @@ def play(
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the trace; default ./runs/<time>-<market>.")] = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
-    max_calls_per_round: _Count = 60,
+    max_calls_per_round: _Count = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None,
     policy_key: Annotated[int, typer.Option(help="Other draws of scripted policies, same market luck.")] = 0,
     references: Annotated[bool, typer.Option(help="Also play the market's references in the agent's seat.")] = True,
@@ -50,13 +54,14 @@ def play(
 
     A killed run goes on with --resume TRACE. Exit code 1 when the trace does not verify, 3 when a provider failed.
     """
-    limits = Limits(calls_per_round=max_calls_per_round, tokens_per_round=max_tokens)
     if resume is not None:
+        limits = Limits(max_calls_per_round or _DEFAULT_CALLS, max_tokens)
         given = AgentSpec(agent, model or None, base_url or None, limits) if agent else None
         return asyncio.run(_resume(resume, given, as_json)).show(json=as_json)
     kind = market_type(market)
     chosen = load_scenario(market, scenario or _first_scenario(market), dict(map(parse_override, overrides or ())))
     framework = agent or "react"
+    limits = Limits(max_calls_per_round or _calls_allowed(chosen), max_tokens)
     spec = PlaySpec(
         market=market,
         scenario=chosen,
@@ -94,6 +99,12 @@ async def _around(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGe
             yield
         except HarnessFailure as failure:
             raise HarnessFailure(f"{failure} (go on with: fairground play --resume {episode.path})") from failure
+
+
+def _calls_allowed(scenario: Scenario) -> int:
+    """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
+    granted = [limit.max for limit in scenario.limits if limit.per == "round" and "read" in limit.counts]
+    return min(granted, default=_DEFAULT_CALLS)
 
 
 def _first_scenario(market: str) -> str:
