@@ -111,6 +111,17 @@ async def test_an_input_that_the_market_does_not_take_changes_nothing(table: Any
     assert (episode.core.seq, episode.core.market.digest()) == (seq, before)
 
 
+async def test_a_listener_that_fails_stops_neither_the_episode_nor_the_other_listeners(table: Any) -> None:
+    episode = await table.create(table.pie(rounds=1))
+    heard: list[int] = []
+    episode.on_change(lambda: heard.append(1 // 0))
+    episode.on_change(lambda: heard.append(1))
+    for seat in ("P1", "P2"):
+        assert (await table.within(episode.call(seat, "claim", {"slices": 4}))).status == "ok"
+    assert await table.within(episode.wait_ended()) == "terminated:rounds_completed"
+    assert heard == [1]
+
+
 async def test_listeners_hear_of_closures_until_they_are_stopped(table: Any) -> None:
     episode = await table.create()
     heard: list[int] = []

@@ -418,10 +418,16 @@ class Episode:
             self._pulse.set()
             self._pulse = asyncio.Event()
             self._arm_deadline()
-            for listener in list(self._listeners):
-                listener()
             if self.core.ended is not None:
                 self._begin_sealing()
+            self._tell_listeners()
+
+    def _tell_listeners(self) -> None:
+        for listener in list(self._listeners):
+            try:
+                listener()
+            except Exception:  # who listens must not stop the writer
+                logger.exception("a listener of %s failed", self.id)
 
     # --- inputs, refusals -------------------------------------------------------------------------------------------
 
