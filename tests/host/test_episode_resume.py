@@ -5,12 +5,15 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import orjson
 import pytest
 
 from fairground.contract.errors import TraceError
 from fairground.contract.limits import Limit
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.contract.scenario import Scenario
+from fairground.host.setup import new_episode, plan_seats, reopen_episode
+from fairground.teaching import MARKET
 
 P1_CALLS: list[tuple[str, Any]] = [
     ("view_rules", {}),
@@ -182,6 +185,34 @@ async def test_a_log_whose_chain_or_tail_is_not_there_is_not_gone_on_with(table:
         await table.reopen(episode.path)
     assert table.bodies(episode.path) == before
     assert [item.name for item in episode.path.parent.iterdir()] == [episode.path.name]
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        {"seats": 5},
+        {"seats": [1]},
+        {"seats": {"P1": "agent"}},
+        {"seats": {"P1": "agent", "P2": 7}},
+        {"seats": {"P1": "agent", "P3": "half"}},
+        {"seats": {"P1": "agent", "P2": "half"}, "late": 5},
+        {"seats": {"P1": "agent", "P2": "half"}, "policy_key": "x"},
+    ],
+)
+async def test_a_trace_that_does_not_say_who_sits_where_is_not_gone_on_with(table: Any, about: Any) -> None:
+    import sqlite3
+
+    plan = plan_seats(MARKET, table.pie(), agents=["P1"], others="half")
+    episode = await new_episode(MARKET, table.pie(), 7, plan, table.folder, episode_id="pie")
+    await episode.close()
+    again = await reopen_episode(episode.path)
+    await again.close()
+    db = sqlite3.connect(episode.path)
+    db.execute("UPDATE meta SET value = ? WHERE key = 'about'", (orjson.dumps(about),))
+    db.commit()
+    db.close()
+    with pytest.raises(TraceError, match="who sits where"):
+        await reopen_episode(episode.path)
 
 
 @pytest.mark.parametrize("content", [b"", b"no trace", b"SQLite format 3\x00" + b"\x00" * 200])

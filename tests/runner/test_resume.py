@@ -98,3 +98,18 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
     played = await resume_episode(path, AgentSpec("react", "policy:truthful"))
     assert played.end_reason == "terminated:rounds_completed"
     assert verify_file(path).verdict == "identical"
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        7,
+        {},
+        {"framework": [], "model": None, "base_url": None, "limits": {}},
+        {"framework": "react", "model": 5, "base_url": None, "limits": {}},
+        {"framework": "react", "model": None, "base_url": None, "limits": {"of": 1}},
+    ],
+)
+def test_what_is_no_record_of_an_agent_is_refused(record: Any) -> None:
+    with pytest.raises(TraceError, match="name it with --agent"):
+        AgentSpec.of_record(record)

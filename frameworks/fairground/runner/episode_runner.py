@@ -56,6 +56,9 @@ class AgentSpec:
         """The agent that `recorded` wrote down. Raises TraceError when it is none."""
         try:
             limits = Limits(**record["limits"])
+            texts = (record["framework"], record["model"] or "", record["base_url"] or "")
+            if not all(isinstance(text, str) for text in texts):
+                raise TypeError("not text")
             return cls(record["framework"], record["model"], record["base_url"], limits)
         except (KeyError, TypeError):
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairground.catalog import market_type
-from fairground.contract.errors import ScenarioError
+from fairground.contract.errors import ScenarioError, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
@@ -157,12 +157,22 @@ async def reopen_episode(path: Path, *, shadow: str | None = None, sandbox: Sand
     with open_trace(path) as trace:
         core, about = trace.manifest.core, trace.manifest.about
     kind = market_type(core.market)
-    plan = SeatPlan(dict(about.get("seats", {})), frozenset(about.get("late", ())))
+    plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
-    key = int(about.get("policy_key", 0))
     shadows = dict.fromkeys(plan.agents, shadow) if shadow is not None else {}
     scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows)
     return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
+
+
+def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
+    """Who sits where, and the policies' key. Nothing seals `about` before the end: anybody may have edited it."""
+    who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
+    try:
+        if (who and set(who) != set(seats)) or not all(isinstance(text, str) for text in who.values()):
+            raise ValueError("seats")
+        return SeatPlan(dict(who), frozenset(late) & frozenset(seats)), int(key)
+    except (TypeError, ValueError, AttributeError):
+        raise TraceError(f"{path.name}: the manifest does not say who sits where; it was edited") from None
 
 
 def new_seed() -> int:
