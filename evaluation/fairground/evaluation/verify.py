@@ -259,12 +259,29 @@ class _Inspection:
             raise _Flaw("truncated", str(error), error.seq) from None
         if not self.sealed:
             if follower.core.ended is not None:
-                self.findings.append(TraceFinding(None, "the episode has ended, but nothing seals what `about` says"))
+                self._find("the episode has ended, but nothing seals what `about` says")
             return
+        self._check_notes(about.get("noted"))
         claims = {"outcome_digest": follower.core.outcome_digest, "end_reason": follower.core.ended}
         for name, here in claims.items():
             if about.get(name) != here:
                 raise _Flaw("diverged", f"the seal's {name} is another", None, _shown(about.get(name)), _shown(here))
+
+    def _check_notes(self, sealed: object) -> None:
+        """What was noted about agents beside the chain; an export as JSONL leaves it out, and says so here."""
+        heads = [head.hex() for head in self.trace.noted_heads()]
+        match sealed:
+            case [int(count), str()] if count > 0 and len(heads) == 1:
+                self._find(f"{count} notes about agents (model calls, reports) are not in this file")
+            case [int(count), str(head)] if not 0 <= count < len(heads) or heads[count] != head:
+                self._find("what was noted about agents has changed since the seal")
+            case [int(count), str()] if len(heads) > count + 1:
+                self._find(f"{len(heads) - count - 1} notes about agents were added after the seal")
+            case _:
+                pass
+
+    def _find(self, message: str) -> None:
+        self.findings.append(TraceFinding(None, message))
 
 
 def _check_copied(stored: StoredEvent) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import orjson
 
-__all__ = ["HASH_SIZE", "canonical", "digest", "first_hash", "next_hash", "seal"]
+__all__ = ["HASH_SIZE", "canonical", "digest", "first_hash", "next_hash", "noted_hash", "seal"]
 
 HASH_SIZE = 32
 
@@ -34,6 +34,11 @@ def first_hash(core: bytes) -> bytes:
 def next_hash(previous: bytes, body: bytes) -> bytes:
     """hash_n = BLAKE2b-256(hash_(n-1) || body_n)."""
     return hashlib.blake2b(previous + body, digest_size=HASH_SIZE).digest()
+
+
+def noted_hash(previous: bytes, seat: str, body: bytes) -> bytes:
+    """The head of what was noted about agents beside the chain; it starts from hash_0 too."""
+    return next_hash(previous, seat.encode() + b"\n" + body)
 
 
 def seal(about: dict[str, Any]) -> str:

@@ -128,7 +128,7 @@ class Core:
         self._lapsed_round: dict[SeatId, int] = {}
         self._blobs: set[str] = set()
         self._memo: dict[int, tuple[BaseModel, _Encoded]] = {}
-        self._actions: list[tuple[SeatId, str, bytes]] = []
+        self._actions: list[tuple[SeatId, str, BaseModel]] = []
         self._outcome = hashlib.blake2b(digest_size=32)
 
     @classmethod
@@ -364,7 +364,7 @@ class Core:
             if tool.kind == "action":
                 if read_through is not None:
                     market.read_marks[seat] = max(read_through, market.read_marks.get(seat, 0))
-                self._actions.append((seat, tool.name, encoded))
+                self._actions.append((seat, tool.name, arguments))
                 self._settle(records)
                 if tool.finish is not None:
                     result = tool.finish(market, seat, result)
@@ -490,10 +490,13 @@ class Core:
         self.ended = reason
 
     def _note_outcome(self, facts: bytes, state: str) -> None:
-        actions = sorted(self._actions, key=lambda action: action[0])
+        # What an action means, however a client spells it: every parameter, defaults included, in one order.
+        actions = [(seat, name, arguments.__dict__) for seat, name, arguments in self._actions]
+        actions.sort(key=lambda action: action[0])
         self._actions = []
-        self._outcome.update(orjson.dumps([[seat, name, orjson.Fragment(given)] for seat, name, given in actions]))
-        self._outcome.update(facts + state.encode())
+        self._outcome.update(
+            orjson.dumps(actions, default=_plain, option=orjson.OPT_SORT_KEYS) + facts + state.encode()
+        )
 
     # --- events -----------------------------------------------------------------------------------------------------
 
@@ -636,6 +639,10 @@ _TABLES: dict[int, tuple[MarketType, ToolTable]] = {}
 
 def _sorts(tool: Tool, inner: bool) -> tuple[str, ...]:
     return ("inner", "accepted") if inner else (tool.kind, "accepted")
+
+
+def _plain(value: object) -> object:
+    return value.__dict__ if isinstance(value, BaseModel) else str(value)
 
 
 def _dump(model: BaseModel) -> bytes:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, Protocol
 import aiosqlite
 import orjson
 
-from fairground.contract.chain import next_hash, seal
+from fairground.contract.chain import next_hash, noted_hash, seal
 from fairground.contract.core import Record
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.contract.seats import SeatId
@@ -104,6 +104,7 @@ class SqliteLog:
         self._db = db
         self._manifest = manifest
         self._head = head
+        self._noted = False
 
     @classmethod
     async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
@@ -192,24 +193,41 @@ class SqliteLog:
             await self._db.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", (seat, orjson.dumps(body)))
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._noted = True
 
     async def seal(self, about: Mapping[str, Any]) -> None:
-        """Write about with its seal."""
-        sealed = {**about, "seal": seal(dict(about))}
+        """Write about with its seal and the head of what was noted so far."""
+        self._noted = False
         try:
+            said = {**about, "noted": await self._noted_head()}
+            sealed = {**said, "seal": seal(said)}
             await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(sealed),))
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         self._manifest = self._manifest._replace(about=sealed)
 
     async def close(self) -> None:
-        """Leave one plain file behind (no WAL) and give the lease back; idempotent."""
+        """Leave one plain file behind (no WAL) and give the lease back; idempotent.
+
+        What was noted after the seal (an agent's report comes last) is sealed now.
+        """
+        try:
+            if self._noted and self._manifest.sealed:
+                await self.seal(self._manifest.about)
+        except StorageUnavailable:
+            pass  # verify says that there are later notes
         try:
             await self._db.execute("PRAGMA journal_mode = DELETE")
         except (sqlite3.Error, ValueError):
             pass  # a reader holds it, and the WAL is a valid part of the trace; or it is closed already
         await self._db.close()
         self._lease.release()
+
+    async def _noted_head(self) -> list[object]:
+        head = Head(0, self._manifest.first_hash)
+        for seat, body in await self._rows("SELECT seat, body FROM agent_events ORDER BY id"):
+            head = Head(head.seq + 1, noted_hash(head.hash, seat, _bytes(body)))
+        return [head.seq, head.hash.hex()]
 
     async def _regain(self) -> None:
         """After somebody removed the lock's file. Raises StorageUnavailable when another writer is or was here."""

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
+from fairground.contract.chain import noted_hash
 from fairground.contract.errors import TraceError
 from fairground.tracestore.manifest import Manifest
 
@@ -80,7 +81,7 @@ class _Source(Protocol):
     def blobs(self) -> Iterator[tuple[str, bytes]]: ...
     def closed_head(self) -> tuple[int, str] | None: ...
     def side(self) -> Iterator[SideRow]: ...
-    def agent_events(self) -> Iterator[dict[str, Any]]: ...
+    def notes(self) -> Iterator[tuple[str, bytes]]: ...
     def close(self) -> None: ...
 
 
@@ -139,8 +140,24 @@ class Trace:
         return self._source.side()
 
     def agent_events(self) -> Iterator[dict[str, Any]]:
-        """Model calls, plans and stop reasons, as the runner noted them."""
-        return self._source.agent_events()
+        """Model calls, plans and stop reasons, as the runner noted them. TraceError where a note is damaged."""
+        for seat, body in self.notes():
+            try:
+                yield {"seat": seat, **orjson.loads(body)}
+            except (orjson.JSONDecodeError, TypeError):
+                raise TraceError(f"{self.path}: what is noted about {seat[:80]} is damaged") from None
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """The same as it is stored: seat and bytes."""
+        return self._source.notes()
+
+    def noted_heads(self) -> Iterator[bytes]:
+        """The hash over the notes before the first one, after the first, after the second, …"""
+        head = self.manifest.first_hash
+        yield head
+        for seat, body in self.notes():
+            head = noted_hash(head, seat, body)
+            yield head
 
 
 def open_trace(path: str | Path) -> Trace:
@@ -237,12 +254,9 @@ class _Sqlite:
         columns = ", ".join(SideRow._fields)
         return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
 
-    def agent_events(self) -> Iterator[dict[str, Any]]:
-        for seat, body in self._query("SELECT seat, body FROM agent_events ORDER BY id"):
-            try:
-                yield {"seat": seat, **orjson.loads(body)}
-            except (orjson.JSONDecodeError, TypeError):
-                raise TraceError(f"{self._path}: what is noted about {str(seat)[:80]} is damaged") from None
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
+        return ((str(seat), self._bytes(body)) for seat, body in rows)
 
     def close(self) -> None:
         self._db.close()
@@ -332,7 +346,7 @@ class _Jsonl:
     def side(self) -> Iterator[SideRow]:
         return iter(())
 
-    def agent_events(self) -> Iterator[dict[str, Any]]:
+    def notes(self) -> Iterator[tuple[str, bytes]]:
         return iter(())
 
     def close(self) -> None:
