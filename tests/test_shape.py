@@ -62,8 +62,8 @@ MARKETS = sorted(PYPROJECT["project"]["entry-points"]["fairground.markets"])
 # Kernel §10: rooms beyond the common ones. A new one needs a reason here.
 # retail: one day's rules serve the past and the episode (world, sales, demand), and the arrays (records), the lots
 # (stock) and the books of a day (closing) would make rules.py three times too long; calibration needs the rules.
-# 22 answers and 15 policies would do the same to views.py (results, estimates) and policies.py (strategies); evidence is
-# what tools declare and evaluation reads; dominicks_files reads the files that dominicks fits.
+# 22 answers and 15 policies would do the same to views.py (results, estimates) and policies.py (strategies); evidence
+# is what tools declare and evaluation reads; dominicks_files reads the files that dominicks fits.
 RETAIL_ROOMS = {
     "generator.py", "texts.py", "dominicks.py", "analysis.py", "plans",
     "world.py", "sales.py", "demand.py", "records.py", "stock.py", "closing.py", "calibration.py",

@@ -113,3 +113,20 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
 def test_what_is_no_record_of_an_agent_is_refused(record: Any) -> None:
     with pytest.raises(TraceError, match="name it with --agent"):
         AgentSpec.of_record(record)
+
+
+def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_path: Path) -> None:
+    shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=90", "--seed", "3", "--no-references", "--json")
+    play = ("play", *shop, "--agent", "policy", "--model", "policy:careful_reader", "--out")
+    whole = subprocess.run(fairground(*play, tmp_path / "whole"), capture_output=True, check=True)
+
+    process = subprocess.Popen(fairground(*play, tmp_path / "cut"), stdout=subprocess.DEVNULL)
+    path = wait_for_event(tmp_path / "cut", 300, process)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait(30)
+    assert not verify_file(path).sealed
+
+    resumed = subprocess.run(fairground("play", "--resume", path, "--json"), capture_output=True, check=False)
+    assert resumed.returncode == 0, resumed.stderr.decode()
+    with open_trace(path) as trace, open_trace(orjson.loads(whole.stdout)["trace"]) as other:
+        assert trace.manifest.about["head_hash"] == other.manifest.about["head_hash"]
