@@ -7,6 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
+from fairground.contract.errors import HarnessFailure
 from fairground.contract.seats import SeatId
 from fairground.host.episode import Episode
 
@@ -24,9 +25,23 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     for seat in seats:
         token, _ = host.invite(episode.id, seat)
         print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
+    print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
+    player = asyncio.current_task()
     serving = asyncio.create_task(server.serve())
+
+    def stopped(_: object) -> None:
+        if player is not None:
+            player.cancel()
+
+    # SIGINT and SIGTERM end the serving: then nobody can come any more.
+    serving.add_done_callback(stopped)
     try:
         yield
+    except asyncio.CancelledError:
+        if not serving.done():
+            raise
+        raise HarnessFailure(f"stopped; go on with: fairground play --resume {episode.path}") from None
     finally:
+        serving.remove_done_callback(stopped)
         server.stop()
-        await serving
+        await asyncio.wait([serving])
