@@ -15,7 +15,15 @@ from pydantic import BaseModel, JsonValue, ValidationError
 
 from fairground.contract.arguments import BadArguments, encode_arguments, explain
 from fairground.contract.chain import digest
-from fairground.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction, SeatError, TraceError
+from fairground.contract.errors import (
+    INTERNAL_ERROR,
+    EpisodeOver,
+    ErrorInfo,
+    HarnessFailure,
+    IllegalAction,
+    SeatError,
+    TraceError,
+)
 from fairground.contract.event import TRACE_SCHEMA, ManifestCore, SeatRecord
 from fairground.contract.kernel_tools import KERNEL_TOOLS, Note
 from fairground.contract.limits import Limit, LimitBook
@@ -250,7 +258,7 @@ class Core:
         draft = self._draft(ticket.seat, ticket.tool.name, ticket.tool, ticket.call, None, ticket.encoded)
         turn = self.turn_mark(ticket.seat)
         if result is None:
-            return self._refuse(draft, "rejected", error or _internal_error(), turn)
+            return self._refuse(draft, "rejected", error or INTERNAL_ERROR, turn)
         self._limits.add(ticket.seat, (ticket.tool.kind, "accepted"), draft.clock[:2])
         encoded = self._encode(ticket.tool, result)
         record = self._tool_called(draft, "ok", None, encoded, None, None)
@@ -393,7 +401,7 @@ class Core:
     def _fail(self, draft: _Draft, fault: Exception, records: list[Record]) -> Done:
         """Our own fault. The caller rebuilds the market when the call could have changed it."""
         self.seq = draft.seq
-        done = self._refuse(draft, "failed", _internal_error(), self.turn_mark(draft.seat), records)
+        done = self._refuse(draft, "failed", INTERNAL_ERROR, self.turn_mark(draft.seat), records)
         return done._replace(answer=done.answer._replace(fault=fault) if done.answer else None)
 
     def _over_limit(self, draft: _Draft, limit: Limit) -> Done:
@@ -667,10 +675,6 @@ def _storable(arguments: object) -> object:
         return encode_arguments(arguments)
     except BadArguments as bad:
         return {"unencodable": bad.reason}
-
-
-def _internal_error() -> ErrorInfo:
-    return ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
 
 
 def _too_large(tool: Tool) -> ErrorInfo:

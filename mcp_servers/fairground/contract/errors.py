@@ -17,6 +17,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 __all__ = [
+    "INTERNAL_ERROR",
     "SHARED_CODES",
     "EpisodeOver",
     "ErrorInfo",
@@ -58,6 +59,10 @@ class ErrorInfo(NamedTuple):
     message: str
     hint: str
     retryable: bool
+
+
+INTERNAL_ERROR = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
+"""What anybody reads of a fault of ours; the fault itself goes to the server's own log."""
 
 
 class FairgroundError(Exception):

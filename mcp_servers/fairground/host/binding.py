@@ -18,6 +18,7 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from fairground.contract.errors import INTERNAL_ERROR
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool
 from fairground.host import briefing, mirror, wire
@@ -87,7 +88,7 @@ def _guarded(
             raise
         except Exception:
             _log.exception("%s failed", handler.__name__)
-            raise MCPError(types.INTERNAL_ERROR, wire.INTERNAL_ERROR.message) from None
+            raise MCPError(types.INTERNAL_ERROR, INTERNAL_ERROR.message) from None
 
     return guard
 
@@ -127,7 +128,7 @@ class _Desk:
             return wire.tool_result(await self._call(ctx, params.name, params.arguments or {}, key))
         except Exception:
             _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
-            return wire.error_result(wire.INTERNAL_ERROR)
+            return wire.error_result(INTERNAL_ERROR)
 
     async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
         return await self._episode.call(self._seat, tool, arguments, call_key=key, side=_side(ctx, self._transport))
@@ -171,7 +172,7 @@ class _Desk:
         result = await self._call(ctx, reading.tool.name, reading.arguments)
         answer = wire.tool_result(result)
         if result.error is not None or result.body is None:
-            error = result.error or wire.INTERNAL_ERROR
+            error = result.error or INTERNAL_ERROR
             code = types.INTERNAL_ERROR if error.code in _FAULTS else types.INVALID_PARAMS
             raise MCPError(code, error.message, answer["structuredContent"])
         contents = types.TextResourceContents(uri=params.uri, mime_type=_JSON, text=result.body.decode())

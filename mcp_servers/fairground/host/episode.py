@@ -17,6 +17,7 @@ from pydantic import BaseModel, JsonValue
 from fairground.contract.chain import canonical, digest
 from fairground.contract.core import Core, Done, Record, Ticket, TurnMark
 from fairground.contract.errors import (
+    INTERNAL_ERROR,
     EpisodeOver,
     ErrorInfo,
     HarnessFailure,
@@ -273,9 +274,9 @@ class Episode:
         declared = self.core.tools(seat).get(tool)
         try:
             await self._ready()
-            return await self._refuse(seat, tool, arguments, _FAULT, side)
+            return await self._refuse(seat, tool, arguments, INTERNAL_ERROR, side)
         except (EpisodeOver, StorageUnavailable):
-            return CallResult(None, declared, "failed", None, _FAULT, self.core.turn_mark(seat))
+            return CallResult(None, declared, "failed", None, INTERNAL_ERROR, self.core.turn_mark(seat))
 
     async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
         """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error."""
@@ -719,6 +720,5 @@ def _request_digest(tool: str, arguments: object) -> str:
 
 _BUSY = ErrorInfo("busy", "your code is still running", "wait for the answer of execute_code", True)
 _NO_STORAGE = ErrorInfo("storage_unavailable", "the log could not be written; nothing has changed", "call again", True)
-_FAULT = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
 _NO_CODE = ErrorInfo("tool_unavailable", "this server runs no code", "call the read tools one by one", False)
 _KEY_REUSED = ErrorInfo("key_reused", "this call key belongs to another call", "use a fresh key for a new call", False)

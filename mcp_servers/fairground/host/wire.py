@@ -11,18 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from fairground.contract.errors import ErrorInfo
+from fairground.contract.errors import INTERNAL_ERROR, ErrorInfo
 
 if TYPE_CHECKING:
     from fairground.host.episode import CallResult
 
-__all__ = ["CALL_KEY_META", "INTERNAL_ERROR", "TURN_META", "UNTRUSTED_META", "error_result", "tool_result", "untrusted"]
+__all__ = ["CALL_KEY_META", "TURN_META", "UNTRUSTED_META", "error_result", "tool_result", "untrusted"]
 
 CALL_KEY_META = "fairground/call-key"
 TURN_META = "fairground/turn"
 UNTRUSTED_META = "fairground/untrusted"
-
-INTERNAL_ERROR = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
 
 
 def tool_result(result: CallResult) -> dict[str, Any]:
