@@ -23,15 +23,15 @@ from langgraph.runtime import Runtime
 from fairground.agents.bridge import Bridge
 from fairground.agents.memory import Act, Memory
 from fairground.agents.prompt import load_prompt
-from fairground.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits, show_view
+from fairground.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits
 from fairground.agents.tool_node import Executed, run_calls
 from fairground.agents.toolbox import as_tools
+from fairground.agents.wording import NUDGE, goes_on, opening
 from fairground.contract.market import Brief
 from fairground.contract.policy import TurnView
 
 __all__ = ["React", "ReactContext", "ReactState", "build_graph"]
 
-_NUDGE = "Call a tool now. Another reply without a call gives this round up."
 _MAX_THOUGHTS = 3
 
 
@@ -112,7 +112,7 @@ def _after_agent(state: ReactState) -> str:
 
 
 async def _nudge(state: ReactState) -> dict[str, Any]:
-    message = HumanMessage(_NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
+    message = HumanMessage(NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
     return {"messages": [message], "nudges": state["nudges"] + 1}
 
 
@@ -148,16 +148,12 @@ async def _next_phase(state: ReactState, runtime: Runtime[ReactContext]) -> dict
         return {"view": view}
     if state["calls"] >= runtime.context.limits.calls:
         return {"view": view, "turn_over": False, "stop": "call_limit"}
-    message = HumanMessage(_phase_text(view), id=f"r{view.round}.{view.phase}.{view.revision}")
+    message = HumanMessage(goes_on(view), id=f"r{view.round}.{view.phase}.{view.revision}")
     return {"view": view, "turn_over": False, "messages": [message]}
 
 
 def _after_phase(state: ReactState) -> str:
     return END if state["turn_over"] or state["stop"] else "agent"
-
-
-def _phase_text(view: TurnView) -> str:
-    return f"Round {view.round} goes on with phase {view.phase}. It is your turn.\n\n{show_view(view)}"
 
 
 def build_graph() -> Any:
@@ -200,7 +196,8 @@ class React:
         """Play the round that `view` opens. Raises HarnessFailure."""
         carried = await self._memory.open_round(view.round)
         config = {"recursion_limit": self._context.limits.recursion_limit}
-        start = _start([self._system, _opening(view, carried)], view)
+        first = HumanMessage(opening(view, carried), id=f"r{view.round}.open")
+        start = _start([self._system, first], view)
         end: ReactState = await self._graph.ainvoke(start, config, context=self._context)
         self._memory.close_round(view.round, end["acts"], end["stop"])
         return RoundEnd(
@@ -213,11 +210,6 @@ class React:
             output_tokens=end["output_tokens"],
             estimated=end["estimated"],
         )
-
-
-def _opening(view: TurnView, carried: str) -> HumanMessage:
-    parts = (f"Round {view.round}, phase {view.phase}. It is your turn.", carried, show_view(view))
-    return HumanMessage("\n\n".join(filter(None, parts)), id=f"r{view.round}.open")
 
 
 def _start(messages: list[AnyMessage], view: TurnView) -> ReactState:
