@@ -121,7 +121,8 @@ async def test_usage_is_estimated_and_says_so() -> None:
     reply = await _model(Diary()).ainvoke(_opening(_view()))
     assert reply.usage_metadata is not None
     assert reply.usage_metadata["input_tokens"] > 0
-    assert reply.response_metadata == {"model_name": "policy:diary", "usage_estimated": True}
+    assert reply.response_metadata["model_name"] == "policy:diary"
+    assert reply.response_metadata["usage_estimated"] is True
 
 
 def test_the_last_turn_block_is_found_whatever_its_texts_hold() -> None:
