@@ -15,6 +15,8 @@ from fairground.contract.seats import SeatId
 from fairground.double_auction.analysis import PlayedRound, Regret, regret
 from fairground.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from fairground.evaluation.arithmetic import mean, ratio, rounded
+from fairground.evaluation.charts.double_auction import charts
+from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
@@ -98,6 +100,10 @@ class DoubleAuctionEvaluator:
         game = _game(reading)
         seats = {seat: _seat_outcome(reading, game, seat) for seat in reading.conduct}
         return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game))
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Supply and demand, prices, offsets, gains, efficiency and who traded when."""
+        return charts(trace)
 
 
 EVALUATOR = DoubleAuctionEvaluator()

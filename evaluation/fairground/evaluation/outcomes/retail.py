@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import mean, ratio, rounded
+from fairground.evaluation.charts.model import Chart
+from fairground.evaluation.charts.retail import charts
 from fairground.evaluation.diagnostics.model import Diagnosis, Stage
 from fairground.evaluation.diagnostics.retail.conversion import conversion
 from fairground.evaluation.diagnostics.retail.detectors import detect
@@ -117,6 +119,10 @@ class RetailEvaluator:
             if seat.profit is not None:
                 tables += [_waterfall(seat.profit), _categories(seat.profit)]
         return tables
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Money, stock, sales, empty shelves and the parts of the gain."""
+        return charts(trace)
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
         """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (9)."""

@@ -1,0 +1,31 @@
+"""Pictures of a market as data: an evaluator describes them, report and viewer draw them."""
+
+from fairground.evaluation.charts.model import (
+    MAX_CELLS,
+    MAX_POINTS,
+    Axis,
+    Band,
+    BarChart,
+    Bars,
+    Chart,
+    Draws,
+    HeatChart,
+    Line,
+    XYChart,
+    charts_of,
+)
+
+__all__ = [
+    "MAX_CELLS",
+    "MAX_POINTS",
+    "Axis",
+    "Band",
+    "BarChart",
+    "Bars",
+    "Chart",
+    "Draws",
+    "HeatChart",
+    "Line",
+    "XYChart",
+    "charts_of",
+]
