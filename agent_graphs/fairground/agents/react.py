@@ -22,10 +22,12 @@ from langgraph.runtime import Runtime
 
 from fairground.agents.bridge import Bridge
 from fairground.agents.memory import Act, Memory
+from fairground.agents.options import GraphOptions
 from fairground.agents.prompt import load_prompt
 from fairground.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits
 from fairground.agents.tool_node import Executed, run_calls
 from fairground.agents.toolbox import as_tools
+from fairground.agents.window import Window
 from fairground.agents.wording import NUDGE, goes_on, opening
 from fairground.contract.market import Brief
 from fairground.contract.policy import TurnView
@@ -60,11 +62,12 @@ class ReactContext:
     model: Runnable[Any, AIMessage]
     next_turn: NextTurn
     limits: RoundLimits
+    window: Window
     note: Note | None = None
 
 
 async def _agent(state: ReactState, runtime: Runtime[ReactContext]) -> dict[str, Any]:
-    reply = await runtime.context.model.ainvoke(state["messages"])
+    reply = await runtime.context.model.ainvoke(runtime.context.window(state["messages"]))
     reply = reply.model_copy(update={"id": f"r{state['view'].round}.{state['replies']}"})
     called = bool(reply.tool_calls or reply.invalid_tool_calls)
     thoughts = 0 if called else state["thoughts"] + 1
@@ -183,11 +186,12 @@ class React:
         limits: RoundLimits,
         next_turn: NextTurn,
         note: Note | None = None,
+        options: GraphOptions | None = None,
     ) -> None:
         self.prompt = load_prompt("react")
         # Waiting is the driver's: a model that waits would only pay for it.
         bound = model.bind_tools(as_tools(bridge, without=frozenset({"await_turn"})))
-        self._context = ReactContext(bridge, cast("Any", bound), next_turn, limits, note)
+        self._context = ReactContext(bridge, cast("Any", bound), next_turn, limits, (options or GraphOptions()).window, note)
         self._memory = Memory(bridge)
         self._system = SystemMessage(self.prompt.system(brief), id="system")
         self._graph = build_graph()

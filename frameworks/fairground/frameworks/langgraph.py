@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import partial
 
+from fairground.agents.options import Approve, GraphOptions
 from fairground.agents.rounds import RoundLimits, RoundPlayer
+from fairground.agents.window import parse_window
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.market import Brief
 from fairground.frameworks import find
@@ -17,7 +20,7 @@ from fairground.frameworks.seat_clock import SeatClock, open_bridge
 __all__ = ["GRAPHS", "LangGraphAgent", "react"]
 
 GRAPHS: Mapping[str, str] = {"react": "fairground.agents.react:React"}
-"""Name -> "module:attribute" of a `RoundPlayer`'s constructor (bridge, model, brief, limits, next_turn, note)."""
+"""Name -> "module:attribute" of a player's constructor (bridge, model, brief, limits, next_turn, note, options)."""
 
 
 class LangGraphAgent:
@@ -25,8 +28,18 @@ class LangGraphAgent:
 
     name = "langgraph"
 
-    def __init__(self, graph: str = "react") -> None:
+    def __init__(
+        self,
+        graph: str = "react",
+        *,
+        window: str = "full_round",
+        approve: Approve | None = None,
+        replan_every: int = 12,
+        trials: Sequence[str] | None = None,
+    ) -> None:
+        """Options as in `agents.options.GraphOptions`, the window by its spelling. Raises ScenarioError."""
         self._make_player = find(GRAPHS, graph, "graph")
+        self._options = GraphOptions(parse_window(window), approve, replan_every, trials)
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
         """Play to the end; raises HarnessFailure."""
@@ -36,11 +49,12 @@ class LangGraphAgent:
         clock = SeatClock(seat, bridge)
         bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
         async with open_chat_model(model) as chat:
-            player: RoundPlayer = self._make_player(bridge, chat, brief, bounds, clock.next_turn, seat.note)
+            player: RoundPlayer = self._make_player(
+                bridge, chat, brief, bounds, clock.next_turn, seat.note, self._options
+            )
             report = SeatReport(self.name, model.label, player.prompt.label)
             return await play_rounds(player, clock, bridge, seat, report)
 
 
-def react() -> LangGraphAgent:
-    """The agent with the react graph."""
-    return LangGraphAgent("react")
+react = partial(LangGraphAgent, "react")
+"""Makes the agent with the react graph; options are LangGraphAgent's."""

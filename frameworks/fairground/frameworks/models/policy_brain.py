@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairground.agents.bridge import error_info
+from fairground.agents.requests import RequestName, find_request
 from fairground.agents.rounds import find_view, unfenced
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
@@ -19,6 +20,11 @@ __all__ = ["PASS", "BrainCall", "BrainReply", "PolicyBrain", "Visible", "is_refu
 
 PASS = "I have nothing more to do in this turn."
 _BYTES_PER_TOKEN = 4
+_ANSWERS: Mapping[RequestName, str] = {
+    "plan": '{"steps":[{"intent":"act as the policy does","check":"the turn is over"}]}',
+    "lesson": '{"lesson":"The policy acts as before: it learns nothing from a round."}',
+    "reflection": '{"reflection":"The policy acts as before: it learns nothing from an episode."}',
+}
 _REFUSAL = {"code": str, "message": str, "hint": str, "retryable": bool}
 
 
@@ -53,7 +59,8 @@ class PolicyBrain:
 
     A turn begins with the fenced `turn_view` block of the last user message that shows one. While the policy waits for
     a call's answer, that answer must be the last visible tool message, unless another turn has begun (the call ended
-    its turn): HarnessFailure otherwise.
+    its turn): HarnessFailure otherwise. Asked for a plan or a lesson (`agents.requests`), it answers a valid one,
+    always the same, and its turn stays where it is.
     """
 
     def __init__(self, policy: Policy, label: str) -> None:
@@ -66,9 +73,11 @@ class PolicyBrain:
 
     def reply(self, messages: Sequence[Visible]) -> BrainReply:
         """What the policy does next; text without a call when it has nothing more to do in its turn."""
-        call = self._next_call(messages)
+        asked = find_request(messages[0].text) if messages and messages[0].role == "system" else None
+        call = self._next_call(messages) if asked is None else None
         if call is None:
-            return BrainReply(PASS, None, _read(messages), len(PASS) // _BYTES_PER_TOKEN)
+            words = PASS if asked is None else _ANSWERS[asked]
+            return BrainReply(words, None, _read(messages), len(words) // _BYTES_PER_TOKEN)
         self._calls += 1
         self._awaited = f"call-{self._calls}"
         made = BrainCall(self._awaited, call.tool, dict(call.arguments))
