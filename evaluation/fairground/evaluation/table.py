@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["Table", "number_text"]
+__all__ = ["FOOTNOTES", "Table", "number_text"]
+
+FOOTNOTES: Mapping[str, str] = {
+    "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
+    "empty_demand": "latent demand of empty shelves, expected: nobody was there to be counted",
+    "net_lost_units": "demand beyond the day's stock, and the expected sales that categories lost by empty shelves",
+    "dynamic_regret": "against the best quote of each round, known afterwards only",
+}
+"""Figures, by field, that are misread without a word beside them."""
 
 
 class Table(NamedTuple):

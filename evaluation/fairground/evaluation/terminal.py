@@ -6,15 +6,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
+from fairground.cli.tables import Cell, figures, names, show_pairs, show_table, words
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.model import Diagnosis, Figure, Finding
 from fairground.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers
 from fairground.evaluation.importers.report import ImportReport, merged
 from fairground.evaluation.outcome import Outcome, Tabulates
-from fairground.evaluation.table import number_text
+from fairground.evaluation.table import FOOTNOTES, number_text
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
 __all__ = ["show_comparison", "show_evaluations", "show_import", "show_verdicts"]
@@ -26,18 +26,17 @@ _MAX_CITED = 12
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
     """One row per trace, then what is wrong."""
     console = Console(highlight=False)
-    table = _table("trace", "verdict", "events", "sealed", "head")
+    rows: list[list[Cell]] = []
     for verdict in verdicts:
-        style = "green" if verdict.sound else "red"
+        name = Text(verdict.verdict, style="green" if verdict.sound else "red")
         head = (verdict.head_hash or "")[:16]
-        name = Text(verdict.verdict, style=style)
-        table.add_row(_plain(verdict.path), name, str(verdict.events), "yes" if verdict.sealed else "no", head)
-    console.print(table)
+        rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", head])
+    show_table(console, [*names("trace", "verdict"), *figures("events", "sealed", "head")], rows)
     for verdict in verdicts:
         if not verdict.sound:
             console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red", soft_wrap=True)
         for finding in verdict.findings:
-            console.print(_plain(f"{verdict.path}: {finding.message}"))
+            console.print(_plain(f"{verdict.path}: {finding.message}"), soft_wrap=True)
     met = {verdict.verdict for verdict in verdicts} - SOUND
     for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
         if conclusion in met:
@@ -67,14 +66,15 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
     more = [name for numbers in list(relative.values())[:1] for name in numbers]
     more += ["market_efficiency"] if efficient else []
-    table = _table(f"{seat} played by", *columns, "lapses", *more, names=1)
+    rows: list[list[Cell]] = []
     for label, outcome in outcomes.items():
         result = outcome.seats[seat]
         cells = [number_text(getattr(result, name, None)) for name in columns]
         beside = [number_text(value) for value in relative.get(label, {}).values()]
         beside += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
-        table.add_row(_plain(label), *cells, str(sum(result.lapses.values())), *beside)
-    console.print(table)
+        rows.append([label, *cells, str(sum(result.lapses.values())), *beside])
+    show_table(console, [*names(f"{seat} played by"), *figures(*columns, "lapses", *more)], rows)
+    _show_footnotes(console, (*columns, *more))
 
 
 def show_import(report: ImportReport) -> None:
@@ -83,11 +83,12 @@ def show_import(report: ImportReport) -> None:
     imported = [game for game in report.games if game.trace is not None]
     rounds = sum(game.rounds for game in imported)
     console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
-    table = _table("checked", "matched", "total")
+    rows: list[list[Cell]] = []
     for kind, tally in merged(report.games).items():
         style = "" if tally.matched == tally.total else "red"
-        table.add_row(kind.replace("_", " "), str(tally.matched), str(tally.total), style=style)
-    console.print(table)
+        cells = (kind.replace("_", " "), str(tally.matched), str(tally.total))
+        rows.append([Text(cell, style=style) for cell in cells])
+    show_table(console, [*names("checked"), *figures("matched", "total")], rows)
     for finding in report.findings[:_MAX_FINDINGS]:
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
         console.print(_plain(f"{place}: {finding.message}"), style="red", soft_wrap=True)
@@ -99,44 +100,42 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
     ended = outcome.end_reason or "unfinished"
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
     head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
-    console.print(_plain(f"{path}\n{head}"))
+    console.print(_plain(f"{path}\n{head}"), soft_wrap=True)
     columns = evaluator_of(outcome.market).seat_columns
     conduct = any(result.refused or result.lapses for result in outcome.seats.values())
-    table = _table("seat", "label", *columns, *(("refused", "lapses") if conduct else ()))
+    rows: list[list[Cell]] = []
     for seat, result in outcome.seats.items():
         lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
         cells = [number_text(getattr(result, name, None)) for name in columns]
         cells += [str(result.refused), lapses] if conduct else []
-        table.add_row(seat, _plain(result.label or ""), *cells)
-    console.print(table)
+        rows.append([seat, result.label or "", *cells])
+    titles = (*columns, *(("refused", "lapses") if conduct else ()))
+    show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
-        console.print(_pairs(shown))
+        show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
     for finding in outcome.findings:
-        console.print(_plain(f"event {finding.seq}: {finding.message}" if finding.seq else finding.message))
+        text = f"event {finding.seq}: {finding.message}" if finding.seq else finding.message
+        console.print(_plain(text), soft_wrap=True)
 
 
 def _show_tables(console: Console, outcome: Outcome[Any, Any]) -> None:
     evaluator = evaluator_of(outcome.market)
     for shown in evaluator.tables(outcome) if isinstance(evaluator, Tabulates) else ():
-        table = _table(*shown.columns, names=1)
-        for row in shown.rows:
-            table.add_row(*map(_plain, row))
         console.print(_plain(f"\n{shown.title}"), style="bold")
-        console.print(table)
+        show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
+        _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
 
 
 def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     if not brief:
         for stage in diagnosis.stages:
             console.print(_plain(f"\n{stage.name}"), style="bold")
-            table = _table("figure", "value", "of", names=1)
-            table.add_column("")
-            for figure in stage.figures:
-                table.add_row(
-                    _short(diagnosis, figure), number_text(figure.value), _counts(figure), _plain(_aside(figure))
-                )
-            console.print(table)
+            rows = [
+                (_short(diagnosis, figure), number_text(figure.value), _counts(figure), _aside(figure))
+                for figure in stage.figures
+            ]
+            show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows)
     _show_findings(console, diagnosis)
 
 
@@ -178,27 +177,11 @@ def _seqs(finding: Finding) -> str:
     return shown + (" …" if len(finding.events) > _MAX_CITED else "") if shown else "none: it is what is absent"
 
 
-def _pairs(fields: Sequence[tuple[str, object]]) -> Table:
-    """Names and numbers, two pairs a line."""
-    table = Table(box=None, pad_edge=False, show_header=False, padding=(0, 2, 0, 0))
-    for style in ("dim", "", "dim", ""):
-        table.add_column(style=style, no_wrap=True)
-    cells = [cell for name, value in fields for cell in (name.replace("_", " "), number_text(value))]
-    for start in range(0, len(cells), 4):
-        table.add_row(*cells[start : start + 4])
-    return table
-
-
-def _table(*columns: str, names: int = 2) -> Table:
-    """Columns from `names` on hold numbers. Headers break; numbers never do, names only where there are two."""
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for place, column in enumerate(columns):
-        words = column.replace("_", "\n")
-        if place < names:
-            table.add_column(words, overflow="fold", no_wrap=names == 1)
-        else:
-            table.add_column(words, justify="right", no_wrap=True)
-    return table
+def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
+    """What a reader of these figures could get wrong."""
+    for name in shown:
+        if name in FOOTNOTES:
+            console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim", soft_wrap=True)
 
 
 def _plain(text: str) -> Text:

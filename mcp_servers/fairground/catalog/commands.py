@@ -9,10 +9,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 from rich.console import Console
-from rich.table import Table
-from rich.text import Text
 
 from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
+from fairground.cli.tables import Column, names, show_table, words
 from fairground.contract.arguments import allowed_text
 from fairground.contract.core import full_table
 from fairground.contract.errors import ScenarioError
@@ -24,6 +23,7 @@ __all__ = ["markets", "policies", "scenarios", "tools"]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `fairground markets` shows it.")]
 _CHECK_SEED = 1
+_SENTENCES = frozenset({"title", "what", "arguments", "description", "value", "meaning", "problem"})
 
 
 def markets(as_json: _AsJson = False) -> None:
@@ -77,6 +77,7 @@ scenarios = typer.Typer(
 
 @scenarios.callback(invoke_without_command=True)
 def _all_scenarios(context: typer.Context, as_json: _AsJson = False) -> None:
+    """List, show and check the bundled scenarios; `fairground scenarios MARKET` lists those of one market."""
     if context.invoked_subcommand is None:
         _list(market_names(), as_json)
 
@@ -149,12 +150,16 @@ def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
     if as_json:
         _print_json(rows)
         return
-    table = Table(box=None, pad_edge=False, header_style="bold")
-    for key in rows[0] if rows else ():
-        table.add_column(key, overflow="fold")
-    for row in rows:
-        table.add_row(*(Text(_cell(value)) for value in row.values()))
-    Console(highlight=False).print(table)
+    columns = [column for key in rows[0] for column in _column(key)] if rows else []
+    # Sentences stand last: they are what gives way on a narrow terminal.
+    order = sorted(range(len(columns)), key=lambda place: columns[place].kind == "text")
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    console = Console(highlight=False)
+    show_table(console, [columns[place] for place in order], [[row[place] for place in order] for row in cells])
+
+
+def _column(key: str) -> list[Column]:
+    return words(key) if key in _SENTENCES else names(key)
 
 
 def _cell(value: object) -> str:
