@@ -1,0 +1,39 @@
+"""Statistics of what happened or did not: early ends and successes."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+__all__ = ["kaplan_meier", "mcnemar_p", "pass_hat_k"]
+
+
+def kaplan_meier(times: Sequence[int], ended: Sequence[bool]) -> list[tuple[int, float]]:
+    """Survival after each time at which one or more ended (Kaplan & Meier 1958), from (0, 1) to the last time.
+
+    `times` are rounds observed; where `ended` is false the episode was only watched that long.
+    """
+    events = Counter(time for time, event in zip(times, ended, strict=True) if event)
+    steps, share = [(0, 1.0)], 1.0
+    for time in sorted(events):
+        at_risk = sum(other >= time for other in times)
+        share *= 1 - events[time] / at_risk
+        steps.append((time, round(share, 9)))
+    if times and max(times) > steps[-1][0]:
+        steps.append((max(times), steps[-1][1]))
+    return steps
+
+
+def mcnemar_p(only_a: int, only_b: int) -> float:
+    """Exact two-sided McNemar test: the pairs in which only one side had the event, against a fair coin."""
+    n = only_a + only_b
+    tail = sum(math.comb(n, k) for k in range(min(only_a, only_b) + 1))
+    return min(1.0, round(2 * tail / 2**n, 9))
+
+
+def pass_hat_k(successes: int, trials: int, k: int) -> float | None:
+    """Chance that k of the trials, drawn without putting back, all succeeded; null with fewer than k trials."""
+    if k < 1 or trials < k:
+        return None
+    return math.comb(successes, k) / math.comb(trials, k)

@@ -1,0 +1,168 @@
+"""Our statistics against scipy on fixed data; scipy is a dependency of the tests only."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairground.contract.chance import Chance
+from fairground.evaluation.statistics import (
+    holm,
+    interval,
+    kaplan_meier,
+    mcnemar_p,
+    mean_sd,
+    minimum_detectable,
+    pairs_needed,
+    pass_hat_k,
+    percentile,
+    sign_flip,
+    t_quantile,
+    t_tail,
+)
+
+stats: Any = import_module("scipy.stats")  # it brings no types
+
+DIFFERENCES = [12.5, -3.25, 40.0, 8.0, 0.0, 15.5, -7.75, 22.0, 9.0, 31.25, -1.0, 6.5]
+
+
+def drawn(n: int, shift: float = 0.0) -> list[float]:
+    return [value - 0.5 + shift for value in Chance("fixed data").uniforms("values", n=n)]
+
+
+@pytest.mark.parametrize("df", [1, 2, 3, 7, 15, 29, 49.5, 100, 101, 1_000, 123_456])
+@pytest.mark.parametrize("probability", [0.0005, 0.025, 0.3, 0.5, 0.6, 0.8, 0.9, 0.975, 0.995, 0.999999])
+def test_quantiles_of_students_t_agree_with_scipy(df: float, probability: float) -> None:
+    expected = float(stats.t.ppf(probability, df))
+    assert t_quantile(probability, df) == pytest.approx(expected, rel=1e-9, abs=1e-12)
+
+
+@pytest.mark.parametrize("df", [1, 4, 30, 99, 100, 2_000])
+@pytest.mark.parametrize("t", [-3.0, -0.001, 0.0, 1e-6, 0.7, 2.0, 9.0, 40.0])
+def test_tails_of_students_t_agree_with_scipy(df: float, t: float) -> None:
+    assert t_tail(t, df) == pytest.approx(float(stats.t.sf(t, df)), rel=1e-9, abs=1e-300)
+
+
+@pytest.mark.parametrize("probability", [0.0, 1.0, -1.0, math.nan])
+def test_what_is_no_probability_has_no_quantile(probability: float) -> None:
+    with pytest.raises(ValueError, match="a probability"):
+        t_quantile(probability, 5)
+
+
+def test_the_interval_is_scipys_paired_t_interval() -> None:
+    expected = stats.ttest_1samp(DIFFERENCES, 0.0).confidence_interval(0.95)
+    assert interval(DIFFERENCES) == pytest.approx((expected.low, expected.high), rel=1e-9)
+    assert interval([1.0]) is None
+    assert interval([2.0, 2.0, 2.0]) == (2.0, 2.0)
+
+
+@pytest.mark.parametrize(
+    "values", [DIFFERENCES, [1.0] * 8, [1.0, -1.0, 1.0], [0.0, 0.0], drawn(16, 0.2), [0.1, 0.2, -0.3]]
+)
+def test_the_exact_sign_flip_counts_what_scipys_permutation_test_counts(values: list[float]) -> None:
+    def mean(sample: np.ndarray, axis: int) -> np.ndarray:
+        return np.mean(sample, axis=axis)
+
+    found = sign_flip(values)
+    expected = stats.permutation_test(
+        (np.array(values),), mean, permutation_type="samples", vectorized=True, n_resamples=np.inf
+    )
+    # scipy doubles the smaller tail, which is the same as counting |sum| for a symmetric distribution.
+    assert found is not None
+    assert found.method == "exact"
+    assert found.p == pytest.approx(float(expected.pvalue), abs=1e-9)
+
+
+def test_above_sixteen_pairs_the_draws_are_many_and_always_the_same() -> None:
+    values = drawn(60, 0.1)
+    found = sign_flip(values)
+    assert found is not None
+    assert found == sign_flip(values)
+    assert found.method == "10,000 draws"
+    expected = float(stats.ttest_1samp(values, 0.0).pvalue)
+    assert found.p == pytest.approx(expected, abs=0.01)
+    assert sign_flip([1.0] * 60) == (round(1 / 10_001, 9), "10,000 draws")
+    assert sign_flip([0.0] * 60) == (1.0, "10,000 draws")
+    assert sign_flip([]) is None
+
+
+def test_holm_keeps_the_family_wise_error() -> None:
+    assert holm([0.01, 0.04, 0.03, 0.005]) == [0.03, 0.06, 0.06, 0.02]
+    assert holm([0.9, 0.8]) == [1.0, 1.0]
+    assert holm([0.2]) == [0.2]
+    assert holm([]) == []
+
+
+@pytest.mark.parametrize("n", [8, 16, 64, 400])
+def test_the_minimum_detectable_difference_has_the_power_that_it_claims(n: int) -> None:
+    least = minimum_detectable(3.0, n)
+    assert least is not None
+    shift = least / (3.0 / math.sqrt(n))
+    edge = float(stats.t.ppf(0.975, n - 1))
+    power = float(stats.nct.sf(edge, n - 1, shift) + stats.nct.cdf(-edge, n - 1, shift))
+    assert power == pytest.approx(0.8, abs=0.015)
+
+
+def test_pairs_needed_is_the_fewest_that_would_show_the_difference() -> None:
+    needed = pairs_needed(-1.0, 3.0)
+    assert needed is not None
+    enough, short = minimum_detectable(3.0, needed), minimum_detectable(3.0, needed - 1)
+    assert enough is not None
+    assert short is not None
+    assert enough <= 1.0 < short
+    assert pairs_needed(0.0, 3.0) is None
+    assert pairs_needed(1.0, 0.0) == 2
+    assert pairs_needed(1e-6, 3.0) is None
+    assert minimum_detectable(3.0, 1) is None
+
+
+def test_mean_and_deviation_and_percentiles_are_numpys() -> None:
+    mean, deviation = mean_sd(DIFFERENCES)
+    assert mean == pytest.approx(float(np.mean(DIFFERENCES)))
+    assert deviation == pytest.approx(float(np.std(DIFFERENCES, ddof=1)))
+    for share in (0.0, 0.1, 0.5, 1.0):
+        assert percentile(DIFFERENCES, share) == pytest.approx(float(np.quantile(DIFFERENCES, share)))
+    assert mean_sd([]) == (None, None)
+    assert mean_sd([4.0]) == (4.0, None)
+    assert percentile([], 0.1) is None
+
+
+def test_survival_is_scipys_estimate_with_and_without_censoring() -> None:
+    times, ended = [5, 8, 8, 12, 14, 14, 14], [True, True, False, True, False, False, False]
+    data = stats.CensoredData.right_censored(times, [not event for event in ended])
+    curve = stats.ecdf(data).sf
+    steps = kaplan_meier(times, ended)
+    assert steps[0] == (0, 1.0)
+    assert steps[-1][0] == 14
+    for time, share in steps[1:]:
+        assert share == pytest.approx(float(curve.evaluate(time)))
+    assert kaplan_meier([3, 3], [False, False]) == [(0, 1.0), (3, 1.0)]
+    assert kaplan_meier([3, 3], [True, True]) == [(0, 1.0), (3, 0.0)]
+    assert kaplan_meier([], []) == [(0, 1.0)]
+
+
+@pytest.mark.parametrize(("only_a", "only_b"), [(0, 0), (0, 5), (6, 1), (4, 4), (0, 9)])
+def test_mcnemars_test_is_scipys_binomial_test(only_a: int, only_b: int) -> None:
+    n = only_a + only_b
+    expected = float(stats.binomtest(only_a, n).pvalue) if n else 1.0
+    assert mcnemar_p(only_a, only_b) == pytest.approx(expected)
+
+
+def test_pass_hat_k_is_the_chance_that_k_drawn_trials_all_succeeded() -> None:
+    assert pass_hat_k(3, 4, 1) == 0.75
+    assert pass_hat_k(3, 4, 2) == 0.5
+    assert pass_hat_k(3, 4, 4) == 0.0
+    assert pass_hat_k(4, 4, 4) == 1.0
+    assert pass_hat_k(3, 4, 5) is None
+    assert pass_hat_k(0, 0, 0) is None
+
+
+def test_scipy_is_not_needed_to_run() -> None:
+    code = "import sys, fairground.evaluation.statistics as s; s.interval([1.0, 2.0]); sys.exit('scipy' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0
