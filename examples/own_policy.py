@@ -41,7 +41,10 @@ async def play(folder: Path) -> Path:
     folder.mkdir(parents=True, exist_ok=True)
     path = folder / "own_policy.trace"
     path.unlink(missing_ok=True)
-    episode = await Episode.create(path, kind, scenario, SEED, episode_id="own_policy", scripted=scripted)
+    labels = dict.fromkeys(seats, "policy:zip") | {SEAT: "ShrinkingMargin"}
+    episode = await Episode.create(
+        path, kind, scenario, SEED, episode_id="own_policy", scripted=scripted, about={"labels": labels}
+    )
     print("over:", await episode.wait_ended())
     await episode.close()
     return path
@@ -52,8 +55,8 @@ def main(folder: str) -> None:
     outcome = evaluate_file(trace).outcome
     assert outcome is not None
     for seat, result in outcome.seats.items():
-        print(seat, "payoff", result.payoff)
-    print("verify:", verify_file(trace).verdict)
+        print(f"{seat} {result.label}: payoff {result.payoff}")
+    print("verify:", verify_file(trace).verdict, trace)
 
 
 if __name__ == "__main__":

@@ -75,7 +75,9 @@ def test_evaluate_prints_seats_and_market_and_writes_json(trace: Path, shell: Sh
     shown = shell.out("evaluate", trace)
     assert b"efficiency" in shown
     assert b"S2" in shown
-    assert shell.out("evaluate", trace, "-o", tmp_path / "new" / "out.json") == b""
+    written = shell.error(["evaluate", trace, "-o", tmp_path / "new" / "out.json"], 0)
+    assert "out.json (1 traces, " in written
+    assert f"made the folder {tmp_path / 'new'}" in written
     assert orjson.loads((tmp_path / "new" / "out.json").read_bytes())["traces"][0]["outcome"] == outcome
 
 
@@ -84,6 +86,24 @@ def test_evaluate_fails_for_what_is_no_trace(tmp_path: Path, shell: Shell) -> No
     path.write_bytes(b"?")
     assert shell.json("evaluate", path, code=1)["traces"][0]["outcome"] is None
     assert b"not a trace" in shell.out("evaluate", path, code=1)
+
+
+def test_evaluate_ends_with_the_reason_of_its_exit_code(trace: Path, shell: Shell) -> None:
+    assert shell.error(["evaluate", trace], 0) == ""
+    (trace.parent / "x.trace").write_bytes(b"?")
+    told = shell.error(["evaluate", trace.parent], 1)
+    assert told.splitlines()[-1] == f"exit code 1: 1 of 2 cannot be evaluated: {trace.parent / 'x.trace'}"
+
+
+def test_a_seats_view_is_no_damaged_trace(trace: Path, shell: Shell, tmp_path: Path) -> None:
+    view = tmp_path / "B1.jsonl"
+    written = shell.error(["export", trace, "--seat", "B1", "-o", view], 0)
+    assert written == f"wrote {view} ({view.read_bytes().count(b'seq')} events, {view.stat().st_size:,} bytes)\n"
+    (verdict,) = shell.json("verify", view, code=1)["verdicts"]
+    assert verdict["verdict"] == "not_a_trace"
+    assert "verify or evaluate the whole trace" in verdict["message"]
+    shown = shell.out("verify", view, code=1).decode()
+    assert shown.count(str(view)) == 2  # its row, and what is wrong with it
 
 
 def test_an_export_verifies_and_a_seats_export_is_smaller(trace: Path, shell: Shell, tmp_path: Path) -> None:

@@ -145,6 +145,8 @@ def test_looking_around_prints_json(capsysbinary: pytest.CaptureFixture[bytes]) 
     assert [row["id"] for row in scenarios] == [
         f"double_auction/{name}" for name in ("bazaar", "duel", "large", "smoke")
     ]
+    assert printed("scenarios", "double_auction") == scenarios
+    assert printed("scenarios", "double_auction/duel")["id"] == "double_auction/duel"
     shown = printed("scenarios", "show", "double_auction/duel", "--set", "rounds=7")
     assert shown["rounds"] == 7
     tools = {tool["name"]: tool for tool in printed("tools", "double_auction")["tools"]}
@@ -162,7 +164,13 @@ def test_every_bundled_scenario_can_be_played(capsysbinary: pytest.CaptureFixtur
 
 
 @pytest.mark.parametrize(
-    "arguments", [["tools", "nope"], ["scenarios", "show", "duel"], ["scenarios", "show", "double_auction/nope"]]
+    "arguments",
+    [
+        ["tools", "nope"],
+        ["scenarios", "show", "duel"],
+        ["scenarios", "show", "double_auction/nope"],
+        ["scenarios", "nope"],
+    ],
 )
 def test_unknown_names_say_what_there_is(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> None:
     assert run(arguments) == 2

@@ -292,21 +292,24 @@ async def test_an_unfinished_episode_is_identical_but_not_sealed(tmp_path: Path)
 
 
 @pytest.mark.parametrize(
-    "content",
+    ("content", "verdict"),
     [
-        b"",
-        b"SQLite format 3\x00",
-        b"SQLite format 3\x00" + b"\xff" * 4096,
-        b'{"about":',
-        b'{"about":[],"core":{}}',
-        b"\x00" * 99,
+        (b"", "not_a_trace"),
+        (b"SQLite format 3\x00", "damaged"),
+        (b"SQLite format 3\x00" + b"\xff" * 4096, "damaged"),
+        (b'{"about":', "damaged"),
+        (b'{"about":[],"core":{}}', "damaged"),
+        (b"\x00" * 99, "not_a_trace"),
+        (b'{"seat_view":"fairground.seat_view/1"}', "not_a_trace"),
     ],
 )
-def test_any_garbage_is_damaged(tmp_path: Path, content: bytes) -> None:
+def test_garbage_is_damaged_or_no_trace_at_all(tmp_path: Path, content: bytes, verdict: str) -> None:
     path = tmp_path / "garbage.trace"
     path.write_bytes(content)
-    assert verify_file(path).verdict == "damaged"
-    assert verify_file(tmp_path).verdict == "damaged"
+    found = verify_file(path)
+    assert found.verdict == verdict
+    assert str(path) not in found.message
+    assert verify_file(tmp_path).verdict == "not_a_trace"
 
 
 def test_columns_of_other_types_are_damaged(play: Play, editor: Edit) -> None:
@@ -341,7 +344,7 @@ def test_a_verdict_is_given_whatever_bytes_of_the_file_change(play: Play, data: 
     broken = path.with_name("broken.trace")
     broken.write_bytes(content[: data.draw(st.integers(1, len(content)))])
     verdict = verify_file(broken)
-    assert verdict.verdict in ("identical", "damaged", "truncated", "diverged", "foreign")
+    assert verdict.verdict in ("identical", "damaged", "truncated", "diverged", "foreign", "not_a_trace")
     assert orjson.dumps(verdict.to_json())
 
 

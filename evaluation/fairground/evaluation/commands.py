@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,13 +14,16 @@ import typer
 
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.evaluation import terminal
-from fairground.evaluation.evaluate import evaluate_file
+from fairground.evaluation.evaluate import Evaluation, evaluate_file
 from fairground.evaluation.export import FORMATS, export_lines
 from fairground.evaluation.importers import IMPORTERS, run_importer
 from fairground.evaluation.verify import verify_file
 from fairground.tracestore import find_traces, open_trace
 
 __all__ = ["evaluate", "export", "import_logs", "verify"]
+
+_MAX_NAMED = 5
+_EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
 _Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
@@ -58,12 +61,15 @@ def evaluate(
     evaluations = [evaluate_file(path) for path in _files(paths)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
     if output is not None:
-        _write(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2)])
+        _write(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2)], f"{len(evaluations)} traces")
     if as_json:
         _print_json(content)
     elif output is None:
         terminal.show_evaluations(evaluations)
-    _exit(all(evaluation.outcome is not None and not evaluation.outcome.findings for evaluation in evaluations))
+    complaint = _complaint(evaluations)
+    if complaint:
+        _say(f"exit code 1: {complaint}")
+    _exit(not complaint)
 
 
 def import_logs(
@@ -83,6 +89,7 @@ def import_logs(
         _print_json(report.to_json())
     else:
         terminal.show_import(report)
+        _say(f"traces in {out}")
     _exit(report.sound)
 
 
@@ -102,6 +109,18 @@ def export(
             _write(output, lines)
 
 
+def _complaint(evaluations: Sequence[Evaluation]) -> str:
+    """Why not everything is fine; "" when it is. A failure mode that was found is a result, not a complaint."""
+    unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
+    odd = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
+    parts = (("cannot be evaluated", unread), ("odd, see its findings", odd))
+    return "; ".join(f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths)
+
+
+def _some(paths: Sequence[str]) -> str:
+    return ", ".join(paths[:_MAX_NAMED]) + (" …" if len(paths) > _MAX_NAMED else "")
+
+
 def _files(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in find_traces(path)]
 
@@ -117,19 +136,30 @@ def _print_json(content: Any) -> None:
     sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _write(output: Path, lines: Iterable[bytes]) -> None:
-    """Write beside and rename, so that a failure leaves no half file."""
+def _write(output: Path, lines: Iterable[bytes], what: str = "") -> None:
+    """Write beside and rename, so that a failure leaves no half file; say on stderr what was written where."""
     draft = output.with_name(f".{output.name}.{os.getpid()}.draft")
+    events = size = 0
+    new_folder = not output.parent.exists()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
-            file.writelines(line + b"\n" for line in lines)
+            for line in lines:
+                size += file.write(line + b"\n")
+                events += line.startswith(_EVENT_STARTS)
         draft.replace(output)
     except OSError as error:
         raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
+    folder = f"; made the folder {output.parent}" if new_folder else ""
+    _say(f"wrote {output} ({what or f'{events:,} events'}, {size:,} bytes){folder}")
+
+
+def _say(line: str) -> None:
+    """A word beside the results, which stdout belongs to."""
+    print(line, file=sys.stderr)
 
 
 def _exit(fine: bool) -> None:

@@ -21,11 +21,11 @@ from fairground.contract.core import Core
 from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.event import ManifestCore, ToolCalled, parse_event
 from fairground.contract.replay import Divergence, Replayed
-from fairground.tracestore import StoredEvent, Trace, open_trace
+from fairground.tracestore import NotATrace, StoredEvent, Trace, open_trace
 
 __all__ = ["OUTCOMES_OF_VERIFY", "SOUND", "Conclusion", "TraceFinding", "Verdict", "verify", "verify_file"]
 
-Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign"]
+Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
 OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "identical": "the chain holds and re-execution gives the same bytes",
     "intact": "the chain holds; re-execution was not asked for",
@@ -33,6 +33,7 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "damaged": "a stored byte, order or predecessor has changed",
     "truncated": "events are missing at the end",
     "foreign": "the chain holds, but the rules that wrote the trace are not installed",
+    "not_a_trace": "the file is no trace, or only one seat's view of one: there is nothing to verify",
 }
 SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 
@@ -104,8 +105,15 @@ def verify_file(path: str | Path, *, chain_only: bool = False) -> Verdict:
     try:
         with open_trace(path) as trace:
             return verify(trace, chain_only=chain_only)
+    except NotATrace as error:
+        return Verdict(str(path), "not_a_trace", _message(error, path))
     except TraceError as error:
-        return Verdict(str(path), "damaged", str(error))
+        return Verdict(str(path), "damaged", _message(error, path))
+
+
+def _message(error: TraceError, path: str | Path) -> str:
+    """What the error says of the file, without its path: the verdict has that."""
+    return str(error).removeprefix(f"{path}: ")
 
 
 def verify(trace: Trace, *, chain_only: bool = False) -> Verdict:
@@ -120,7 +128,7 @@ def verify(trace: Trace, *, chain_only: bool = False) -> Verdict:
     except _Flaw as found:
         flaw = found
     except TraceError as error:
-        flaw = _Flaw("damaged", str(error), inspection.events + 1)
+        flaw = _Flaw("damaged", _message(error, trace.path), inspection.events + 1)
     conclusion: Conclusion = "intact" if chain_only else "identical"
     return Verdict(
         path=str(trace.path),

@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 from rich.console import Console
+from typer.core import TyperGroup
 
 from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
 from fairground.cli.tables import Column, names, show_table, words
@@ -67,17 +68,28 @@ def policies(market: _Market, as_json: _AsJson = False) -> None:
     _show(rows, as_json)
 
 
+class _ByName(TyperGroup):
+    """`scenarios MARKET` lists that market's, `scenarios MARKET/PRESET` shows one."""
+
+    # Any: the base class is typed with a context of typer's own copy of click.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        first = args[0] if args else "-"
+        if not first.startswith("-") and first not in self.commands:
+            args = ["show" if "/" in first else "list", *args]
+        return super().parse_args(ctx, args)
+
+
 scenarios = typer.Typer(
+    cls=_ByName,
     add_completion=False,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
-    help="List, show and check the bundled scenarios.",
 )
 
 
 @scenarios.callback(invoke_without_command=True)
 def _all_scenarios(context: typer.Context, as_json: _AsJson = False) -> None:
-    """List, show and check the bundled scenarios; `fairground scenarios MARKET` lists those of one market."""
+    """List, show and check the bundled scenarios. `scenarios MARKET` and `scenarios MARKET/PRESET` do as well."""
     if context.invoked_subcommand is None:
         _list(market_names(), as_json)
 

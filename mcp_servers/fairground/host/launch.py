@@ -6,6 +6,7 @@ import asyncio
 import os
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
@@ -119,12 +120,14 @@ async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Ma
         await host.wait_empty()
         server.stop()
 
+    hosted = dict(host.episodes)
     stopping = asyncio.create_task(stop_when_empty()) if hosting.until_over else None
     try:
         await server.serve(announce)
     finally:
         if stopping is not None:
             stopping.cancel()
+        _say_farewell(hosted, folder)
 
 
 async def _fresh_host(
@@ -211,6 +214,15 @@ def _say(line: str) -> None:
 def _line(episode: Episode) -> str:
     core = episode.core
     return f"{core.scenario.id}, seed {core.manifest.seed}, episode {episode.id}; trace {episode.path.absolute()}"
+
+
+def _say_farewell(hosted: Mapping[str, Episode], folder: Path) -> None:
+    """How the episodes stand when serving ends, where they are, and how to go on with those that are not over."""
+    ends = Counter(episode.core.ended or "not over" for episode in hosted.values())
+    counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    _say(f"no longer serving; episodes: {counts}; traces in {folder.absolute()}")
+    if ends["not over"]:
+        _say(f"to go on: fairground host --resume {folder}")
 
 
 def _report(host: Host, url: str, folder: Path, tokens: Mapping[tuple[str, SeatId], str]) -> dict[str, object]:

@@ -3,6 +3,7 @@
 from fairground.tracestore.manifest import Manifest
 from fairground.tracestore.reader import (
     SCHEMA,
+    NotATrace,
     SideRow,
     StoredEvent,
     Trace,
@@ -16,6 +17,7 @@ from fairground.tracestore.writer import Written, write_trace
 __all__ = [
     "SCHEMA",
     "Manifest",
+    "NotATrace",
     "SideRow",
     "StoredEvent",
     "Trace",

@@ -14,7 +14,7 @@ from fairground.contract.chain import noted_hash
 from fairground.contract.errors import TraceError
 from fairground.tracestore.manifest import Manifest
 
-__all__ = ["SCHEMA", "SideRow", "StoredEvent", "Trace", "find_traces", "jsonl_lines", "open_trace"]
+__all__ = ["SCHEMA", "NotATrace", "SideRow", "StoredEvent", "Trace", "find_traces", "jsonl_lines", "open_trace"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -49,6 +49,10 @@ _PREFIX = b'{"hash":"'
 _BODY = b'","event":'
 _CLOSED = b'{"closed_head":'
 _BLOB = b'{"blob":"'
+
+
+class NotATrace(TraceError):
+    """A file that cannot be opened as a trace at all: there is nothing in it that could be damaged."""
 
 
 class StoredEvent(NamedTuple):
@@ -161,18 +165,20 @@ class Trace:
 
 
 def open_trace(path: str | Path) -> Trace:
-    """Open a `.trace` (SQLite) or `.jsonl` trace for reading. TraceError when it is neither."""
+    """Open a `.trace` (SQLite) or `.jsonl` trace for reading. NotATrace when it is neither, TraceError when damaged."""
     place = Path(path)
     try:
         with place.open("rb") as file:
             head = file.read(16)
     except OSError as error:
-        raise TraceError(f"{place}: cannot be read: {error.strerror}") from None
+        raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
     if head == _MAGIC:
         return Trace(place, _Sqlite(place))
     if head.startswith(b'{"about":'):
         return Trace(place, _Jsonl(place))
-    raise TraceError(f"{place}: not a trace (neither SQLite nor JSONL of fairground)")
+    if head.startswith(b'{"seat_view":'):
+        raise NotATrace(f"{place}: a seat's view: it has no chain of its own, verify or evaluate the whole trace")
+    raise NotATrace(f"{place}: not a trace (neither SQLite nor JSONL of fairground)")
 
 
 def find_traces(path: str | Path) -> list[Path]:

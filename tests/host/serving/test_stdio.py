@@ -180,7 +180,9 @@ async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, e
                     await client.call_tool("claim", {"slices": 5})
             over = await first.call_tool("await_turn")
             assert over.structured_content["end_reason"].startswith("terminated:")
-        assert await stage.within(server.process.wait()) == 0
+        told = await server.leave()
+        assert server.process.returncode == 0
+    assert f"episodes: 1 terminated:rounds_completed; traces in {tmp_path}" in told
     assert stage.events(Path(episode["trace"]))[-1]["event"] == "episode_ended"
     assert orjson.loads((tmp_path / "host.json").read_bytes())["tokens"] == []
 
