@@ -9,9 +9,11 @@ from hypothesis import strategies as st
 
 from fairground.contract.policy import Draw
 from fairground.double_auction.traders import TRADERS, Kaplan, LinearEquilibrium, Shading, Zic, Zip
+from fairground.double_auction.traders_identified import IDENTIFIED_TRADERS
+from fairground.double_auction.traders_learning import LEARNING_TRADERS
 from fairground.trading.mirror import MirroredPolicy, TraderView
 
-SPECS = {spec.name: spec for spec in TRADERS}
+SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)}
 
 
 def _view(value: int, rounds: int = 30, price_max: int = 100) -> TraderView:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import accumulate
 from typing import Literal, NamedTuple
 
 __all__ = [
@@ -18,10 +19,12 @@ __all__ = [
     "Regret",
     "Rivals",
     "SealedRivals",
+    "best_reply",
     "expected_payoff",
     "flip",
     "gd_belief",
     "gd_counts",
+    "mean_utility",
     "outlook",
     "pair_best_reply",
     "regret",
@@ -66,9 +69,23 @@ def gd_counts(price: int, rounds: Iterable[GdRound]) -> GdCounts:
     return GdCounts(supporting, opposing)
 
 
-def gd_belief(rounds: Sequence[GdRound], price_max: int) -> list[float]:
-    """f(0..P): the belief, its 0/0 points filled linearly, with f(0) = 0 and f(P) = 1 if unknown (8.2)."""
-    known = [gd_counts(price, rounds).belief for price in range(price_max + 1)]
+def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float] | None = None) -> list[float]:
+    """f(0..P): the belief, its 0/0 points filled linearly, with f(0) = 0 and f(P) = 1 if unknown (8.2).
+
+    `weights` say how much each round counts (default: all the same); the cost is linear in quotes and grid.
+    """
+    supporting: list[float] = [0] * (price_max + 1)
+    opposing: list[float] = [0] * (price_max + 1)
+    for past, weight in zip(rounds, weights or [1] * len(rounds), strict=True):
+        for price in (*past.matched, *past.opposite):
+            supporting[price] += weight
+        for price in past.unmatched:
+            opposing[price] += weight
+    against = list(accumulate(reversed(opposing)))[::-1]
+    known = [
+        support / (support + oppose) if support + oppose else None
+        for support, oppose in zip(accumulate(supporting), against, strict=True)
+    ]
     known[0] = 0.0 if known[0] is None else known[0]
     known[-1] = 1.0 if known[-1] is None else known[-1]
     filled: list[float] = []
@@ -124,6 +141,31 @@ def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
         round(paid / share, _DECIMALS) if share else None,
         round((share * value - paid) / count, _DECIMALS) if count else 0.0,
     )
+
+
+def best_reply(
+    value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float, prices: Iterable[int] | None = None
+) -> int | None:
+    """The smallest price that maximises the mean utility of counterfactual replay; null when nothing is gained (8.2).
+
+    `utility` is of a round's surplus, 0 when unfilled; `prices` default to 0..v.
+    """
+    best: int | None = None
+    best_gain = 0.0
+    for price in range(value + 1) if prices is None else prices:
+        gain = mean_utility(price, value, rounds, utility)
+        if gain > best_gain:
+            best, best_gain = price, gain
+    return best
+
+
+def mean_utility(price: int, value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> float:
+    """Mean utility per round of `price` against `rounds`, ties averaged, coins replaced by their mean; 0 for none."""
+    gains: list[float] = []
+    for past in rounds:
+        met, ranks = _met(price, past)
+        gains.append(sum(utility(value - (price + ask) / 2) for ask in met) / ranks)
+    return round(math.fsum(gains) / len(gains), _DECIMALS) if gains else 0.0
 
 
 def useful_prices(value: int, price_max: int) -> list[int]:

@@ -15,6 +15,8 @@ from fairground.contract.seats import SeatId
 from fairground.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from fairground.double_auction.rules import DoubleAuction
 from fairground.double_auction.traders import TRADERS, TraderSpec
+from fairground.double_auction.traders_identified import IDENTIFIED_TRADERS
+from fairground.double_auction.traders_learning import LEARNING_TRADERS
 from fairground.trading.mirror import MirroredPolicy, Trader, TraderView
 
 __all__ = ["POLICIES", "Passive", "TradingPolicy", "play_fast"]
@@ -169,7 +171,7 @@ POLICIES: Mapping[str, PolicySpec] = {
     "passive": PolicySpec(
         "passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True, fast=_silent
     ),
-    **{trader.name: _spec(trader) for trader in TRADERS},
+    **{trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)},
 }
 
 
