@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
 from typing import Literal
 
 from pydantic import JsonValue
@@ -13,21 +15,26 @@ from fairground.contract.policy import Policy, parse_policy
 
 __all__ = ["ModelEndpoint", "parse_model"]
 
+_PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
+_SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
+
 
 @dataclass(frozen=True)
 class ModelEndpoint:
-    """`openai:<model>` behind any compatible base URL, or `policy:<name>(…)`.
+    """`openai:<model>` behind any compatible base URL, `policy:<name>(…)`, `replay:<file>`, or another provider's.
 
-    `params` are the policy's parameters, or further fields of each request (`temperature`). A policy is attached by
-    the runner, which knows the market: frameworks do not.
+    `model` is the model's name, the policy's, or the file's path; `params` are the policy's parameters, or further
+    fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
+    not. `api_key` is set for gateways of this process only; every other key comes from the environment.
     """
 
-    kind: Literal["openai", "policy"]
+    kind: Literal["openai", "policy", "replay", "langchain"]
     model: str
     label: str
     params: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
     base_url: str | None = None
     policy: Policy | None = field(default=None, repr=False, compare=False)
+    api_key: str | None = field(default=None, repr=False, compare=False)
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""
@@ -41,13 +48,20 @@ class ModelEndpoint:
 def parse_model(
     text: str, *, base_url: str | None = None, options: Mapping[str, JsonValue] | None = None
 ) -> ModelEndpoint:
-    """An endpoint from its spelling; ScenarioError says what is allowed. `options` go into each `openai:` request."""
+    """An endpoint from its spelling; ScenarioError says what is allowed. `options` go into each request to a model."""
     kind, _, rest = text.strip().partition(":")
-    if kind == "policy" and rest:
-        if base_url is not None:
-            raise ScenarioError(f"{text!r}: a policy has no base URL")
-        name, params = parse_policy(rest)
-        return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)
     if kind == "openai" and rest:
         return ModelEndpoint("openai", rest, f"openai:{rest}", dict(options or {}), base_url)
-    raise ScenarioError(f"{text!r} is not a model: write openai:<model> (with a base URL if need be) or policy:<name>")
+    if base_url is not None and rest:
+        what = {"policy": "a policy", "replay": "a recording"}.get(kind, f"the provider {kind!r}")
+        raise ScenarioError(f"{text!r}: {what} has no base URL; openai:<model> has")
+    if kind == "policy" and rest:
+        name, params = parse_policy(rest)
+        return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)
+    if kind == "replay" and rest:
+        return ModelEndpoint("replay", rest, f"replay:{rest}", dict(options or {}))
+    if rest and _PROVIDER.fullmatch(kind):
+        if find_spec("langchain") is None:
+            raise ScenarioError(f"{text!r}: providers other than openai, policy and replay need the package langchain")
+        return ModelEndpoint("langchain", rest, f"{kind}:{rest}", dict(options or {}))
+    raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import ipaddress
 import json
-import os
 from collections.abc import Callable, Sequence
+from time import perf_counter
 from typing import Any, NoReturn, cast
-from urllib.parse import urlsplit
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -16,26 +14,35 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from openai import APIError, APIStatusError, AsyncOpenAI, OpenAIError
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    AuthenticationError,
+    OpenAIError,
+)
+from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion
 from pydantic import Field, JsonValue, PrivateAttr
 
 from fairground.contract.errors import HarnessFailure
+from fairground.frameworks.models.access import KEY_NAME, check_allowed, endpoint_url, redacted, shown_url
+from fairground.frameworks.models.access import api_key as key_of_environment
 
-__all__ = ["ALLOW_MODELS", "OpenAIChat"]
+__all__ = ["OpenAIChat"]
 
-ALLOW_MODELS = "FAIRGROUND_ALLOW_MODELS"
-"""Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
-
-_DEFAULT_URL = "https://api.openai.com/v1"
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
 
 class OpenAIChat(BaseChatModel):
     """`chat.completions` at `base_url` (else OPENAI_BASE_URL, else OpenAI); the key comes from OPENAI_API_KEY only.
 
-    Retries (429, 5xx, connection) happen here and nowhere else. What remains is a HarnessFailure. `options` are further
-    fields of each request. Arguments that are not a JSON object arrive as `invalid_tool_calls`.
+    Retries (429, 5xx, no connection, no answer in time) happen here and nowhere else, as late as `retry-after` says.
+    What remains is a HarnessFailure. `options` are further fields of each request. Arguments that are not a JSON object
+    arrive as `invalid_tool_calls`; a refusal, and nothing at all, are replies without a call. `response_metadata` has
+    `model_name`, `finish_reason`, `usage_estimated`, `retries`, `latency_s` and, where stated, `refusal`.
     """
 
     model: str
@@ -44,13 +51,17 @@ class OpenAIChat(BaseChatModel):
     timeout_s: float = 120.0
     max_retries: int = 4
     _client: AsyncOpenAI = PrivateAttr()
+    _url: str = PrivateAttr()
+    _key: str = PrivateAttr()
 
-    def __init__(self, *, model: str, **fields: Any) -> None:
+    def __init__(self, *, model: str, api_key: str | None = None, **fields: Any) -> None:
+        """`api_key` is for gateways of this process; every other key comes from the environment."""
         super().__init__(model=model, **fields)  # pyright: ignore[reportCallIssue]  # pydantic fields
-        url = self.base_url or os.environ.get("OPENAI_BASE_URL") or _DEFAULT_URL
-        _check_allowed(url)
+        self._url = endpoint_url(self.base_url)
+        check_allowed(self._url)
+        self._key = api_key or key_of_environment(self._url)
         self._client = AsyncOpenAI(
-            base_url=url, api_key=_api_key(url), timeout=self.timeout_s, max_retries=self.max_retries
+            base_url=self._url, api_key=self._key, timeout=self.timeout_s, max_retries=self.max_retries
         )
 
     @property
@@ -86,39 +97,56 @@ class OpenAIChat(BaseChatModel):
         request: dict[str, Any] = {"model": self.model, "messages": [_to_wire(message) for message in messages]}
         request |= self.options | kwargs | ({"stop": stop} if stop else {})
         completions: Any = self._client.chat.completions
+        started = perf_counter()
         try:
-            answer = await completions.create(**request)
+            response = await completions.with_raw_response.create(**request)
+            answer = response.parse()
         except OpenAIError as error:
-            _fail(self.model, error)
+            raise self._failure(error, perf_counter() - started) from error
+        except ValueError as error:
+            raise self._no_completion(str(error)) from error
         if not isinstance(answer, ChatCompletion) or not answer.choices:
-            raise HarnessFailure(f"openai:{self.model}: the endpoint's answer is not a chat completion")
-        return ChatResult(generations=[ChatGeneration(message=_from_wire(answer))])
+            raise self._no_completion(str(answer))
+        message = _from_wire(answer)
+        message.response_metadata |= {
+            "retries": response.retries_taken,
+            "latency_s": round(perf_counter() - started, 4),
+        }
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _failure(self, error: OpenAIError, seconds: float) -> HarnessFailure:
+        """What happened at which endpoint, and what to set; never a credential."""
+        message = error.message if isinstance(error, APIError) else str(error)
+        status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
+        cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
+        text = f"{self._place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
+        if _retried(error):
+            text += f", after {self.max_retries} retries and {seconds:.1f} s"
+        return HarnessFailure(redacted(text + _advice(error), self._key))
+
+    def _no_completion(self, found: str) -> HarnessFailure:
+        return HarnessFailure(
+            redacted(f"{self._place}: the endpoint's answer is not a chat completion: {found[:200]!r}", self._key)
+        )
+
+    @property
+    def _place(self) -> str:
+        return f"openai:{self.model} at {shown_url(self._url)}"
 
 
-def _check_allowed(url: str) -> None:
-    if os.environ.get(ALLOW_MODELS) == "0" and not _is_loopback(urlsplit(url).hostname or ""):
-        raise HarnessFailure(f"{ALLOW_MODELS}=0 refuses the model endpoint at {urlsplit(url).hostname}: not loopback")
+def _retried(error: OpenAIError) -> bool:
+    if isinstance(error, APIStatusError):
+        told = error.response.headers.get("x-should-retry")
+        return told != "false" and (error.status_code in (408, 409, 429) or error.status_code >= 500)
+    return isinstance(error, APIConnectionError)
 
 
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
-
-
-def _api_key(url: str) -> str:
-    key = os.environ.get("OPENAI_API_KEY")
-    if not key and url == _DEFAULT_URL:
-        raise HarnessFailure("set OPENAI_API_KEY, or name another endpoint by its base URL")
-    # Local endpoints take any key, but the header must be there.
-    return key or "none"
-
-
-def _fail(model: str, error: OpenAIError) -> NoReturn:
-    status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
-    message = error.message if isinstance(error, APIError) else str(error)
-    raise HarnessFailure(f"openai:{model}: {type(error).__name__}: {status}{message[:500]}") from error
+def _advice(error: OpenAIError) -> str:
+    if isinstance(error, AuthenticationError):
+        return f"; the key is taken from {KEY_NAME}"
+    if isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError):
+        return "; name another endpoint with --base-url"
+    return ""
 
 
 def _to_wire(message: BaseMessage) -> dict[str, Any]:
@@ -162,15 +190,17 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
                     type="invalid_tool_call",
                 )
             )
+    refusal = choice.message.refusal
     return AIMessage(
-        content=choice.message.content or choice.message.refusal or "",
+        content=choice.message.content or refusal or "",
         tool_calls=good,
         invalid_tool_calls=bad,
         response_metadata={
             "model_name": answer.model,
             "finish_reason": choice.finish_reason,
             "provider_id": answer.id,
-            "usage_estimated": False,
+            "usage_estimated": answer.usage is not None and _is_estimated(answer.usage),
+            **({"refusal": refusal} if refusal else {}),
         },
         usage_metadata=_usage(answer),
     )
@@ -192,8 +222,16 @@ def _refuse_constant(name: str) -> NoReturn:
 def _usage(answer: ChatCompletion) -> Any:
     if answer.usage is None:
         return None
+    details = answer.usage.prompt_tokens_details
+    cached = details.cached_tokens if details is not None else None
     return {
         "input_tokens": answer.usage.prompt_tokens,
         "output_tokens": answer.usage.completion_tokens,
         "total_tokens": answer.usage.total_tokens,
+        **({"input_token_details": {"cache_read": cached}} if cached else {}),
     }
+
+
+def _is_estimated(usage: CompletionUsage) -> bool:
+    """Whether the endpoint is a gateway in front of a policy: its usage is an estimate and says so."""
+    return (usage.model_extra or {}).get("usage_estimated") is True

@@ -1,0 +1,131 @@
+"""The canonical form of a request: what decides the model's answer, and nothing of how it travels."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+__all__ = ["Canonical", "Part", "canonical", "first_difference", "key_of", "part_of"]
+
+_TRANSPORT = frozenset({
+    "stream", "stream_options", "user", "metadata", "store", "safety_identifier", "prompt_cache_key", "service_tier",
+})  # fmt: skip
+"""Fields that change how a request travels, is booked or is kept, not what is asked."""
+
+_SHOWN = 160
+_LEAD = 40
+
+
+class Part(NamedTuple):
+    """A message, or the list of tools, with its digest."""
+
+    id: str
+    body: Any
+
+
+class Canonical(NamedTuple):
+    """A request by its parts; `params` are all other fields, the model's name among them."""
+
+    messages: tuple[Part, ...]
+    tools: Part | None
+    params: Mapping[str, Any]
+    key: str
+
+
+def canonical(raw: Mapping[str, Any]) -> Canonical:
+    """The canonical form of a request's body: fields that are null count as absent."""
+    messages = tuple(part_of(_stripped(message)) for message in cast("Sequence[Any]", raw["messages"]))
+    tools = part_of(raw["tools"]) if raw.get("tools") else None
+    taken = _TRANSPORT | {"messages", "tools"}
+    params = {name: value for name, value in sorted(raw.items()) if name not in taken and value is not None}
+    return Canonical(messages, tools, params, key_of([part.id for part in messages], tools and tools.id, params))
+
+
+def part_of(body: Any) -> Part:
+    """A part under the digest of its content."""
+    return Part(_digest(body), body)
+
+
+def key_of(messages: Sequence[str], tools: str | None, params: Mapping[str, Any]) -> str:
+    """The digest of a request from the digests of its parts."""
+    return _digest([list(messages), tools, dict(params)])
+
+
+def _digest(value: Any) -> str:
+    return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
+
+
+def _stripped(message: Any) -> Any:
+    if not isinstance(message, dict):
+        return message
+    return {name: value for name, value in cast("Mapping[str, Any]", message).items() if value is not None}
+
+
+def first_difference(asked: Canonical, recorded: Canonical) -> str:
+    """What first differs between two requests: a message (index, role, both texts, cut), the tools, or a field."""
+    for index in range(max(len(asked.messages), len(recorded.messages))):
+        if index >= len(asked.messages):
+            return f"the recorded request goes on with messages[{index}] {_shown(recorded.messages[index].body)}"
+        if index >= len(recorded.messages):
+            return f"messages[{index}] is not in the recorded request: {_shown(asked.messages[index].body)}"
+        if asked.messages[index].id != recorded.messages[index].id:
+            return _message_difference(index, asked.messages[index].body, recorded.messages[index].body)
+    if (asked.tools and asked.tools.id) != (recorded.tools and recorded.tools.id):
+        return "the messages are equal, the tools differ: " + _tool_difference(asked.tools, recorded.tools)
+    for name in sorted(asked.params.keys() | recorded.params.keys()):
+        mine, theirs = asked.params.get(name), recorded.params.get(name)
+        if mine != theirs:
+            return f"the messages are equal, {name} differs: asked {_cut(repr(mine))}, recorded {_cut(repr(theirs))}"
+    return "the requests are equal"
+
+
+def _message_difference(index: int, asked: Any, recorded: Any) -> str:
+    mine, theirs = _text(asked), _text(recorded)
+    if mine == theirs:
+        mine, theirs = _json(asked), _json(recorded)
+    start = _common(mine, theirs)
+    return f"messages[{index}] ({_role(asked)}) differs: asked {_at(mine, start)}, recorded {_at(theirs, start)}" + (
+        "" if _role(asked) == _role(recorded) else f" ({_role(recorded)})"
+    )
+
+
+def _tool_difference(asked: Part | None, recorded: Part | None) -> str:
+    mine, theirs = _json(asked and asked.body), _json(recorded and recorded.body)
+    start = _common(mine, theirs)
+    return f"asked {_at(mine, start)}, recorded {_at(theirs, start)}"
+
+
+def _shown(body: Any) -> str:
+    return f"({_role(body)}) {_at(_text(body), 0)}"
+
+
+def _role(body: Any) -> str:
+    return str(cast("Mapping[str, Any]", body).get("role"))[:20] if isinstance(body, dict) else "?"
+
+
+def _text(body: Any) -> str:
+    content = cast("Mapping[str, Any]", body).get("content") if isinstance(body, dict) else None
+    return content if isinstance(content, str) and content else _json(body)
+
+
+def _json(value: Any) -> str:
+    return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
+
+
+def _common(mine: str, theirs: str) -> int:
+    pairs = zip(mine, theirs, strict=False)
+    return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(mine), len(theirs)))
+
+
+def _at(text: str, place: int) -> str:
+    """A window of the text around a place, quoted."""
+    start = max(0, place - _LEAD)
+    lead, tail = "…" if start else "", "…" if start + _SHOWN < len(text) else ""
+    return repr(lead + text[start : start + _SHOWN] + tail)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"

@@ -1,0 +1,219 @@
+"""Chat completions on the wire: bounded requests, answers, errors in OpenAI's shape, and answers as a stream."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple, cast
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+__all__ = [
+    "Answer", "ChatRequest", "RequestError", "Usage", "chunks", "completion", "error_answer", "function_call",
+    "parse_request", "usage_of",
+]  # fmt: skip
+
+REQUEST_LIMIT = 16 * 1024 * 1024
+"""Bytes of one request."""
+
+_PIECE = 48
+"""Characters of text or arguments in one piece of a stream."""
+
+Json = dict[str, Any]
+"""A JSON object of the wire; Any because its values are whatever the other side sent."""
+
+
+class RequestError(Exception):
+    """A request that cannot be answered; its message and status go back to the client, which must not retry it."""
+
+    def __init__(self, message: str, status: int = 400, code: str = "invalid_request") -> None:
+        super().__init__(message)
+        self.status = status
+        self.code = code
+
+
+class WireMessage(BaseModel):
+    """One message of a request, as far as the gateway reads it."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    role: Literal["system", "developer", "user", "assistant", "tool", "function"]
+    content: str | list[Json] | None = None
+    tool_calls: list[Json] | None = Field(default=None, max_length=1_000)
+    tool_call_id: str | None = Field(default=None, max_length=1_000)
+
+    @property
+    def text(self) -> str:
+        """The content as one string. Raises RequestError for images and the like."""
+        if not isinstance(self.content, list):
+            return self.content or ""
+        texts = [part.get("text") for part in self.content]
+        if not all(isinstance(text, str) for text in texts):
+            raise RequestError("this endpoint reads text only")
+        return "".join(cast("list[str]", texts))
+
+
+class ChatRequest(BaseModel):
+    """One request; what the gateway does not read is kept in `raw` and passed on."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
+
+    model: str = Field(max_length=500)
+    messages: list[WireMessage] = Field(min_length=1, max_length=20_000)
+    tools: list[Json] = Field(default_factory=list[Json], max_length=1_000)
+    stream: bool | None = False
+    stream_options: Json | None = None
+    n: int | None = Field(default=1, ge=1, le=1)
+    raw: Json = Field(default_factory=dict[str, Any], exclude=True)
+
+    @property
+    def include_usage(self) -> bool:
+        """Whether a stream ends with the usage."""
+        return bool((self.stream_options or {}).get("include_usage"))
+
+
+def parse_request(body: bytes) -> ChatRequest:
+    """A request from its bytes. Raises RequestError, which names the field that is wrong."""
+    try:
+        raw: Any = orjson.loads(body)
+        return ChatRequest.model_validate({**raw, "raw": raw} if isinstance(raw, dict) else raw)
+    except orjson.JSONDecodeError as error:
+        raise RequestError(f"the body is not JSON: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"])) or "body"
+        raise RequestError(f"{place}: {first['msg']}") from None
+
+
+class Usage(NamedTuple):
+    """Tokens of one call; None where the endpoint did not say."""
+
+    input_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    output_tokens: int | None = None
+    estimated: bool = False
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Status and body as they go to the client: a `chat.completion`, or `{"error": …}`."""
+
+    status: int
+    body: Json
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def ok(self) -> bool:
+        """Whether it is a model's reply."""
+        return self.status < 400
+
+    @property
+    def finish_reason(self) -> str | None:
+        """Why the model stopped."""
+        choice = _first_choice(self.body)
+        reason = choice.get("finish_reason")
+        return reason if isinstance(reason, str) else None
+
+
+def completion(
+    model: str, number: int, message: Json, finish_reason: str, *, input_tokens: int = 0, output_tokens: int = 0
+) -> Answer:
+    """A reply made here: deterministic (`created` is 0), its usage flagged as estimated (`usage.usage_estimated`)."""
+    usage = {
+        "prompt_tokens": input_tokens,
+        "completion_tokens": output_tokens,
+        "total_tokens": input_tokens + output_tokens,
+        "usage_estimated": True,
+    }
+    choice = {"index": 0, "message": {"role": "assistant", **message}, "logprobs": None, "finish_reason": finish_reason}
+    return Answer(
+        200,
+        {
+            "id": f"chatcmpl-{number}",
+            "object": "chat.completion",
+            "created": 0,
+            "model": model,
+            "choices": [choice],
+            "usage": usage,
+        },
+    )
+
+
+def function_call(call_id: str, name: str, arguments: str) -> Json:
+    """One tool call of an assistant's message."""
+    return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def error_answer(status: int, message: str, code: str, *, retry: bool, retry_after_s: float | None = None) -> Answer:
+    """An error in OpenAI's shape. Clients that follow `x-should-retry` retry it, or do not, as told."""
+    kind = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}.get(status)
+    kind = kind or ("server_error" if status >= 500 else "invalid_request_error")
+    headers = {"x-should-retry": "true" if retry else "false"}
+    if retry_after_s is not None:
+        headers |= {"retry-after": f"{retry_after_s:g}", "retry-after-ms": f"{retry_after_s * 1000:g}"}
+    return Answer(status, {"error": {"message": message, "type": kind, "param": None, "code": code}}, headers)
+
+
+def usage_of(body: Json) -> Usage:
+    """The usage that a body states, as far as it can be believed."""
+    usage = body.get("usage")
+    if not isinstance(usage, dict):
+        return Usage()
+    stated = cast("Json", usage)
+    details = stated.get("prompt_tokens_details")
+    cached = cast("Json", details).get("cached_tokens") if isinstance(details, dict) else None
+    counts = (_count(stated.get("prompt_tokens")), _count(cached), _count(stated.get("completion_tokens")))
+    return Usage(*counts, estimated=stated.get("usage_estimated") is True)
+
+
+def _count(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def _first_choice(body: Json) -> Json:
+    choices = body.get("choices")
+    first: object = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else None
+    return cast("Json", first) if isinstance(first, dict) else {}
+
+
+def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
+    """A reply as server-sent events: role, text and calls in pieces, the reason, the usage if wanted, `[DONE]`."""
+    choice = _first_choice(body)
+    message = cast("Json", choice.get("message") or {})
+    head = {"id": body.get("id"), "object": "chat.completion.chunk", "created": body.get("created")}
+    head |= {"model": body.get("model")}
+
+    def event(delta: Json, reason: object = None) -> bytes:
+        chunk: Json = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
+        return _event(chunk | ({"usage": None} if include_usage else {}))
+
+    yield event({"role": "assistant", "content": None if message.get("content") is None else ""})
+    for name in ("content", "refusal"):
+        for piece in _pieces(message.get(name)):
+            yield event({name: piece})
+    for index, call in enumerate(cast("Sequence[Json]", message.get("tool_calls") or ())):
+        for delta in _call_deltas(index, call):
+            yield event({"tool_calls": [delta]})
+    yield event({}, choice.get("finish_reason"))
+    if include_usage:
+        yield _event({**head, "choices": [], "usage": body.get("usage")})
+    yield b"data: [DONE]\n\n"
+
+
+def _call_deltas(index: int, call: Json) -> Iterator[Json]:
+    function = cast("Json", call.get("function") or {})
+    opening = {"name": function.get("name"), "arguments": ""}
+    yield {"index": index, "id": call.get("id"), "type": "function", "function": opening}
+    for piece in _pieces(function.get("arguments")):
+        yield {"index": index, "function": {"arguments": piece}}
+
+
+def _pieces(text: object) -> Iterator[str]:
+    if isinstance(text, str):
+        for start in range(0, len(text), _PIECE):
+            yield text[start : start + _PIECE]
+
+
+def _event(chunk: Json) -> bytes:
+    return b"data: " + orjson.dumps(chunk) + b"\n\n"
