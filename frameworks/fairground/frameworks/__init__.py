@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
-from typing import Any
+from importlib.util import find_spec
+from typing import Any, NamedTuple
 
 from fairground.contract.errors import ScenarioError
 
-__all__ = ["FRAMEWORKS", "find", "load_framework"]
+__all__ = ["EXTRAS", "FRAMEWORKS", "Extra", "find", "load_framework"]
 
 FRAMEWORKS: Mapping[str, str] = {
     "react": "fairground.frameworks.langgraph:react",
     "langgraph": "fairground.frameworks.langgraph:LangGraphAgent",
+    "openai_loop": "fairground.frameworks.openai_loop:OpenAILoop",
+    "openai_agents": "fairground.frameworks.openai_agents:OpenAIAgentsAgent",
+    "pydantic_ai": "fairground.frameworks.pydantic_ai:PydanticAIAgent",
+    "langchain_agent": "fairground.frameworks.langchain_agent:LangChainAgent",
     "policy": "fairground.frameworks.policy:PolicyAgent",
     "external": "fairground.frameworks.external:ExternalAgent",
 }
 """Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
+
+
+class Extra(NamedTuple):
+    """What must be installed beside fairground: the module that is looked for, and the extra that brings it."""
+
+    module: str
+    name: str
+
+
+EXTRAS: Mapping[str, Extra] = {
+    "openai_agents": Extra("agents", "openai-agents"),
+    "pydantic_ai": Extra("pydantic_ai", "pydantic-ai"),
+    "langchain_agent": Extra("langchain", "langchain"),
+}
+"""Frameworks that are not always there."""
 
 
 def find(table: Mapping[str, str], name: str, kind: str) -> Any:
@@ -28,5 +48,11 @@ def find(table: Mapping[str, str], name: str, kind: str) -> Any:
 
 
 def load_framework(name: str) -> Any:
-    """The factory of a framework: `load_framework("react")()` makes its agent. ScenarioError for an unknown name."""
+    """The factory of a framework: `load_framework("react")()` makes its agent.
+
+    Raises ScenarioError for an unknown name, and for one whose package is not installed.
+    """
+    extra = EXTRAS.get(name)
+    if extra is not None and find_spec(extra.module) is None:
+        raise ScenarioError(f"--agent {name} needs an extra: pip install 'fairground[{extra.name}]'")
     return find(FRAMEWORKS, name, "framework")

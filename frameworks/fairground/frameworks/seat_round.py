@@ -29,13 +29,14 @@ MAX_THOUGHTS = 3
 
 
 class Reply(NamedTuple):
-    """One reply of a model in plain values. `latency_s` and `finish_reason` are None where a framework hides them."""
+    """One reply of a model in plain values; `latency_s` and `finish_reason` are None where a framework hides them."""
 
     text: str
     calls: Sequence[Call]
     model: str | None = None
     input_tokens: int = 0
     output_tokens: int = 0
+    estimated: bool = False
     latency_s: float | None = None
     finish_reason: str | None = None
 
@@ -54,8 +55,6 @@ class SeatRound:
         next_turn: NextTurn,
         note: Note | None,
         view: TurnView,
-        *,
-        estimated: bool = False,
     ) -> None:
         self.view = view
         self.acts: list[Act] = []
@@ -64,7 +63,7 @@ class SeatRound:
         self._limits = limits
         self._next_turn = next_turn
         self._note = note
-        self._estimated = estimated
+        self._estimated = False
         self._turn_over = False
         self._stop: str | None = None
         self._replies = self._calls = self._thoughts = self._nudges = self._heard = 0
@@ -90,6 +89,7 @@ class SeatRound:
         self._thoughts = 0 if reply.calls else self._thoughts + 1
         self._input_tokens += reply.input_tokens
         self._output_tokens += reply.output_tokens
+        self._estimated = self._estimated or reply.estimated
         if self._note is not None:
             await self._note(self._model_call(reply))
         self._replies += 1
@@ -155,7 +155,7 @@ class SeatRound:
             nudges=self._nudges,
             input_tokens=self._input_tokens,
             output_tokens=self._output_tokens,
-            estimated=self._estimated and self._replies > 0,
+            estimated=self._estimated,
         )
 
     async def _make(self) -> list[ToolOutcome]:
@@ -195,7 +195,7 @@ class SeatRound:
             "invalid_calls": sum(call.arguments is None for call in reply.calls),
             "input_tokens": reply.input_tokens,
             "output_tokens": reply.output_tokens,
-            "usage_estimated": self._estimated,
+            "usage_estimated": reply.estimated,
             "latency_s": reply.latency_s,
             "finish_reason": reply.finish_reason,
         }

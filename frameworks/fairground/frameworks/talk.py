@@ -70,8 +70,6 @@ class TalkPlayer:
         limits: RoundLimits,
         next_turn: NextTurn,
         note: Note | None = None,
-        *,
-        estimated: bool = False,
     ) -> None:
         self.prompt = load_prompt("react")
         self._bridge = bridge
@@ -79,13 +77,12 @@ class TalkPlayer:
         self._limits = limits
         self._next_turn = next_turn
         self._note = note
-        self._estimated = estimated
         self._memory = Memory(bridge)
 
     async def play_round(self, view: TurnView) -> RoundEnd:
         """Play the round that `view` opens. Raises HarnessFailure."""
         words: str | None = opening(view, await self._memory.open_round(view.round))
-        turn = SeatRound(self._bridge, self._limits, self._next_turn, self._note, view, estimated=self._estimated)
+        turn = SeatRound(self._bridge, self._limits, self._next_turn, self._note, view)
         talk = self._open_talk(turn)
         while words is not None:
             await talk.say(words)
@@ -100,7 +97,6 @@ async def play_talks(
     """Play to the end of the episode; raises HarnessFailure."""
     clock = SeatClock(seat, bridge)
     bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
-    estimated = model.kind == "policy"
-    player = TalkPlayer(bridge, open_talk, bounds, clock.next_turn, seat.note, estimated=estimated)
+    player = TalkPlayer(bridge, open_talk, bounds, clock.next_turn, seat.note)
     report = SeatReport(framework, model.label, player.prompt.label)
     return await play_rounds(player, clock, bridge, seat, report)

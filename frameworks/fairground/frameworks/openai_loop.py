@@ -1,0 +1,119 @@
+"""The `openai_loop` framework: chat completions with the `openai` package and a loop of our own. The reference.
+
+Ask, make the calls, show their answers, ask again, until the turn is over: what the other frameworks do as well, with
+nothing around it. docs/frameworks.md shows how the others differ.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from openai import OpenAIError
+from openai.types.chat import ChatCompletion
+
+from fairground.agents.prompt import load_prompt
+from fairground.agents.round_calls import Call
+from fairground.contract.errors import HarnessFailure
+from fairground.contract.market import Brief
+from fairground.frameworks.base import Limits, SeatConnection, SeatReport
+from fairground.frameworks.chat_client import ChatClient, failure, open_client, read_arguments, resent_arguments
+from fairground.frameworks.models.endpoint import ModelEndpoint
+from fairground.frameworks.seat_clock import open_bridge
+from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
+
+__all__ = ["OpenAILoop"]
+
+
+class OpenAILoop:
+    """A seat played by a loop over chat completions."""
+
+    name = "openai_loop"
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        """Play to the end; raises HarnessFailure."""
+        endpoint = required(model, self.name)
+        bridge = await open_bridge(seat)
+        system = load_prompt("react").system(brief)
+        async with open_client(endpoint) as client:
+            fields = {"model": client.model, "tools": list(map(_tool, shown_tools(bridge)))}
+            return await play_talks(
+                self.name, lambda turn: _Conversation(client, fields, system, turn), bridge, seat, endpoint, limits
+            )
+
+
+class _Conversation:
+    """One round's messages, as they go over the wire."""
+
+    def __init__(self, client: ChatClient, fields: dict[str, Any], system: str, turn: SeatRound) -> None:
+        self._client = client
+        self._fields = fields
+        self._messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
+        self._turn = turn
+
+    async def say(self, words: str) -> None:
+        if words:
+            self._messages.append({"role": "user", "content": words})
+        while calls := await self._ask():
+            if self._turn.finished:
+                return
+            for call in calls:
+                outcome = await self._turn.answer(call.id)
+                self._messages.append({"role": "tool", "tool_call_id": call.id, "content": outcome.text})
+            if self._turn.finished:
+                return
+
+    async def _ask(self) -> list[Call]:
+        """One request; the calls of the reply."""
+        begun = time.perf_counter()
+        # Any: the package types each message; ours are the wire's.
+        completions: Any = self._client.openai.chat.completions
+        try:
+            answer = await completions.create(messages=self._messages, **self._fields)
+        except OpenAIError as error:
+            raise failure("openai_loop", self._client.model, error) from error
+        if not isinstance(answer, ChatCompletion) or not answer.choices:
+            raise HarnessFailure(f"openai_loop, {self._client.model}: the answer is not a chat completion")
+        reply = _reply(answer, time.perf_counter() - begun)
+        self._messages.append(_resent(answer, reply))
+        await self._turn.reply(reply)
+        return list(reply.calls)
+
+
+def _tool(tool: ShownTool) -> dict[str, Any]:
+    function = {"name": tool.name, "description": tool.description, "parameters": tool.schema}
+    return {"type": "function", "function": function}
+
+
+def _functions(answer: ChatCompletion) -> list[tuple[str, str, str]]:
+    """Id, name and arguments of each call."""
+    calls = answer.choices[0].message.tool_calls or ()
+    return [
+        (call.id or f"call-{index}", call.function.name, call.function.arguments)
+        for index, call in enumerate(calls)
+        if call.type == "function"
+    ]
+
+
+def _reply(answer: ChatCompletion, latency_s: float) -> Reply:
+    message, usage = answer.choices[0].message, answer.usage
+    return Reply(
+        text=message.content or message.refusal or "",
+        calls=[Call(call_id, name, read_arguments(arguments)) for call_id, name, arguments in _functions(answer)],
+        model=answer.model,
+        input_tokens=usage.prompt_tokens if usage else 0,
+        output_tokens=usage.completion_tokens if usage else 0,
+        estimated=bool((usage.model_extra or {}).get("usage_estimated")) if usage else False,
+        latency_s=latency_s,
+        finish_reason=answer.choices[0].finish_reason,
+    )
+
+
+def _resent(answer: ChatCompletion, reply: Reply) -> dict[str, Any]:
+    """The reply as it stands in the history."""
+    calls = [
+        {"id": call_id, "type": "function", "function": {"name": name, "arguments": resent_arguments(arguments)}}
+        for call_id, name, arguments in _functions(answer)
+    ]
+    return {"role": "assistant", "content": reply.text, **({"tool_calls": calls} if calls else {})}

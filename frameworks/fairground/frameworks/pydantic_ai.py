@@ -1,0 +1,110 @@
+"""The `pydantic_ai` framework: a pydantic-ai `Agent`, run node by node (extra `pydantic-ai`)."""
+
+from __future__ import annotations
+
+import time
+from importlib import import_module
+from typing import Any
+
+from fairground.agents.prompt import load_prompt
+from fairground.agents.round_calls import Call
+from fairground.contract.market import Brief
+from fairground.frameworks.base import Limits, SeatConnection, SeatReport
+from fairground.frameworks.chat_client import ChatClient, failure, open_client, read_arguments
+from fairground.frameworks.models.endpoint import ModelEndpoint
+from fairground.frameworks.seat_clock import open_bridge
+from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
+
+__all__ = ["PydanticAIAgent"]
+
+
+class PydanticAIAgent:
+    """A seat played by a pydantic-ai agent, one run for each time that the model is spoken to."""
+
+    name = "pydantic_ai"
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        """Play to the end; raises HarnessFailure."""
+        endpoint = required(model, self.name)
+        bridge = await open_bridge(seat)
+        # Any, here and below: the package may be missing where types are checked.
+        ai: Any = import_module("pydantic_ai")
+        openai_model: Any = import_module("pydantic_ai.models.openai").OpenAIChatModel
+        provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
+        async with open_client(endpoint) as client:
+            agent = ai.Agent(
+                openai_model(client.model, provider=provider(openai_client=client.openai)),
+                instructions=load_prompt("react").system(brief),
+                tools=[_tool(ai, tool) for tool in shown_tools(bridge)],
+                # Malformed arguments and unknown tools are bounded by our call limit, not by a count of its own.
+                retries=limits.calls_per_round,
+            )
+            agent.instrument = False
+            return await play_talks(
+                self.name, lambda turn: _Conversation(ai, agent, client, turn), bridge, seat, endpoint, limits
+            )
+
+
+class _Conversation:
+    """One round's messages. Each node is run by us, so that nothing is asked once the round is finished."""
+
+    def __init__(self, ai: Any, agent: Any, client: ChatClient, turn: SeatRound) -> None:
+        self._ai = ai
+        self._agent = agent
+        self._client = client
+        self._turn = turn
+        self._messages: list[Any] = []
+
+    async def say(self, words: str) -> None:
+        try:
+            self._messages = await self._run(words)
+        except Exception as error:
+            if self._turn.failure is not None:
+                raise self._turn.failure from error
+            if not isinstance(error, self._ai.UnexpectedModelBehavior):
+                raise failure("pydantic_ai", self._client.model, error) from error
+            self._turn.give_up("framework_error")
+
+    async def _run(self, words: str) -> list[Any]:
+        """Run the agent until a reply has no call or the round is finished; all messages of the round."""
+        limits = self._ai.UsageLimits(request_limit=None)
+        given: dict[str, Any] = {"message_history": self._messages, "deps": self._turn, "usage_limits": limits}
+        async with self._agent.iter(words or None, **given) as run:
+            node = await run.next(run.next_node)
+            while self._ai.Agent.is_model_request_node(node):
+                begun = time.perf_counter()
+                node = await run.next(node)
+                reply = self._reply(node.model_response, time.perf_counter() - begun)
+                await self._turn.reply(reply)
+                if not reply.calls:
+                    break
+                node = await run.next(node)
+                if self._turn.finished:
+                    # The answers of the last calls wait in the request that is not made.
+                    return [*run.all_messages(), *([node.request] if hasattr(node, "request") else [])]
+            return list(run.all_messages())
+
+    def _reply(self, response: Any, latency_s: float) -> Reply:
+        return Reply(
+            text=response.text or "",
+            calls=[Call(part.tool_call_id, part.tool_name, _arguments(part.args)) for part in response.tool_calls],
+            model=response.model_name,
+            input_tokens=response.usage.input_tokens,
+            output_tokens=response.usage.output_tokens,
+            estimated=bool(response.usage.details.get("usage_estimated")),
+            latency_s=latency_s,
+            finish_reason=response.finish_reason,
+        )
+
+
+def _arguments(arguments: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    return arguments if isinstance(arguments, dict) else read_arguments(arguments)
+
+
+def _tool(ai: Any, tool: ShownTool) -> Any:
+    async def call(context: Any, **_: Any) -> str:
+        turn: SeatRound = context.deps
+        return (await turn.answer(context.tool_call_id)).text
+
+    return ai.Tool.from_schema(call, tool.name, tool.description, tool.schema, takes_ctx=True, sequential=True)
