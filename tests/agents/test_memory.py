@@ -34,7 +34,7 @@ async def test_the_record_names_actions_and_refusals_and_only_counts_reads(conne
             '  bid {"price":4} -> {"sealed": "quote"}\n'
             "round 2, after 0 reads:\n"
             "  (no action)\n"
-            "  the round was given up: no_call"
+            "  the turn passed without you: no_call"
         )
 
 

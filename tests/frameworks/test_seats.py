@@ -114,21 +114,24 @@ async def test_the_report_and_the_agent_events_count_what_a_react_seat_did(teach
     assert [body["reply"] for body in notes] == ["r1.0", "r1.1", "r2.0", "r3.0"]
 
 
-async def test_a_silent_model_is_nudged_once_and_its_rounds_lapse_with_a_flag(teaching: Any) -> None:
+async def test_a_silent_model_is_nudged_once_a_phase_and_each_lapses_with_a_flag(teaching: Any) -> None:
     async with teaching.table("talk") as table:
         report = await table.play("react", teaching.endpoint("passive"))
-    assert report.given_up == {"no_call": 3}
-    assert (report.replies, report.nudges, report.tool_calls) == (9, 3, 0)
+    assert report.given_up == {"no_call": 6}
+    assert (report.rounds, report.replies, report.nudges, report.tool_calls) == (3, 18, 6, 0)
     assert table.lapses == _EVERY_PHASE
-    notes = teaching.written(table).notes
-    assert [body["round"] for body in notes if body["kind"] == "round_given_up"] == [1, 2, 3]
+    given_up = [body for body in teaching.written(table).notes if body["kind"] == "round_given_up"]
+    assert [(body["round"], body["phase"]) for body in given_up] == _EVERY_PHASE
+    assert {body["lapsed"] for body in given_up} == {"phase"}
     assert report.stop == "episode_over"
 
 
-async def test_a_policy_that_declines_a_phase_lapses_in_that_phase_only(teaching: Any) -> None:
+@pytest.mark.parametrize("framework", ["react", "policy"])
+async def test_a_policy_that_declines_a_phase_lapses_in_that_phase_only(teaching: Any, framework: str) -> None:
     inside = await teaching.native(Mute(), "talk")
     async with teaching.table("talk") as table:
-        report = await table.play("policy", teaching.around(Mute()))
+        report = await table.play(framework, teaching.around(Mute()))
+    assert report.rounds == 3
     assert table.lapses == [(1, "talk"), (2, "talk"), (3, "talk")]
     assert report.given_up == {"no_call": 3}
     assert teaching.written(table).head == inside.head

@@ -43,13 +43,17 @@ class TurnMark(NamedTuple):
 
 @dataclass(frozen=True)
 class ToolOutcome:
-    """What one call came to. `content` is one string when the result was text only, else plain content blocks."""
+    """What one call came to. `content` is one string when the result was text only, else plain content blocks.
+
+    `made` is false for a call that the harness refused and never sent.
+    """
 
     tool: str
     content: str | list[dict[str, Any]]
     structured: Any = None
     meta: Mapping[str, Any] = field(default_factory=dict[str, Any])
     is_error: bool = False
+    made: bool = True
 
     @property
     def turn(self) -> TurnMark | None:
@@ -93,10 +97,12 @@ class BridgeCounts:
     retries: int = 0
 
 
-def refusal(tool: str, code: str, message: str, *, hint: str = "", retryable: bool = True) -> ToolOutcome:
+def refusal(
+    tool: str, code: str, message: str, *, hint: str = "", retryable: bool = True, made: bool = False
+) -> ToolOutcome:
     """An error that the harness itself answers, in the one shape that refusals have everywhere."""
     body = {"code": code, "message": message, "hint": hint, "retryable": retryable}
-    return ToolOutcome(tool, orjson.dumps(body).decode(), body, {}, is_error=True)
+    return ToolOutcome(tool, orjson.dumps(body).decode(), body, {}, is_error=True, made=made)
 
 
 def error_info(text: str) -> ErrorInfo:
@@ -218,6 +224,7 @@ def _no_answer(name: str, timeout_s: float) -> ToolOutcome:
         "timeout",
         f"{name} did not answer within {timeout_s:g} s; it may or may not have been carried out",
         hint="call view_turn to see where the market stands",
+        made=True,
     )
 
 

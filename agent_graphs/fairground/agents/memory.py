@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import orjson
 
 from fairground.agents.bridge import Bridge, ToolOutcome, error_info
+from fairground.agents.rounds import is_fenced
 from fairground.contract.errors import HarnessFailure
 
-__all__ = ["Act", "Memory", "RoundRecord"]
+__all__ = ["Act", "Memory", "RoundRecord", "act_line", "round_record"]
 
+_UNTRUSTED = "fairground/untrusted"
 _WRITERS = frozenset({"add_note", "remove_note"})
 _LINE_CHARS = 240
+_LEFT_OUT = "(answered; words of others are left out here)"
+_PASSED_OVER = "the turn passed without you: no_call"
 
 
 class Act(NamedTuple):
@@ -37,8 +41,20 @@ class RoundRecord:
 
     def __str__(self) -> str:
         lines = self.lines or ("(no action)",)
-        end = f"\n  the round was given up: {self.stop}" if self.stop else ""
+        words = _PASSED_OVER if self.stop == "no_call" else f"the round was given up: {self.stop}"
+        end = f"\n  {words}" if self.stop else ""
         return f"round {self.round}, after {self.reads} reads:\n  " + "\n  ".join(lines) + end
+
+    def joined(self, rest: RoundRecord) -> RoundRecord:
+        """This record and that of the rest of the same round as one."""
+        between = (_PASSED_OVER,) if self.stop == "no_call" else ()
+        return RoundRecord(self.round, self.reads + rest.reads, (*self.lines, *between, *rest.lines), rest.stop)
+
+
+def round_record(bridge: Bridge, round_number: int, acts: Sequence[Act], stop: str | None) -> RoundRecord:
+    """The mechanical record of a round; `stop` says why it was given up, if it was."""
+    doing = [act for act in acts if not bridge.read_only(act.tool)]
+    return RoundRecord(round_number, len(acts) - len(doing), tuple(map(act_line, doing)), stop)
 
 
 class Memory:
@@ -62,12 +78,12 @@ class Memory:
         return "\n\n".join(filter(None, (self._notes, self._digest())))
 
     def close_round(self, round_number: int, acts: list[Act], stop: str | None) -> None:
-        """Record what was done in a round; `stop` says why it was given up, if it was."""
-        doing = [act for act in acts if not self._bridge.read_only(act.tool)]
-        self._stale = any(act.tool in _WRITERS and not act.outcome.is_error for act in doing)
-        self._records.append(
-            RoundRecord(round_number, len(acts) - len(doing), tuple(map(_line, doing)), stop),
-        )
+        """Record what was done in a round, or in the rest of one; `stop` says why it was given up, if it was."""
+        self._stale = any(act.tool in _WRITERS and not act.outcome.is_error for act in acts)
+        record = round_record(self._bridge, round_number, acts, stop)
+        if self._records and self._records[-1].round == round_number:
+            record = self._records.pop().joined(record)
+        self._records.append(record)
 
     async def _read_notes(self) -> str:
         outcome = await self._bridge.call("view_notes", {})
@@ -81,12 +97,19 @@ class Memory:
         return "What you did in the last rounds:\n" + "\n".join(map(str, self._records))
 
 
-def _line(act: Act) -> str:
+def act_line(act: Act) -> str:
+    """A call and its answer on one line, cut; an answer that holds words of others is left out, as is its fence."""
     arguments = orjson.dumps(dict(act.arguments)).decode()
     if act.outcome.is_error:
         info = error_info(act.outcome.text)
         return _cut(f"{act.tool} {arguments} -> refused, {info.code}: {info.message}")
-    return _cut(f"{act.tool} {arguments} -> {act.outcome.text}")
+    told = _LEFT_OUT if _holds_words_of_others(act.outcome) else act.outcome.text
+    return _cut(f"{act.tool} {arguments} -> {told}")
+
+
+def _holds_words_of_others(outcome: ToolOutcome) -> bool:
+    # Cut and flattened, a fence would no longer close.
+    return bool(outcome.meta.get(_UNTRUSTED)) or is_fenced(outcome.text)
 
 
 def _cut(text: str) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from fairground.agents.tool_node import Call
+from fairground.agents.round_calls import Call
 from fairground.agents.window import FULL_ROUND, Window
 
 __all__ = ["Approve", "GraphOptions"]

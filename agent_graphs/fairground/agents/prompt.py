@@ -11,7 +11,7 @@ from string import Template
 
 from fairground.contract.market import Brief
 
-__all__ = ["Prompt", "load_prompt"]
+__all__ = ["Prompt", "PromptSet", "load_prompt"]
 
 _VERSION = re.compile(r"<!-- version: (\d+) -->\n")
 
@@ -25,14 +25,29 @@ class Prompt:
     digest: str
     template: str
 
-    def system(self, brief: Brief) -> str:
-        """The stable prefix of every request of an episode."""
-        return Template(self.template).substitute(brief._asdict())
+    def system(self, brief: Brief, **more: str) -> str:
+        """The stable prefix of every request of an episode; `more` fills what else the template names."""
+        return Template(self.template).substitute(brief._asdict(), **more)
 
     @property
     def label(self) -> str:
         """`react/1@<digest>`, for manifests."""
         return f"{self.name}/{self.version}@{self.digest}"
+
+
+class PromptSet:
+    """All prompts of one agent."""
+
+    def __init__(self, *names: str) -> None:
+        self._prompts = {name: load_prompt(name) for name in names}
+
+    def __getitem__(self, name: str) -> Prompt:
+        return self._prompts[name]
+
+    @property
+    def label(self) -> str:
+        """The labels of all of them: `planner/1@<digest>+plan_and_act/1@<digest>`."""
+        return "+".join(prompt.label for prompt in self._prompts.values())
 
 
 @cache

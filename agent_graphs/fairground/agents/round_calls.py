@@ -23,15 +23,17 @@ class Call(NamedTuple):
     arguments: Mapping[str, Any] | None
 
 
-async def execute_calls(bridge: Bridge, calls: Sequence[Call], view: TurnView, budget: int) -> list[ToolOutcome]:
+async def execute_calls(
+    bridge: Bridge, calls: Sequence[Call], view: TurnView, budget: int, declined: Sequence[str | None] = ()
+) -> list[ToolOutcome]:
     """The outcomes of `calls`, made in their order, in parallel only if all are read-only.
 
     Once a result says that the turn of `view` is over, or `budget` calls were made, the rest is refused and not
-    executed. HarnessFailure passes through.
+    executed; so is a call for which `declined`, in the order of the calls, has a reason. HarnessFailure passes through.
     """
     if len(calls) <= budget and all(call.arguments is not None and bridge.read_only(call.tool) for call in calls):
         return await _at_once(bridge, calls)
-    return await _one_by_one(bridge, calls, view, budget)
+    return await _one_by_one(bridge, calls, view, budget, declined)
 
 
 async def _at_once(bridge: Bridge, calls: Sequence[Call]) -> list[ToolOutcome]:
@@ -47,18 +49,30 @@ async def _at_once(bridge: Bridge, calls: Sequence[Call]) -> list[ToolOutcome]:
     return [answer for answer in answers if isinstance(answer, ToolOutcome)]
 
 
-async def _one_by_one(bridge: Bridge, calls: Sequence[Call], view: TurnView, budget: int) -> list[ToolOutcome]:
+async def _one_by_one(
+    bridge: Bridge, calls: Sequence[Call], view: TurnView, budget: int, declined: Sequence[str | None]
+) -> list[ToolOutcome]:
     outcomes: list[ToolOutcome] = []
     over = False
     for index, call in enumerate(calls):
-        if over:
-            outcome = refusal(call.tool, "turn_over", "turn is over: this call was not made", retryable=False)
-        elif index >= budget:
-            outcome = refusal(call.tool, "call_limit", "no calls are left in this round: this call was not made")
-        elif call.arguments is None:
-            outcome = refusal(call.tool, "invalid_arguments", "the arguments are not a JSON object", hint=call.tool)
-        else:
-            outcome = await bridge.call(call.tool, call.arguments)
+        reason = declined[index] if index < len(declined) else None
+        outcome = _not_to_be_made(call, over, index >= budget, reason)
+        if outcome is None:
+            outcome = await bridge.call(call.tool, call.arguments or {})
             over = outcome.ends(view)
         outcomes.append(outcome)
     return outcomes
+
+
+def _not_to_be_made(call: Call, over: bool, beyond: bool, declined: str | None) -> ToolOutcome | None:
+    """The answer to a call that is not to be made; None for one that is."""
+    if over:
+        return refusal(call.tool, "turn_over", "turn is over: this call was not made", retryable=False)
+    if beyond:
+        return refusal(call.tool, "call_limit", "no calls are left in this round: this call was not made")
+    if call.arguments is None:
+        return refusal(call.tool, "invalid_arguments", "the arguments are not a JSON object", hint=call.tool)
+    if declined is not None:
+        hint = "choose another action, or the same with other arguments"
+        return refusal(call.tool, "declined", f"a person declined this call: {declined}", hint=hint)
+    return None

@@ -13,9 +13,20 @@ from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import TurnView
 
 if TYPE_CHECKING:
-    from fairground.agents.prompt import Prompt
+    from fairground.agents.prompt import Prompt, PromptSet
 
-__all__ = ["NextTurn", "Note", "RoundEnd", "RoundLimits", "RoundPlayer", "find_view", "show_view", "unfenced"]
+__all__ = [
+    "NextTurn",
+    "Note",
+    "RoundBudget",
+    "RoundEnd",
+    "RoundLimits",
+    "RoundPlayer",
+    "find_view",
+    "is_fenced",
+    "show_view",
+    "unfenced",
+]
 
 NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
 """Waits until the seat is asked again or the episode is over."""
@@ -36,8 +47,10 @@ class RoundLimits(NamedTuple):
 
     @property
     def recursion_limit(self) -> int:
-        """Graph steps that the call limit can need: per call three replies, a nudge, the tools and a new phase."""
-        return 6 * self.calls + 16
+        """Graph steps that the call limit can need: per call three replies, a nudge, a plan, a person's word, the tools
+        and a new phase.
+        """
+        return 8 * self.calls + 16
 
 
 @dataclass(frozen=True)
@@ -54,16 +67,41 @@ class RoundEnd:
     estimated: bool
 
 
+class RoundBudget:
+    """What is left of one round's limits: a round that goes on after a lapsed phase gets no fresh ones."""
+
+    def __init__(self, limits: RoundLimits) -> None:
+        self._limits = limits
+        self._round: int | None = None
+        self._calls = self._tokens = 0
+
+    def open(self, view: TurnView) -> RoundLimits:
+        """The limits for what `view` opens: a round, or the rest of one."""
+        if view.round != self._round:
+            self._round, self._calls, self._tokens = view.round, 0, 0
+        tokens = self._limits.tokens
+        left = None if tokens is None else max(0, tokens - self._tokens)
+        return RoundLimits(max(0, self._limits.calls - self._calls), left)
+
+    def spend(self, end: RoundEnd) -> None:
+        """Count what was used since `open`."""
+        self._calls += end.calls
+        self._tokens += end.input_tokens + end.output_tokens
+
+
 class RoundPlayer(Protocol):
-    """A graph that plays one seat, round by round."""
+    """What plays one seat, round by round."""
 
     @property
-    def prompt(self) -> Prompt:
-        """The prompt that opens every round."""
+    def prompt(self) -> Prompt | PromptSet:
+        """What the model is told before anything else."""
         ...
 
     async def play_round(self, view: TurnView) -> RoundEnd:
-        """Play the round that `view` opens, all its phases. Raises HarnessFailure."""
+        """Play the round that `view` opens, all its phases. Raises HarnessFailure.
+
+        After `no_call` only the open phase lapses: `view` may then open the rest of the same round.
+        """
         ...
 
 
@@ -82,6 +120,11 @@ def find_view(text: str) -> TurnView | None:
         return TurnView.model_validate_json(body)
     except ValueError as error:
         raise HarnessFailure(f"the turn in the message is damaged (closed: {bool(fence)}): {error}") from None
+
+
+def is_fenced(text: str) -> bool:
+    """Whether the server has put marks around text which holds strangers' words."""
+    return not text.startswith(("{", "[")) and _FENCE.search(text) is not None
 
 
 def unfenced(text: str) -> str:

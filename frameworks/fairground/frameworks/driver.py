@@ -1,4 +1,7 @@
-"""Plays a seat round by round with a `RoundPlayer`; the market's clock, not the player, decides when a round begins."""
+"""Plays a seat round by round with a `RoundPlayer`; the market's clock, not the player, decides when a round begins.
+
+A player that has no call to make passes one phase over; a player that reaches a limit gives the whole round up.
+"""
 
 from __future__ import annotations
 
@@ -33,24 +36,31 @@ async def _play(player: RoundPlayer, clock: SeatClock, seat: SeatConnection, rep
     while not view.over:
         end = await player.play_round(view)
         _count(report, end)
-        view = end.view
+        following: TurnView | None = end.view
         if end.stop is not None:
-            await _note_given_up(seat, view, end.stop)
-            following = await clock.give_up(view)
-            if following is None:
-                report.stop = "gave_up"
-                return
-            view = following
+            await _note_given_up(seat, end.view, end.stop)
+            following = await _give_up(clock, end.view, end.stop)
+        if following is None:
+            report.stop = "gave_up"
+            report.rounds += 1
+            return
+        report.rounds += following.over or following.round != view.round
+        view = following
     report.end_reason = view.end_reason
+
+
+async def _give_up(clock: SeatClock, view: TurnView, stop: str) -> TurnView | None:
+    """Lapse in the open phase, after a limit in the rest of the round; None without a way to lapse."""
+    return await (clock.lapse(view) if stop == "no_call" else clock.give_up(view))
 
 
 async def _note_given_up(seat: SeatConnection, view: TurnView, stop: str) -> None:
     if seat.note is not None:
-        await seat.note({"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": stop})
+        given_up = {"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": stop}
+        await seat.note({**given_up, "lapsed": "phase" if stop == "no_call" else "round"})
 
 
 def _count(report: SeatReport, end: RoundEnd) -> None:
-    report.rounds += 1
     report.replies += end.replies
     report.nudges += end.nudges
     report.tool_calls += end.calls

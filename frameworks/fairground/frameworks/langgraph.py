@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
+from typing import TYPE_CHECKING
 
 from fairground.agents.options import Approve, GraphOptions
-from fairground.agents.rounds import RoundLimits, RoundPlayer
+from fairground.agents.rounds import RoundLimits
 from fairground.agents.window import parse_window
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.market import Brief
@@ -16,6 +17,10 @@ from fairground.frameworks.driver import play_rounds
 from fairground.frameworks.models import open_chat_model
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import SeatClock, open_bridge
+
+if TYPE_CHECKING:
+    from fairground.agents.asking import Asked
+    from fairground.agents.player import GraphPlayer
 
 __all__ = ["GRAPHS", "LangGraphAgent", "react"]
 
@@ -49,11 +54,19 @@ class LangGraphAgent:
         clock = SeatClock(seat, bridge)
         bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
         async with open_chat_model(model) as chat:
-            player: RoundPlayer = self._make_player(
-                bridge, chat, brief, bounds, clock.next_turn, seat.note, self._options
-            )
+            made = (bridge, chat, brief, bounds, clock.next_turn, seat.note, self._options)
+            player: GraphPlayer = self._make_player(*made)
             report = SeatReport(self.name, model.label, player.prompt.label)
-            return await play_rounds(player, clock, bridge, seat, report)
+            await play_rounds(player, clock, bridge, seat, report)
+            if clock.view is not None and clock.view.over:
+                _count(report, await player.finish(clock.view))
+            return report
+
+
+def _count(report: SeatReport, asked: Sequence[Asked]) -> None:
+    report.replies += len(asked)
+    report.input_tokens += sum(one.input_tokens for one in asked)
+    report.output_tokens += sum(one.output_tokens for one in asked)
 
 
 react = partial(LangGraphAgent, "react")

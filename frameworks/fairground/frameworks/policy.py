@@ -57,7 +57,7 @@ async def _play(bridge: Bridge, clock: SeatClock, policy: Policy, limits: Limits
 async def _leave(clock: SeatClock, view: TurnView, stop: str | None) -> TurnView | None:
     if stop is None:
         return await clock.next_turn()
-    # A policy that asks for nothing declines one phase; only a limit ends its round.
+    # As in driver.py: a policy that asks for nothing passes one phase over; only a limit ends its round.
     return await (clock.lapse(view) if stop == "no_call" else clock.give_up(view))
 
 

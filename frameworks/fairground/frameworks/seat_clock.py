@@ -16,18 +16,22 @@ async def open_bridge(seat: SeatConnection) -> Bridge:
 
 
 class SeatClock:
-    """Waits by `await_turn`, never by polling, and passes the runner's gate before each turn. Close it after play."""
+    """Waits by `await_turn`, never by polling, and passes the runner's gate before each turn. Close it after play.
+
+    `view` is the latest turn that was waited for.
+    """
 
     def __init__(self, seat: SeatConnection, bridge: Bridge) -> None:
         self._seat = seat
         self._bridge = bridge
         self._inside = False
         self.turns = 0
+        self.view: TurnView | None = None
 
     async def next_turn(self) -> TurnView:
         """The next turn of the seat, or the view that says how the episode ended."""
         await self.close()
-        view = await self._wait()
+        self.view = view = await self._wait()
         if not view.over:
             self.turns += 1
             if self._seat.gate is not None:
