@@ -5,7 +5,7 @@ Not a trace: there is no chain over it, and it cannot be re-executed. `open_trac
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import orjson
@@ -15,7 +15,7 @@ from fairground.contract.event import ManifestCore
 from fairground.contract.seats import SeatId
 from fairground.tracestore import Trace
 
-__all__ = ["SEAT_VIEW_SCHEMA", "seat_lines"]
+__all__ = ["SEAT_VIEW_SCHEMA", "seat_events", "seat_lines", "seat_role"]
 
 SEAT_VIEW_SCHEMA = "fairground.seat_view/1"
 
@@ -55,27 +55,35 @@ def seat_lines(trace: Trace, seat: SeatId) -> Iterator[bytes]:
     return _lines(trace, seat, _head(trace.manifest.core, seat))
 
 
-def _head(core: ManifestCore, seat: SeatId) -> dict[str, Any]:
-    """Seat and market; never the seed, the scenario's content (it may hold values) or who plays the other seats."""
+def seat_events(events: Iterable[Mapping[str, Any]], seat: SeatId) -> Iterator[dict[str, Any]]:
+    """Of decoded events, those that `seat` saw, with the fields that it saw; without numbers."""
+    for event in events:
+        tag = str(event.get("event"))
+        if tag in _SHOWN and (tag not in _OWN_ONLY or event.get("seat") == seat):
+            yield {name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}
+
+
+def seat_role(core: ManifestCore, seat: SeatId) -> str:
+    """The role of `seat`. Raises SeatError naming the seats when there is no such one."""
     roles = {known.id: known.role for known in core.seats}
     if seat not in roles:
         raise SeatError(f"the trace has no seat {seat[:80]!r}; seats are {', '.join(roles)}")
+    return roles[seat]
+
+
+def _head(core: ManifestCore, seat: SeatId) -> dict[str, Any]:
+    """Seat and market; never the seed, the scenario's content (it may hold values) or who plays the other seats."""
     return {
         "seat_view": SEAT_VIEW_SCHEMA,
         "market": core.market,
         "rules_version": core.rules_version,
         "scenario": core.scenario.get("id"),
         "seat": seat,
-        "role": roles[seat],
+        "role": seat_role(core, seat),
     }
 
 
 def _lines(trace: Trace, seat: SeatId, head: Mapping[str, Any]) -> Iterator[bytes]:
     yield orjson.dumps(head)
-    seq = 0
-    for event in trace.decoded():
-        shown = _SHOWN.get(str(event.get("event")))
-        if shown is None or (event["event"] in _OWN_ONLY and event.get("seat") != seat):
-            continue
-        seq += 1
-        yield orjson.dumps({"seq": seq, **{name: event.get(name) for name in (*_COMMON, *shown)}})
+    for seq, event in enumerate(seat_events(trace.decoded(), seat), 1):
+        yield orjson.dumps({"seq": seq, **event})

@@ -1,0 +1,77 @@
+"""What a market's tools give and its actions need, as rows: kernel §3 as two small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fairground.catalog import market_names, market_type
+from fairground.contract.event import ManifestCore
+from fairground.contract.evidence import Need
+from fairground.contract.kernel_tools import KERNEL_TOOLS
+from fairground.contract.market import MarketType
+from fairground.contract.scenario import build_scenario
+from fairground.contract.tool import Tool
+from fairground.evaluation.store.source import OddTrace
+from fairground.evaluation.store.tables import Row
+
+__all__ = ["given_rows", "installed_market", "needed_rows", "tools_of"]
+
+WHOLE_EPISODE, SINCE_CLOSE = 0, -1
+_MAX_REACH = 10_000
+
+
+def installed_market(name: str, odd: OddTrace) -> MarketType | None:
+    """The market, None where it is not installed or cannot be loaded."""
+    if name not in market_names():
+        return None
+    try:
+        return market_type(name)
+    except Exception as fault:
+        # A stranger's package may fail in any way when it is loaded; its trace can be counted all the same.
+        odd(0, f"the market {name[:80]} cannot be loaded: {fault!r}"[:300])
+        return None
+
+
+def tools_of(market: MarketType | None) -> Mapping[str, Tool]:
+    """The market's tools by name, and the kernel's, which every market has; nothing without a market."""
+    return {} if market is None else {**market.tools, **KERNEL_TOOLS}
+
+
+def given_rows(market: MarketType | None) -> Iterator[Row]:
+    """Rows of `gives`."""
+    for tool in tools_of(market).values():
+        if market is not None and tool.read_only:
+            for category in dict.fromkeys(tool.evidence):
+                yield market.name, tool.name, category
+
+
+def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd: OddTrace) -> Iterator[Row]:
+    """Rows of `needs` that exist under the trace's scenario; none where that cannot be told."""
+    if market is None or core.rules_version != market.version:
+        return
+    try:
+        scenario = build_scenario(market.scenario_model, core.scenario, source="core")
+        needs = {
+            action: [need for need in all_needs if need.when is None or need.when(scenario)]
+            for action, all_needs in market.evidence_map.items()
+        }
+    except Exception as fault:
+        # Content that no scenario of this market has can break any validator.
+        odd(0, f"the scenario is not one of {market.name}, so that nothing is known of evidence: {fault!r}"[:300])
+        return
+    for action, some in needs.items():
+        for number, need in enumerate(some):
+            for category in dict.fromkeys(need.any_of):
+                yield episode, action, number, category, _reach(need), need.from_round, need.object_arg or ""
+
+
+def _reach(need: Need) -> int:
+    match need.window:
+        case "round":
+            return 1
+        case "episode":
+            return WHOLE_EPISODE
+        case "since_close":
+            return SINCE_CLOSE
+        case rounds:
+            return max(1, min(rounds, _MAX_REACH))
