@@ -32,7 +32,18 @@ from fairground.agents.window import Window
 from fairground.agents.wording import NUDGE, goes_on
 from fairground.contract.policy import TurnView
 
-__all__ = ["ActContext", "ActLoop", "ActState", "act", "act_state", "add_act_loop", "open_phase", "spent", "use_tools"]
+__all__ = [
+    "ActContext",
+    "ActLoop",
+    "ActState",
+    "act",
+    "act_state",
+    "add_act_loop",
+    "open_phase",
+    "reply_id",
+    "spent",
+    "use_tools",
+]
 
 _MAX_THOUGHTS = 3
 
@@ -93,19 +104,23 @@ def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
     )
 
 
-async def act(state: ActState, runtime: Runtime[ActContext], *last: AnyMessage) -> dict[str, Any]:
+async def act(state: ActState, context: ActContext, *last: AnyMessage) -> dict[str, Any]:
     """The actor's next reply; it sees its window and, behind that, the messages `last`, which are not kept."""
-    context = runtime.context
     seen = context.window(state["messages"])
     if last:
         seen = [*seen, *last]
-    asked = await ask(context.actor, seen, "actor", state["view"], state["replies"], context.note)
+    asked = await ask(context.actor, seen, "actor", state["view"], reply_id(state), context.note)
     reply = asked.message
     thoughts = 0 if reply.tool_calls or reply.invalid_tool_calls else state["thoughts"] + 1
     used = spent(state, context.limits, asked)
     if used["stop"] is None and thoughts >= _MAX_THOUGHTS:
         used["stop"] = "no_call"
     return {**used, "messages": [reply], "thoughts": thoughts}
+
+
+def reply_id(state: ActState, later: int = 0) -> str:
+    """The id of the next reply of a round, whatever its role: `r<round>.<n>`; `later` replies are counted already."""
+    return f"r{state['view'].round}.{state['replies'] + later}"
 
 
 def spent(state: ActState, limits: RoundLimits, *asked: Asked) -> dict[str, Any]:
@@ -122,9 +137,8 @@ def spent(state: ActState, limits: RoundLimits, *asked: Asked) -> dict[str, Any]
     }
 
 
-async def use_tools(state: ActState, runtime: Runtime[ActContext]) -> tuple[Executed, dict[str, Any]]:
+async def use_tools(state: ActState, context: ActContext) -> tuple[Executed, dict[str, Any]]:
     """Make the calls of the last message: what came of them, and the update of the state."""
-    context = runtime.context
     message = cast("AIMessage", state["messages"][-1])
     budget = context.limits.calls - state["calls"]
     done = await run_calls(context.bridge, message, state["view"], budget, state["declined"])
@@ -145,19 +159,27 @@ def _acts(done: Executed) -> list[Act]:
     return [Act(call.tool, call.arguments or {}, outcome) for call, outcome in pairs]
 
 
-async def open_phase(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+async def open_phase(state: ActState, context: ActContext) -> dict[str, Any]:
     """Wait until the seat is asked again; if that is in the same round, show it the phase."""
-    view = await runtime.context.next_turn()
+    view = await context.next_turn()
     if view.over or view.round != state["view"].round:
         return {"view": view}
-    if state["calls"] >= runtime.context.limits.calls:
+    if state["calls"] >= context.limits.calls:
         return {"view": view, "turn_over": False, "stop": "call_limit"}
     message = HumanMessage(goes_on(view), id=f"r{view.round}.{view.phase}.{view.revision}")
     return {"view": view, "turn_over": False, "messages": [message]}
 
 
+async def _agent(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    return await act(state, runtime.context)
+
+
 async def _tools(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
-    return (await use_tools(state, runtime))[1]
+    return (await use_tools(state, runtime.context))[1]
+
+
+async def _next_phase(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    return await open_phase(state, runtime.context)
 
 
 async def _nudge(state: ActState) -> dict[str, Any]:
@@ -172,6 +194,10 @@ async def _approve(state: ActState, runtime: Runtime[ActContext]) -> dict[str, A
     return {"declined": ask_person(runtime.context.bridge, message, budget)}
 
 
+def _to_agent(state: ActState) -> str:
+    return "agent"
+
+
 @dataclass(frozen=True)
 class ActLoop:
     """The loop's place in a graph: its nodes, where it goes on after calls, where it ends.
@@ -179,44 +205,41 @@ class ActLoop:
     `go_on` names the node that follows while the turn lasts, one of `targets`.
     """
 
-    act: Node = act
+    act: Node = _agent
     tools: Node = _tools
-    open_phase: Node = open_phase
+    next_phase: Node = _next_phase
     actor: str = "agent"
-    go_on: Callable[[Any], str] | None = None
-    targets: tuple[str, ...] = ()
+    go_on: Callable[[Any], str] = _to_agent
+    targets: tuple[str, ...] = ("agent",)
     end: str = END
 
 
 def add_act_loop(graph: Any, loop: ActLoop, *, approve: bool) -> None:
     """Add the loop's nodes and edges to a StateGraph (Any: langgraph's builder is typed with unknowns)."""
-    targets = loop.targets or (loop.actor,)
     before = "approve" if approve else "tools"
 
-    def go_on(state: ActState) -> str:
-        return loop.actor if loop.go_on is None else loop.go_on(state)
-
-    def after_actor(state: ActState) -> str:
+    # Coroutines, because langgraph runs plain functions on a thread; Any, because they see the state of every graph.
+    async def after_actor(state: Any) -> str:
         if state["stop"]:
             return loop.end
         return {0: before, 1: loop.actor}.get(state["thoughts"], "nudge")
 
-    def after_tools(state: ActState) -> str:
+    async def after_tools(state: Any) -> str:
         if state["turn_over"]:
             return "next_phase"
-        return loop.end if state["stop"] else go_on(state)
+        return loop.end if state["stop"] else loop.go_on(state)
 
-    def after_phase(state: ActState) -> str:
-        return loop.end if state["turn_over"] or state["stop"] else go_on(state)
+    async def after_phase(state: Any) -> str:
+        return loop.end if state["turn_over"] or state["stop"] else loop.go_on(state)
 
     graph.add_node(loop.actor, loop.act)
     graph.add_node("tools", loop.tools)
     graph.add_node("nudge", _nudge)
-    graph.add_node("next_phase", loop.open_phase)
+    graph.add_node("next_phase", loop.next_phase)
     if approve:
         graph.add_node("approve", _approve)
         graph.add_edge("approve", "tools")
     graph.add_conditional_edges(loop.actor, after_actor, [loop.actor, before, "nudge", loop.end])
     graph.add_edge("nudge", loop.actor)
-    graph.add_conditional_edges("tools", after_tools, [*targets, "next_phase", loop.end])
-    graph.add_conditional_edges("next_phase", after_phase, [*targets, loop.end])
+    graph.add_conditional_edges("tools", after_tools, [*loop.targets, "next_phase", loop.end])
+    graph.add_conditional_edges("next_phase", after_phase, [*loop.targets, loop.end])

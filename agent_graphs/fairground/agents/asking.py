@@ -40,17 +40,14 @@ async def ask(
     messages: Sequence[AnyMessage],
     role: Role,
     view: TurnView,
-    number: int,
+    reply_id: str,
     note: Note | None,
 ) -> Asked:
-    """Ask `model` once, for the round of `view` in which `number` replies came before. The id is `r<round>.<number>`.
-
-    Raises what the model raises: HarnessFailure.
-    """
+    """Ask `model` once, in the phase of `view`; the reply gets the id `reply_id`. Raises what the model raises."""
     begun = perf_counter()
     answer = await model.ainvoke(messages)
     latency_s = perf_counter() - begun
-    reply = answer.model_copy(update={"id": f"r{view.round}.{number}"})
+    reply = answer.model_copy(update={"id": reply_id})
     usage = reply.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
     asked = Asked(reply, usage["input_tokens"], usage["output_tokens"], _is_estimated(reply))
     if note is not None:

@@ -75,7 +75,7 @@ class Memory:
         if self._stale and "view_notes" in self._bridge.tools:
             self._notes = await self._read_notes()
         self._stale = False
-        return "\n\n".join(filter(None, (self._notes, self._digest())))
+        return "\n\n".join(filter(None, (self._notes, self.digest())))
 
     def close_round(self, round_number: int, acts: list[Act], stop: str | None) -> None:
         """Record what was done in a round, or in the rest of one; `stop` says why it was given up, if it was."""
@@ -91,7 +91,8 @@ class Memory:
             raise HarnessFailure(f"view_notes refused: {outcome.text}")
         return f"Your notes:\n{outcome.text}"
 
-    def _digest(self) -> str:
+    def digest(self) -> str:
+        """The records of the last rounds; "" where there is none."""
         if not self._records:
             return ""
         return "What you did in the last rounds:\n" + "\n".join(map(str, self._records))

@@ -16,7 +16,7 @@ from fairground.agents.memory import Memory
 from fairground.agents.options import GraphOptions
 from fairground.agents.prompt import PromptSet
 from fairground.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits
-from fairground.agents.toolbox import as_tools
+from fairground.agents.toolbox import WITHHELD, as_tools
 from fairground.agents.wording import opening
 from fairground.contract.market import Brief
 from fairground.contract.policy import TurnView
@@ -45,8 +45,7 @@ class GraphPlayer:
         self.model = model
         self.brief = brief
         self.memory = Memory(bridge)
-        # Waiting is the driver's: a model that waits would only pay for it.
-        actor: Any = model.bind_tools(as_tools(bridge, without=frozenset({"await_turn"})))
+        actor: Any = model.bind_tools(as_tools(bridge, without=WITHHELD))
         window = self.options.window
         self.context = self.extend(ActContext(bridge, actor, next_turn, limits, window, note))
         self.system = SystemMessage(self.prompt[self.prompts[0]].system(brief), id="system")

@@ -17,7 +17,10 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
 
-__all__ = ["McpTool", "as_tools", "load_tools"]
+__all__ = ["WITHHELD", "McpTool", "as_tools", "load_tools"]
+
+WITHHELD = frozenset({"await_turn"})
+"""Waiting is the driver's: a model that waits would only pay for it."""
 
 
 class McpTool(BaseTool):

@@ -13,6 +13,8 @@ __all__ = ["EXTRAS", "FRAMEWORKS", "Extra", "find", "load_framework"]
 
 FRAMEWORKS: Mapping[str, str] = {
     "react": "fairground.frameworks.langgraph:react",
+    "reflection": "fairground.frameworks.langgraph:reflection",
+    "plan_and_act": "fairground.frameworks.langgraph:plan_and_act",
     "langgraph": "fairground.frameworks.langgraph:LangGraphAgent",
     "openai_loop": "fairground.frameworks.openai_loop:OpenAILoop",
     "openai_agents": "fairground.frameworks.openai_agents:OpenAIAgentsAgent",

@@ -22,10 +22,14 @@ if TYPE_CHECKING:
     from fairground.agents.asking import Asked
     from fairground.agents.player import GraphPlayer
 
-__all__ = ["GRAPHS", "LangGraphAgent", "react"]
+__all__ = ["GRAPHS", "LangGraphAgent", "plan_and_act", "react", "reflection"]
 
-GRAPHS: Mapping[str, str] = {"react": "fairground.agents.react:React"}
-"""Name -> "module:attribute" of a player's constructor (bridge, model, brief, limits, next_turn, note, options)."""
+GRAPHS: Mapping[str, str] = {
+    "react": "fairground.agents.react:React",
+    "reflection": "fairground.agents.reflection:Reflection",
+    "plan_and_act": "fairground.agents.plan_and_act:PlanAndAct",
+}
+"""Name -> "module:attribute" of a `GraphPlayer`."""
 
 
 class LangGraphAgent:
@@ -71,3 +75,7 @@ def _count(report: SeatReport, asked: Sequence[Asked]) -> None:
 
 react = partial(LangGraphAgent, "react")
 """Makes the agent with the react graph; options are LangGraphAgent's."""
+reflection = partial(LangGraphAgent, "reflection")
+"""Makes the agent with the reflection graph."""
+plan_and_act = partial(LangGraphAgent, "plan_and_act")
+"""Makes the agent with the plan-and-act graph."""
