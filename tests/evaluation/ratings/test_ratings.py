@@ -1,0 +1,247 @@
+"""Our ratings beside the libraries that have a part of them."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import choix  # pyright: ignore[reportMissingTypeStubs]
+import glicko2  # pyright: ignore[reportMissingTypeStubs]
+import numpy as np
+import pytest
+import scipy.special  # pyright: ignore[reportMissingTypeStubs]
+import trueskill  # pyright: ignore[reportMissingTypeStubs]
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from fairground.contract.chance import Chance
+from fairground.evaluation.ratings.bradley_terry import fit_strengths
+from fairground.evaluation.ratings.duels import Duel, head_to_head, scores
+from fairground.evaluation.ratings.glicko import margin_weight, rate_duels
+from fairground.evaluation.ratings.normal import hazard, scaled_erfc
+from fairground.evaluation.ratings.shuffles import resampled, shuffled_orders
+from fairground.evaluation.ratings.trueskill import rate_episodes
+
+# The libraries bring no types.
+LIBRARY: dict[str, Any] = {"choix": choix, "glicko2": glicko2, "trueskill": trueskill, "special": scipy.special}
+CHANCE = Chance(7)
+
+
+# --- the normal law ---------------------------------------------------------------------------------------------------
+
+
+def test_the_scaled_complementary_error_function_agrees_with_scipy() -> None:
+    x = np.concatenate([np.linspace(-20, 60, 4001), [0.46875, 4.0, -0.46875, -4.0, 0.0, 1e8]])
+    assert scaled_erfc(x) == pytest.approx(LIBRARY["special"].erfcx(x), rel=1e-13)
+
+
+def test_the_hazard_stays_finite_far_in_both_tails() -> None:
+    t = np.array([-1000.0, -40.0, 0.0, 8.0, 40.0, 1000.0])
+    found = hazard(t)
+    assert found[:3] == pytest.approx([1000.001, 40.02494, math.sqrt(2 / math.pi)], rel=1e-6)
+    assert found[3] == pytest.approx(math.exp(-32) / math.sqrt(2 * math.pi), rel=1e-9)
+    assert np.isfinite(found).all()
+    assert (found[4:] < 1e-200).all()
+
+
+# --- TrueSkill --------------------------------------------------------------------------------------------------------
+
+
+def _by_library(episodes: list[dict[str, float]], order: list[int]) -> dict[str, tuple[float, float]]:
+    environment = LIBRARY["trueskill"].TrueSkill(5, 25 / 3, 25 / 6, 0, 0.0)
+    found = {label: environment.create_rating() for episode in episodes for label in episode}
+    for place in order:
+        ranked = sorted(episodes[place].items(), key=lambda item: -item[1])
+        rated = environment.rate([(found[label],) for label, _ in ranked])
+        found |= {label: team[0] for (label, _), team in zip(ranked, rated, strict=True)}
+    return {label: (rating.mu, rating.sigma) for label, rating in found.items()}
+
+
+def _episodes(count: int, seed: int, sizes: tuple[int, ...] = (2, 5, 8)) -> list[dict[str, float]]:
+    chance = Chance(seed)
+    labels = [f"agent{n}" for n in range(10)]
+    found: list[dict[str, float]] = []
+    for game in range(count):
+        order = sorted(labels, key=lambda label: chance.uniform("who", game, label))
+        field = order[: sizes[game % len(sizes)]]
+        found.append({label: int(label[-1]) / 3 + chance.uniform("score", game, label) for label in field})
+    return found
+
+
+def test_a_pass_agrees_with_the_trueskill_package_whatever_the_sizes() -> None:
+    episodes = _episodes(60, seed=1)
+    order = [int(place) for place in shuffled_orders(CHANCE, "tournament", len(episodes), 1)[0]]
+    expected = _by_library(episodes, order)
+    for rating in rate_episodes(episodes, CHANCE, passes=1):
+        mean, deviation = expected[rating.label]
+        assert rating.mean == pytest.approx(mean, abs=2e-3)
+        assert rating.deviation == pytest.approx(deviation, abs=2e-3)
+
+
+def test_better_labels_are_rated_higher_and_the_passes_say_how_surely() -> None:
+    ratings = rate_episodes(_episodes(90, seed=2), CHANCE, passes=6)
+    assert [rating.label for rating in ratings] == [f"agent{n}" for n in range(9, -1, -1)]
+    assert all(rating.low <= rating.mean <= rating.high for rating in ratings)
+    assert sum(rating.episodes for rating in ratings) == 30 * (2 + 5 + 8)
+
+
+def test_a_draw_pulls_two_ratings_together_and_leaves_equals_where_they_are() -> None:
+    even = rate_episodes([{"a": 1.0, "b": 1.0}], CHANCE, passes=1)
+    assert [rating.mean for rating in even] == pytest.approx([5.0, 5.0])
+    assert all(rating.deviation < 25 / 3 for rating in even)
+    apart = rate_episodes([{"a": 2.0, "b": 1.0}] * 5, CHANCE, passes=1)
+    drawn = rate_episodes([{"a": 2.0, "b": 1.0}] * 5 + [{"a": 1.0, "b": 1.0}] * 20, CHANCE, passes=1)
+    assert drawn[0].mean - drawn[1].mean < apart[0].mean - apart[1].mean
+
+
+def test_an_upset_of_forty_deviations_stays_finite() -> None:
+    lopsided = [{"a": 1.0, "b": 0.0}] * 60 + [{"a": 0.0, "b": 1.0}]
+    assert all(math.isfinite(rating.mean) for rating in rate_episodes(lopsided, CHANCE, passes=4))
+
+
+@given(shift=st.floats(-5, 5), scale=st.floats(0.1, 10))
+@settings(max_examples=4, deadline=None)
+def test_only_ranks_count(shift: float, scale: float) -> None:
+    episodes = _episodes(12, seed=3)
+    moved = [{label: scale * score + shift for label, score in episode.items()} for episode in episodes]
+    assert rate_episodes(moved, CHANCE, passes=2) == rate_episodes(episodes, CHANCE, passes=2)
+
+
+def test_an_episode_of_one_label_is_counted_and_says_nothing() -> None:
+    (rating,) = rate_episodes([{"a": 3.0}], CHANCE, passes=2)
+    assert rating == ("a", 5.0, 25 / 3, 5.0, 5.0, 1)
+    assert rate_episodes([], CHANCE) == []
+
+
+# --- duels ------------------------------------------------------------------------------------------------------------
+
+
+def _duel(first: str, second: str, one: float, other: float, block: str = "0", potential: float = 400.0) -> Duel:
+    return Duel(first, second, one, other, potential, block)
+
+
+def _league(seed: int, blocks: int = 12) -> list[Duel]:
+    chance = Chance(seed)
+    found: list[Duel] = []
+    for (first, second), block in itertools.product(itertools.combinations("abcd", 2), range(blocks)):
+        for swap in (False, True):
+            pair = (second, first) if swap else (first, second)
+            strengths = [("abcd".index(label) + 1) * chance.uniform("p", block, label, int(swap)) for label in pair]
+            found.append(_duel(*pair, *(round(40 * value) for value in strengths), block=str(block)))
+    return found
+
+
+def test_glicko_without_margin_agrees_with_the_glicko2_package() -> None:
+    duels = _league(4)
+    order = [int(place) for place in shuffled_orders(CHANCE, "tournament", len(duels), 1)[0]]
+    players = {label: LIBRARY["glicko2"].Player() for label in "abcd"}
+    for place in order:
+        duel = duels[place]
+        one, two = players[duel.first], players[duel.second]
+        gap = duel.first_profit - duel.second_profit
+        result = 0.5 if not gap else float(gap > 0)
+        before = [(player.rating, player.rd) for player in (one, two)]
+        one.update_player([before[1][0]], [before[1][1]], [result])
+        two.update_player([before[0][0]], [before[0][1]], [1.0 - result])
+    for rating in rate_duels(duels, CHANCE, shuffles=1, margin=False):
+        player = players[rating.label]
+        assert (rating.rating, rating.deviation) == pytest.approx((player.rating, player.rd), abs=1e-2)
+        assert rating.volatility == pytest.approx(player.vol, abs=1e-5)
+
+
+def test_a_margin_of_two_counts_as_two_identical_games_in_one_period() -> None:
+    twice = math.e  # ln e + 1 = 2
+    (winner, _) = rate_duels([_duel("a", "b", twice, 0.0)], CHANCE, shuffles=1)
+    player = LIBRARY["glicko2"].Player()
+    player.update_player([1500, 1500], [350, 350], [1, 1])
+    assert (winner.rating, winner.deviation) == pytest.approx((player.rating, player.rd), abs=1e-2)
+    assert [margin_weight(gap) for gap in (0, 1, -1, 1e9)] == [1, 1, 1, 4]
+
+
+def test_bradley_terry_of_whole_results_agrees_with_choix() -> None:
+    duels = [
+        duel._replace(first_profit=max(0.0, np.sign(duel.first_profit - duel.second_profit + 0.5)), second_profit=0.0)
+        for duel in _league(5)
+    ]
+    duels = [duel if duel.first_profit else duel._replace(second_profit=1.0) for duel in duels]
+    wins = [("abcd".index(duel.first), "abcd".index(duel.second)) for duel in duels if duel.first_profit]
+    wins += [("abcd".index(duel.second), "abcd".index(duel.first)) for duel in duels if not duel.first_profit]
+    # choix minimises -Σ ln P + alpha Σ θ²; ours is half of .01.
+    expected = LIBRARY["choix"].opt_pairwise(4, wins, alpha=0.005)
+    for strength in fit_strengths(duels).strengths:
+        theta = expected["abcd".index(strength.label)]
+        assert strength.rating == pytest.approx(1500 + 400 / math.log(10) * theta, abs=0.05)
+
+
+def test_a_fraction_counts_as_that_part_of_a_win() -> None:
+    halves = fit_strengths([_duel("a", "b", 30, 10)] * 40).strengths
+    whole = fit_strengths([_duel("a", "b", 1, 0)] * 30 + [_duel("a", "b", 0, 1)] * 10).strengths
+    assert [row.rating for row in halves] == pytest.approx([row.rating for row in whole])
+    assert halves[0].rating - halves[1].rating == pytest.approx(400 / math.log(10) * math.log(3), rel=0.01)
+
+
+def test_games_that_earned_nobody_anything_are_dropped_and_islands_are_rated_apart() -> None:
+    fitted = fit_strengths([_duel("a", "b", 3, 1), _duel("c", "d", 1, 3), _duel("a", "c", 0, -5)])
+    assert (fitted.dropped, fitted.components) == (1, 2)
+    assert {row.label: row.component for row in fitted.strengths} == {"a": 0, "b": 0, "c": 1, "d": 1}
+
+
+def test_a_role_term_takes_up_what_the_first_seat_brings() -> None:
+    level = fit_strengths([_duel("a", "b", 30, 10)] * 20 + [_duel("b", "a", 30, 10)] * 20, role_term=True)
+    assert level.first_seat == pytest.approx(math.log(3), rel=0.01)
+    assert [row.rating for row in level.strengths] == pytest.approx([1500, 1500], abs=1e-6)
+
+
+def test_the_shares_of_the_worked_example() -> None:
+    """i earned 300 against A's 100 and 50 against C's 150, Σ R·G = 1,000: OBS .5, score 48.5."""
+    duels = [_duel("i", "A", 300, 100, "0", 500), _duel("C", "i", 150, 50, "0", 500)]
+    mine = next(score for score in scores(duels, CHANCE) if score.label == "i")
+    assert (mine.obs, mine.raw, mine.score) == pytest.approx((0.5, 0.35, 48.5))
+    assert mine.opponents == {"A": 1, "C": 1}
+    assert mine.exploratory
+    assert not mine.unbalanced
+    assert (mine.low, mine.high) == pytest.approx((48.5, 48.5))
+
+
+def test_losses_earn_nothing_and_dead_pairs_are_counted() -> None:
+    duels = [
+        _duel("a", "b", -50, -10),
+        _duel("a", "c", 10, 10),
+        _duel("a", "c", 10, 10, "1"),
+        _duel("c", "a", 1, 1, "2"),
+    ]
+    first = next(score for score in scores(duels, CHANCE) if score.label == "a")
+    assert (first.obs, first.dead_pairs, first.unbalanced) == (0.25, 1, True)
+
+
+def test_head_to_head_is_antisymmetric_and_knows_its_interval() -> None:
+    duels = _league(6)
+    mirrored = [Duel(duel.second, duel.first, duel.second_profit, duel.first_profit, *duel[4:]) for duel in duels]
+    cells = head_to_head(duels, CHANCE)
+    assert [(cell.row, cell.column) for cell in cells] == list(itertools.combinations("abcd", 2))
+    assert all(cell.low < cell.mean < cell.high and cell.games == 24 for cell in cells)
+    assert head_to_head(mirrored, CHANCE) == cells
+    renamed = [duel._replace(first=chr(219 - ord(duel.first)), second=chr(219 - ord(duel.second))) for duel in duels]
+    turned = {(cell.column, cell.row): cell.mean for cell in head_to_head(renamed, CHANCE)}
+    assert turned == pytest.approx(
+        {(chr(219 - ord(cell.row)), chr(219 - ord(cell.column))): -cell.mean for cell in cells}
+    )
+
+
+def test_the_bootstrap_covers_the_truth_about_as_often_as_it_says() -> None:
+    """Each block's share is uniform around .5: 95 % intervals of 20 blocks, 60 leagues."""
+    hits = 0
+    for seed in range(60):
+        chance = Chance(seed)
+        duels = [_duel("a", "b", 400 * (u := chance.uniform("x", n)), 400 * (1 - u), str(n)) for n in range(20)]
+        (cell,) = head_to_head(duels, chance)
+        hits += cell.low <= 0 <= cell.high
+    assert 51 <= hits <= 60
+
+
+def test_resamples_draw_as_many_as_there_are() -> None:
+    drawn = resampled(CHANCE, "tournament", 5, 300, "x")
+    assert (drawn.sum(axis=1) == 5).all()
+    assert drawn.mean() == 1.0
+    assert sorted(shuffled_orders(CHANCE, "tournament", 9, 2)[1].tolist()) == list(range(9))
