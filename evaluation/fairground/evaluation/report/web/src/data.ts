@@ -1,0 +1,188 @@
+// What the page is told (report/model.py has the same names), and how packed texts are opened.
+
+export interface Packed { starts: number[]; chunks: string[]; rows: number; limit: number; cut: number }
+export interface Axis { label: string; unit: string }
+interface ChartBase { id: string; title: string; note: string; x: Axis; y: Axis }
+export interface Line {
+  name: string; x: number[]; y: (number | null)[]; mark: "line" | "step" | "dots"; panel: string | null; faint: boolean;
+}
+export interface Band { label: string; low: number; high: number }
+export interface XYChart extends ChartBase { shape: "xy"; lines: Line[]; bands: Band[] }
+export interface Bars { name: string; values: (number | null)[] }
+export interface BarChart extends ChartBase { shape: "bars"; names: string[]; bars: Bars; marks: Bars | null }
+export interface HeatChart extends ChartBase {
+  shape: "heat"; rows: string[]; groups: string[]; first_column: number; last_column: number;
+  cells: [number, number, number][]; levels: string[];
+}
+export type Chart = XYChart | BarChart | HeatChart;
+
+export interface Figure {
+  id: string; seats: string[]; value: number | null; numerator: number | null; denominator: number | null;
+  formula: string; window: string | null; events: number[]; parts: Record<string, number | null>; note: string | null;
+}
+export interface Finding extends Figure {
+  raised: boolean; threshold: string; severity: number | null; severity_unit: string;
+}
+export interface Diagnosis {
+  market: string; version: string; evidence_map: string | null;
+  stages: { name: string; figures: Figure[] }[]; findings: Finding[];
+}
+export interface Account {
+  calls?: number; actions?: number; inner_calls?: number; refused?: number; lapses?: Record<string, number>;
+  model_calls?: number; input_tokens?: number | null; output_tokens?: number | null; usage_estimated?: boolean;
+  model_seconds?: number | null; cost_usd_micro?: number | null; stop?: string | null;
+}
+export interface Seat {
+  id: string; role: string; label: string | null; privileged: boolean; outcome: Record<string, unknown>; account: Account;
+}
+export interface Verification {
+  verdict: string; sound: boolean; message: string; events: number; seq: number | null; sealed: boolean;
+  recorded: string | null; reproduced: string | null; findings: string[];
+}
+export interface EvidenceRow {
+  seat: string; action: string; count: number; looked: Record<string, number>; needed: string[];
+}
+export interface AuditRow {
+  seat: string; tool: string; title: string; evidence: string[]; offered: boolean; answered: number; refused: number;
+  rounds: number; first: number | null; last: number | null;
+}
+export interface Episode {
+  name: string; bytes: number; market: string; scenario: string; description: string; seed: number | null;
+  rules_version: string; rounds_closed: number; end_reason: string | null; censored: boolean;
+  wall_seconds: number | null; manifest: string; about: string; verification: Verification | null; seats: Seat[];
+  seat_columns: string[]; results: [string, unknown][]; tables: { title: string; columns: string[]; rows: string[][] }[];
+  charts: Chart[]; diagnosis: Diagnosis | null; raised: Finding[]; evidence_categories: string[];
+  evidence: EvidenceRow[]; looks: HeatChart[]; audit: AuditRow[]; problems: { seq: number | null; message: string }[];
+  events: Packed; bodies: Packed; notes: Packed; note_bodies: Packed;
+}
+export interface Decision {
+  seq: number; round: number; phase: string; seat: string; tool: string | null; arguments: unknown; status: string;
+  error: string | null; result: string | null;
+}
+export interface Divergence {
+  round: number; phase: string; seat: string; what: string; a: Decision | null; b: Decision | null;
+}
+export interface Pair {
+  attributes: { name: string; a: string[]; b: string[] }[]; divergence: Divergence | null; note: string;
+}
+export interface Listed {
+  id: string; path: string; bytes: number; changed: string; problem: string | null; market: string; scenario: string;
+  seed: number | null; labels: string; created: string; end: string; events: number | null; sealed: boolean;
+  open: boolean;
+}
+export interface PageData {
+  mode: "report" | "compare" | "list"; version: string; episodes: Episode[]; pair: Pair | null;
+  live: { id: string; open: boolean }[]; traces: Listed[]; folder: string;
+}
+
+// One entry per event in every array; words are numbers into `names`.
+export interface EventColumns {
+  names: string[]; seq: number[]; event: number[]; round: number[]; phase: number[]; seat: number[]; tool: number[];
+  kind: number[]; status: number[]; parent: number[]; latency_us: number[]; size: number[]; reply: number[];
+}
+export interface NoteColumns {
+  seat: string[]; kind: string[]; round: number[]; input_tokens: number[]; output_tokens: number[];
+  latency_ms: number[]; cost_usd_micro: number[];
+}
+
+// A text, and how long it was when it had to be cut (null: it is whole).
+export interface Cut { text: string | null; length: number | null }
+
+async function inflate(packed: string): Promise<unknown> {
+  const bytes = Uint8Array.from(atob(packed), (letter) => letter.charCodeAt(0));
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate-raw"));
+  return JSON.parse(await new Response(stream).text());
+}
+
+export async function unpackJson<T>(packed: Packed): Promise<T> {
+  return (await inflate(packed.chunks[0] ?? "")) as T;
+}
+
+type RawRow = [string | null, number | null][];
+
+// Rows of texts; a chunk is opened when one of its rows is asked for, and the last few stay open.
+export class Texts {
+  private readonly parts: { start: number; packed: Packed; chunk: number }[] = [];
+  private readonly open = new Map<number, Promise<RawRow[]>>();
+  private rows = 0;
+
+  constructor(packed: Packed) {
+    this.add(packed);
+  }
+
+  get length(): number {
+    return this.rows;
+  }
+
+  add(packed: Packed): void {
+    packed.starts.forEach((start, chunk) => this.parts.push({ start: start + this.rows, packed, chunk }));
+    this.rows += packed.rows;
+  }
+
+  async row(row: number): Promise<Cut[]> {
+    const place = this.parts.findLastIndex((part) => part.start <= row);
+    const part = this.parts[place];
+    if (!part || row >= this.rows) return [];
+    let found = this.open.get(place);
+    if (!found) {
+      found = inflate(part.packed.chunks[part.chunk] ?? "") as Promise<RawRow[]>;
+      this.open.set(place, found);
+      const [oldest] = this.open.keys();
+      if (this.open.size > 64 && oldest !== undefined) this.open.delete(oldest);
+    }
+    return ((await found)[row - part.start] ?? []).map(([text, length]) => ({ text, length }));
+  }
+}
+
+// An episode with its columns opened.
+export class Opened {
+  readonly rowOf = new Map<number, number>();
+  readonly children = new Map<number, number[]>();
+  readonly citedBy = new Map<number, Finding[]>();
+
+  private constructor(
+    readonly page: Episode,
+    readonly events: EventColumns,
+    readonly bodies: Texts,
+    readonly notes: NoteColumns,
+    readonly noteTexts: Texts,
+  ) {
+    this.index(0);
+    for (const finding of page.raised)
+      for (const seq of finding.events) this.citedBy.set(seq, [...(this.citedBy.get(seq) ?? []), finding]);
+  }
+
+  static async of(page: Episode): Promise<Opened> {
+    const events = await unpackJson<EventColumns>(page.events);
+    const notes = await unpackJson<NoteColumns>(page.notes);
+    return new Opened(page, events, new Texts(page.bodies), notes, new Texts(page.note_bodies));
+  }
+
+  // More events of a running episode; words are translated into this episode's names.
+  append(more: EventColumns, bodies: Packed): void {
+    const from = this.events.seq.length;
+    const word = more.names.map((name) => {
+      const known = this.events.names.indexOf(name);
+      return known >= 0 ? known : this.events.names.push(name) - 1;
+    });
+    for (const column of ["event", "phase", "seat", "tool", "kind", "status"] as const)
+      for (const name of more[column]) this.events[column].push(word[name] ?? 0);
+    for (const column of ["seq", "round", "latency_us", "size"] as const) this.events[column].push(...more[column]);
+    this.events.parent.push(...more.parent.map((row) => (row < 0 ? -1 : row + from)));
+    this.events.reply.push(...more.reply.map(() => -1));
+    this.bodies.add(bodies);
+    this.index(from);
+  }
+
+  word(column: "event" | "phase" | "seat" | "tool" | "kind" | "status", row: number): string {
+    return this.events.names[this.events[column][row] ?? 0] ?? "";
+  }
+
+  private index(from: number): void {
+    for (let row = from; row < this.events.seq.length; row++) {
+      this.rowOf.set(this.events.seq[row] ?? 0, row);
+      const parent = this.events.parent[row] ?? -1;
+      if (parent >= 0) this.children.set(parent, [...(this.children.get(parent) ?? []), row]);
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// Numbers and words as people read them. One spelling everywhere, whatever the machine's language is.
+
+const WHOLE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const FINE = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 3 });
+const MINUS = /^-/;
+
+export function number(value: unknown): string {
+  if (typeof value === "number") {
+    const shown = Number.isInteger(value) || Math.abs(value) >= 10_000 ? WHOLE.format(value) : FINE.format(value);
+    return shown.replace(MINUS, "−");
+  }
+  if (value === null || value === undefined) return "–";
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+export function isNumeric(text: string): boolean {
+  return /^[+\-−]?[\d,]+(\.\d+)?%?$|^–$/.test(text.trim());
+}
+
+export function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+export function bytes(count: number): string {
+  if (count < 1_000) return `${count} B`;
+  return count < 1_000_000 ? `${FINE.format(Math.round(count / 100) / 10)} kB` : `${FINE.format(Math.round(count / 1e5) / 10)} MB`;
+}
+
+export function seconds(value: number): string {
+  if (value < 0.001) return `${Math.round(value * 1e6)} µs`;
+  if (value < 1) return `${FINE.format(Math.round(value * 1e4) / 10)} ms`;
+  if (value < 120) return `${FINE.format(Math.round(value * 10) / 10)} s`;
+  return `${Math.floor(value / 60)} min ${Math.round(value % 60)} s`;
+}
+
+export function dollars(micro: number): string {
+  return `$${(micro / 1e6).toFixed(micro < 10_000 ? 6 : 2)}`;
+}
+
+export function percent(share: number): string {
+  return `${Math.round(100 * share)} %`;
+}
+
+export function plural(count: number, one: string, many = `${one}s`): string {
+  return `${number(count)} ${count === 1 ? one : many}`;
+}
+
+export function endWords(reason: string | null): string {
+  if (reason === null) return "not finished";
+  const [kind, code] = reason.split(":", 2);
+  return code ? `${words(code)} (${kind})` : reason;
+}
