@@ -23,7 +23,8 @@ class SeatAccount(BaseModel):
     """One seat. Tokens, seconds and cost are null where no model call was noted (cost also where one has no price).
 
     `inner_calls` are those that `execute_code` made; they are part of `calls`. `usage_estimated`: some tokens were
-    estimated, not stated by the provider. `given_up` counts rounds that the agent gave up, by reason.
+    estimated, not stated by the provider. `given_up` counts rounds that the agent gave up, by reason;
+    `stop` and `prompt` are what the runner reported of it.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -43,6 +44,7 @@ class SeatAccount(BaseModel):
     finish_reasons: dict[str, int] = {}
     given_up: dict[str, int] = {}
     stop: str | None = None
+    prompt: str | None = None
 
 
 class Account(BaseModel):
@@ -117,7 +119,7 @@ def _notes(trace: Trace, counted: Account) -> None:
             case "round_given_up":
                 _add(seat.given_up, note.get("reason"))
             case "seat_report":
-                seat.stop = str(note.get("stop"))[:80]
+                seat.stop, seat.prompt = _text(note.get("stop")), _text(note.get("prompt"))
             case _:
                 pass
 
@@ -141,3 +143,7 @@ def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
 def _add(counts: dict[str, int], name: object) -> None:
     key = str(name)[:80]
     counts[key] = counts.get(key, 0) + 1
+
+
+def _text(value: object) -> str | None:
+    return value[:80] if isinstance(value, str) else None

@@ -18,7 +18,9 @@ __all__ = [
     "Evaluator",
     "Finding",
     "MarketOutcome",
+    "Measures",
     "Outcome",
+    "PrimaryMetric",
     "SeatOutcome",
     "Tabulates",
     "common_seat",
@@ -133,6 +135,29 @@ class Compares(Protocol):
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:
         """Per label, numbers of the seat's outcome relative to the others of the same scenario and seed."""
+        ...
+
+
+class PrimaryMetric(_Record):
+    """A field of the seat outcome that comparisons test; `unit` in words, for people."""
+
+    name: str
+    unit: str
+    higher_is_better: bool = True
+
+
+@runtime_checkable
+class Measures(Protocol):
+    """An evaluator that says what comparisons test, few numbers, the one that matters most first."""
+
+    @property
+    def primary_metrics(self) -> tuple[PrimaryMetric, ...]:
+        """Tested with a correction for their number; the first is also what regret is about."""
+        ...
+
+    @property
+    def whole_ends(self) -> frozenset[str]:
+        """End reasons of an episode that ran its course; any other end by the rules is an early one."""
         ...
 
 

@@ -24,11 +24,14 @@ COMMANDS: tuple[Command, ...] = (
     Command("config", "Play", "Print a client's configuration for a seat.", "fairground.host.commands:config"),
     Command("evaluate", "Audit", "Economic outcomes of traces.", "fairground.evaluation.commands:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
+    Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),
     Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),
+    Command("report", "Audit", "One self-contained HTML page.", "fairground.evaluation.report.commands:report"),
     Command("export", "Audit", "Write a trace, or one seat's view of it.", "fairground.evaluation.commands:export"),
     Command("markets", "Look", "The installed markets.", "fairground.catalog.commands:markets"),
     Command("scenarios", "Look", "List, show and check scenarios.", "fairground.catalog.commands:scenarios"),
     Command("tools", "Look", "The tools of a market.", "fairground.catalog.commands:tools"),
+    Command("draw-agent", "Look", "One of our agent graphs.", "fairground.frameworks.commands:draw_agent"),
     Command("policies", "Look", "The scripted seats of a market.", "fairground.catalog.commands:policies"),
 )
 

@@ -17,7 +17,7 @@ from fairground.double_auction.model import EndingFacts, MatchFacts, OpeningFact
 from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.charts.double_auction import charts
 from fairground.evaluation.charts.model import Chart
-from fairground.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
 
@@ -93,6 +93,9 @@ class DoubleAuctionEvaluator:
     version = "1"
     seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
+    # Regret is no test between agents: each run's hindsight is against the rivals of that run.
+    primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
+    whole_ends = frozenset({"terminated:rounds_completed"})
 
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Per seat and for the market; total."""

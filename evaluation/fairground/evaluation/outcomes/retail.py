@@ -18,7 +18,7 @@ from fairground.evaluation.diagnostics.retail.play import RetailPlay
 from fairground.evaluation.diagnostics.retail.reading import read_retail
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
 from fairground.evaluation.diagnostics.retail.selection import selection
-from fairground.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
+from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
 from fairground.evaluation.outcomes.retail_profit import GoodsProfit, ProfitDecomposition, decompose
 from fairground.evaluation.reading import TraceReading
 from fairground.evaluation.table import Table, number_text
@@ -85,6 +85,11 @@ class RetailEvaluator:
     version = "1"
     seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
     compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    primary_metrics = (
+        PrimaryMetric(name="gain", unit="currency units"),
+        PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),
+    )
+    whole_ends = frozenset({"terminated:horizon"})
 
     def outcomes(self, trace: Trace) -> RetailOutcome:
         """The manager's outcome and the store's; total."""

@@ -1,0 +1,120 @@
+"""The conclusion of a comparison in words: what can be said, and what the number of pairs cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from fairground.evaluation.compare.model import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
+from fairground.evaluation.table import number_text
+
+__all__ = ["LEVEL", "Verdict", "judge", "p_text"]
+
+LEVEL = 0.05
+
+
+class Verdict(NamedTuple):
+    """The conclusion and the sentences for it."""
+
+    conclusion: Conclusion
+    text: str
+
+
+def judge(
+    pairs: Sequence[Pair], metrics: Sequence[Metric], floor: Sequence[NoiseFloor], *, same_agent: bool = False
+) -> Verdict:
+    """`same_agent`: the sides differ in their draws only; then the comparison is itself a noise floor."""
+    primary = [metric for metric in metrics if metric.primary]
+    if not pairs:
+        return Verdict("no_pairs", "nothing to compare: no pair is left")
+    if all(pair.identical for pair in pairs):
+        return Verdict("identical", f"identical on all pairs ({len(pairs)} of {len(pairs)})")
+    if len(pairs) < MIN_PAIRS:
+        head = f"exploratory, no test: {_pairs(len(pairs))}, fewer than {MIN_PAIRS}"
+        return Verdict("exploratory", _joined([head, *map(_seen, primary)]))
+    if not primary:
+        return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
+    floors = {row.name: row for row in floor}
+    found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
+    better = [metric for metric in found if _b_is_better(metric)]
+    worse = [metric for metric in found if not _b_is_better(metric)]
+    sentences = [_sentence(metric, metric in found, floors.get(metric.name)) for metric in primary]
+    if same_agent:
+        sentences.insert(0, "A and B are the same agent under other draws (A/A)")
+    if better and worse:
+        return Verdict("mixed", _joined(["better in one, worse in another", *sentences]))
+    if found:
+        who: Conclusion = "b_better" if better else "a_better"
+        return Verdict(who, _joined([_better(pairs[0], bool(better)), *sentences]))
+    return Verdict("no_difference", _joined(["no difference detectable", *sentences]))
+
+
+def _better(pair: Pair, b: bool) -> str:
+    a_label, b_label = (f"{name} ({runs[0].label})" for name, runs in (("A", pair.a), ("B", pair.b)))
+    return f"{b_label} is better than {a_label}" if b else f"{a_label} is better than {b_label}"
+
+
+def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
+    """Significant after Holm, and no smaller than the same agent differs from itself where that was measured."""
+    significant = metric.p_holm is not None and metric.p_holm <= LEVEL
+    return significant and not (floor is not None and floor.within)
+
+
+def _b_is_better(metric: Metric) -> bool:
+    return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
+
+
+def _sentence(metric: Metric, detected: bool, floor: NoiseFloor | None) -> str:
+    if metric.mean_difference is None:
+        return f"{metric.name}: undefined on every pair"
+    if metric.n < MIN_PAIRS:
+        return f"{_seen(metric)}; defined on {_pairs(metric.n)} only: no test"
+    if metric.ties == metric.n:
+        return f"{metric.name}: equal on every pair"
+    parts = [f"{metric.name}: B − A = {_signed(metric.mean_difference)} {metric.unit or ''}".rstrip()]
+    if metric.interval is not None:
+        low, high = metric.interval
+        parts.append(f"95 % interval {_signed(low)} to {_signed(high)}")
+    if metric.p is not None:
+        parts.append(f"sign-flip p {p_text(metric.p)} ({metric.p_method}), after Holm {p_text(metric.p_holm)}")
+    parts.append(f"B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses} of {metric.n} pairs")
+    if not detected:
+        parts.append(_reach(metric))
+    if floor is not None and floor.half_width is not None:
+        word = "within" if floor.within else "beyond"
+        parts.append(f"{word} the noise floor of ±{number_text(floor.half_width)} (A/A, {_pairs(floor.n)})")
+    return ", ".join(parts)
+
+
+def _reach(metric: Metric) -> str:
+    """What these pairs could have shown."""
+    least = f"{metric.n} pairs would show {number_text(metric.minimum_detectable)} or more with power 0.8"
+    if metric.pairs_needed is None:
+        return least
+    return f"{least}; {metric.pairs_needed:,} pairs would show the difference seen"
+
+
+def _seen(metric: Metric) -> str:
+    if metric.mean_difference is None:
+        return f"{metric.name}: undefined on every pair"
+    shown = f"{metric.name}: B − A = {_signed(metric.mean_difference)} {metric.unit or ''}".rstrip()
+    return f"{shown} in the mean, B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses}"
+
+
+def _pairs(n: int) -> str:
+    return "1 pair" if n == 1 else f"{n} pairs"
+
+
+def _signed(value: float) -> str:
+    return f"{value:+,.3f}".rstrip("0").rstrip(".").replace("-", "−")
+
+
+def p_text(value: float | None) -> str:
+    """A p-value to four decimals."""
+    if value is None:
+        return "–"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    return ". ".join(sentences) + "."

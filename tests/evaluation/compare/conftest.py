@@ -1,0 +1,100 @@
+"""Episodes as a run writes them, played by scripted seats through Core: fast, and with a manifest's about."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.core import Core
+from fairground.host.setup import plan_seats, scripted_seats
+from fairground.tracestore import Written, write_trace
+
+
+class PlayInto(Protocol):
+    def __call__(self, folder: str, policy: str, seed: int, **rest: Any) -> Path: ...
+
+
+class PlaySeeds(Protocol):
+    def __call__(self, folder: str, policy: str, seeds: range = ..., **rest: Any) -> Path: ...
+
+
+def play(
+    path: Path,
+    policy: str,
+    seed: int,
+    *,
+    scenario: str = "double_auction/duel",
+    seat: str = "B1",
+    others: str | None = None,
+    policy_key: int = 0,
+    stop_after: int | None = None,
+    reason: str = "truncated:cancelled",
+    overrides: Mapping[str, Any] | None = None,
+) -> None:
+    kind = market_type(scenario.partition("/")[0])
+    chosen = load_scenario(kind.name, scenario, {"rounds": 10} if overrides is None else overrides)
+    plan = plan_seats(kind, chosen, agents=[seat], others=others).with_policy(seat, policy)
+    core = Core.create(kind, chosen, seed)
+    scripted = scripted_seats(kind, chosen, plan, seed, policy_key=policy_key)
+    records = list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+        if stop_after is not None and core.market.clock.round > stop_after:
+            records += core.end(reason).records
+    about: dict[str, Any] = {
+        "seats": dict(plan.seats),
+        "late": sorted(plan.late),
+        "labels": {name: f"policy:{who}" for name, who in plan.seats.items()},
+        "policy_key": policy_key,
+        "agent": {"framework": "policy", "model": f"policy:{policy}", "base_url": None, "limits": {}},
+        "end_reason": core.ended,
+        "outcome_digest": core.outcome_digest,
+    }
+    write_trace(path, core.manifest, about, [Written(record) for record in records])
+
+
+@pytest.fixture(scope="session")
+def played(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
+    """Each game is played once in the whole session."""
+    folder = tmp_path_factory.mktemp("played")
+    known: dict[str, Path] = {}
+
+    def _played(policy: str, seed: int, **rest: Any) -> Path:
+        name = repr((policy, seed, sorted(rest.items(), key=lambda item: item[0])))
+        if name not in known:
+            known[name] = folder / f"{len(known)}.trace"
+            play(known[name], policy, seed, **rest)
+        return known[name]
+
+    return _played
+
+
+@pytest.fixture
+def play_into(tmp_path: Path, played: Callable[..., Path]) -> PlayInto:
+    """Plays `policy` in the agent's seat and gives the trace; after `stop_after` rounds it ends for `reason`."""
+
+    def _play(folder: str, policy: str, seed: int, **rest: Any) -> Path:
+        scenario = str(rest.get("scenario", "double_auction/duel")).partition("/")[2]
+        path = tmp_path / folder / f"{policy}-{seed:02}-{rest.get('policy_key', 0)}-{scenario}.trace"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(played(policy, seed, **rest), path)
+        return path
+
+    return _play
+
+
+@pytest.fixture
+def play_seeds(play_into: PlayInto, tmp_path: Path) -> PlaySeeds:
+    """Several seeds of the duel, sixteen unless said otherwise, in one folder."""
+
+    def _play(folder: str, policy: str, seeds: range = range(16), **rest: Any) -> Path:
+        for seed in seeds:
+            play_into(folder, policy, seed, **rest)
+        return tmp_path / folder
+
+    return _play

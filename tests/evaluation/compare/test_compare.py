@@ -1,0 +1,281 @@
+"""Comparing two folders of traces: what is paired, what is tested, and what is said when there is too little."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.cli import run as command
+from fairground.contract.errors import ScenarioError, SeatError, TraceError
+from fairground.evaluation.compare.comparing import Options, compare_folders, parse_success
+from fairground.evaluation.compare.model import Comparison, Metric, Run
+
+stats: Any = import_module("scipy.stats")  # it brings no types
+
+PlayInto = Callable[..., Path]
+PlaySeeds = Callable[..., Path]
+
+
+def metric(comparison: Comparison, name: str) -> Metric:
+    return next(row for row in comparison.metrics if row.name == name)
+
+
+def number(runs: Sequence[Run], name: str = "payoff") -> float:
+    """The mean over trials."""
+    values = [value for run in runs if (value := run.metrics[name]) is not None]
+    return sum(values) / len(values)
+
+
+def reasons(comparison: Comparison) -> list[str]:
+    return [item.reason for item in comparison.dropped]
+
+
+def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
+    found = compare_folders(play_seeds("a", "truthful"), play_seeds("b", "zip"))
+    payoff = metric(found, "payoff")
+    assert [pair.seed for pair in found.pairs] == list(range(16))
+    assert payoff.primary
+    differences = [pair.differences["payoff"] for pair in found.pairs]
+    assert differences == [number(pair.b) - number(pair.a) for pair in found.pairs]
+    expected = stats.ttest_1samp(differences, 0.0).confidence_interval(0.95)
+    assert payoff.interval == pytest.approx((expected.low, expected.high), abs=1e-6)
+    assert payoff.p_method == "exact"
+    assert payoff.p_holm == payoff.p
+    assert payoff.wins + payoff.ties + payoff.losses == 16
+    assert {item.name for item in found.differs} == {"agent", "model"}
+    assert {"scenario", "opponents", "seeds", "policy key"} <= {item.name for item in found.pinned}
+    assert found.conclusion == "b_better"
+    assert "B (policy:zip) is better than A (policy:truthful)" in found.verdict
+    other = compare_folders(Path(found.b.name), Path(found.a.name))
+    assert other.conclusion == "a_better"
+    assert metric(other, "payoff").losses == payoff.wins
+
+
+def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> None:
+    found = compare_folders(play_seeds("a", "zip"), play_seeds("b", "zip"))
+    assert found.conclusion == "identical"
+    assert found.verdict == "identical on all pairs (16 of 16)"
+    assert found.first_divergence is None
+
+
+def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noise_floor(
+    play_seeds: PlaySeeds,
+) -> None:
+    found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
+    assert [item.name for item in found.differs] == ["policy key"]
+    assert found.conclusion == "no_difference"
+    assert found.verdict.startswith("no difference detectable. A and B are the same agent under other draws (A/A)")
+    (floor,) = found.noise_floor
+    payoff = metric(found, "payoff")
+    assert payoff.interval is not None
+    assert floor.half_width == pytest.approx((payoff.interval[1] - payoff.interval[0]) / 2)
+    assert payoff.minimum_detectable is not None
+    assert floor.half_width is not None
+    assert floor.half_width < payoff.minimum_detectable
+    assert f"±{floor.half_width:.3f}".rstrip("0") in found.verdict
+
+
+def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds: PlaySeeds) -> None:
+    a, b = play_seeds("a", "zic"), play_seeds("b", "truthful")
+    again = play_seeds("again", "zic", policy_key=3)
+    found = compare_folders(a, b, Options(noise=again))
+    (floor,) = found.noise_floor
+    difference = metric(found, "payoff").mean_difference
+    assert difference is not None
+    assert floor.half_width is not None
+    assert floor.within == (abs(difference) <= floor.half_width)
+    assert "the noise floor of" in found.verdict
+    with pytest.raises(ScenarioError, match="must be A's agent again"):
+        compare_folders(a, b, Options(noise=b))
+    with pytest.raises(ScenarioError, match="under other draws"):
+        compare_folders(a, b, Options(noise=a))
+
+
+def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_tested(play_seeds: PlaySeeds) -> None:
+    found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
+    assert found.conclusion == "exploratory"
+    assert found.verdict.startswith("exploratory, no test: 5 pairs, fewer than 8")
+    tested = ("interval", "p", "p_holm", "minimum_detectable", "pairs_needed")
+    assert all(getattr(row, name) is None for row in found.metrics for name in tested)
+    assert found.early_ends is not None
+    assert found.early_ends.p is None
+
+
+def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_beside(play_seeds: PlaySeeds) -> None:
+    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 5}}
+    a, b = play_seeds("a", "reorder_point", range(8), **shop), play_seeds("b", "careful_reader", range(8), **shop)
+    play_seeds("a/references", "oracle", range(2), **shop)
+    play_seeds("a/references", "passive", range(2), **shop)
+    found = compare_folders(a, b)
+    assert len(found.pairs) == 8
+    assert [row.name for row in found.metrics if row.primary] == ["gain", "return_ratio"]
+    gain, returned = metric(found, "gain"), metric(found, "return_ratio")
+    assert gain.p is not None
+    assert gain.n == 8
+    # Who sold nothing has no return ratio; too few are left to test.
+    assert (returned.n, returned.p) == (8 - returned.undefined, None)
+    assert returned.undefined > 0
+    assert "defined on" in found.verdict
+    (regret,) = found.regret
+    assert (regret.metric, regret.n, regret.missing) == ("gain", 2, 6)
+    assert regret.a is not None
+    assert regret.b is not None
+    assert [row.k for row in found.reliability] == [1, 2, 4, 8]
+
+
+def test_regret_is_undefined_where_the_oracle_is_no_better_than_passive(play_seeds: PlaySeeds) -> None:
+    a, b = play_seeds("a", "zip", range(4)), play_seeds("b", "truthful", range(4))
+    passive = play_seeds("passive", "passive", range(4))
+    found = compare_folders(a, b, Options(oracle=passive, passive=passive))
+    (regret,) = found.regret
+    assert (regret.n, regret.undefined, regret.missing, regret.a) == (0, 4, 0, None)
+    found = compare_folders(a, b, Options(oracle=a, passive=passive))
+    assert found.regret[0].a in (0.0, None)
+
+
+def test_unmatched_seeds_and_other_opponents_are_listed_with_their_reasons(
+    play_seeds: PlaySeeds, play_into: PlayInto
+) -> None:
+    a, b = play_seeds("a", "zip", range(4)), play_seeds("b", "truthful", range(2))
+    play_into("b", "truthful", 2, others="kaplan")
+    play_into("b", "truthful", 3, overrides={"rounds": 4})
+    play_into("b", "truthful", 9)
+    found = compare_folders(a, b)
+    assert [pair.seed for pair in found.pairs] == [0, 1]
+    assert sorted(reasons(found)) == [
+        "seed 2 in A has other opponents",
+        "seed 2 in B has other opponents",
+        "seed 3 in A has another scenario content",
+        "seed 3 in B has another scenario content",
+        "seed 9 is not in A",
+    ]
+
+
+def test_harness_failures_are_dropped_and_agent_failures_count(play_seeds: PlaySeeds, play_into: PlayInto) -> None:
+    a, b = play_seeds("a", "zip", range(2, 12)), play_seeds("b", "truthful", range(2, 10))
+    play_into("b", "truthful", 10, stop_after=4, reason="truncated:harness_failure")
+    play_into("b", "truthful", 11, stop_after=4, reason="truncated:agent_failure")
+    found = compare_folders(a, b)
+    assert [pair.seed for pair in found.pairs] == [*range(2, 10), 11]
+    assert "harness failure: not the agent's doing" in reasons(found)
+    assert "its partner in B cannot be used" in reasons(found)
+    ends = found.early_ends
+    assert ends is not None
+    assert (ends.a, ends.b, ends.only_b) == (0, 1, 1)
+    assert [(point.round, point.share) for point in ends.survival_b] == [(0, 1.0), (4, 0.888888889), (10, 0.888888889)]
+    assert ends.p == 1.0
+
+
+def test_a_censored_run_counts_beside_one_of_the_same_length_only(play_seeds: PlaySeeds, play_into: PlayInto) -> None:
+    a, b = play_seeds("a", "zip", range(1)), play_seeds("b", "truthful", range(1))
+    play_into("a", "zip", 5, stop_after=6)
+    play_into("b", "truthful", 5, stop_after=6)
+    play_into("a", "zip", 6)
+    play_into("b", "truthful", 6, stop_after=6)
+    found = compare_folders(a, b)
+    assert [pair.seed for pair in found.pairs] == [0, 5]
+    assert found.pairs[1].a[0].censored
+    assert "censored after 6 rounds (truncated:cancelled), others went on" in reasons(found)
+
+
+def test_an_unfinished_run_is_left_out_and_says_how_to_go_on(play_seeds: PlaySeeds) -> None:
+    a, b = play_seeds("a", "zip", range(2)), play_seeds("b", "truthful", range(2))
+    path = sorted(b.glob("*.trace"))[0]
+    with closing(sqlite3.connect(path)) as database:
+        database.execute("DELETE FROM events WHERE seq > 40")
+        database.execute("DELETE FROM meta WHERE key = 'closed_head'")
+        database.execute("UPDATE meta SET value = ? WHERE key = 'about'", (orjson.dumps({"late": ["B1"]}),))
+        database.commit()
+    found = compare_folders(a, b, Options(seats=["B1"]))
+    assert len(found.pairs) == 1
+    assert "unfinished: go on with fairground play --resume" in reasons(found)
+
+
+def test_a_damaged_trace_is_a_finding_and_not_compared(
+    play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = play_seeds("a", "zip", range(3)), play_seeds("b", "truthful", range(3))
+    changed = sorted(b.glob("*.trace"))[0]
+    with closing(sqlite3.connect(changed)) as database:
+        database.execute("UPDATE events SET body = CAST(replace(CAST(body AS TEXT), ':', ': ') AS BLOB) WHERE seq = 4")
+        database.commit()
+    (b / "other.trace").write_bytes(b"SQLite format 3\x00 and no more")
+    found = compare_folders(a, b)
+    assert [pair.seed for pair in found.pairs] == [1, 2]
+    assert any(finding.startswith(str(changed)) and "has changed" in finding for finding in found.findings)
+    assert sum(reason.startswith("damaged:") for reason in reasons(found)) == 2
+    assert command(["compare", str(a), str(b)]) == 1
+    assert "exploratory" in capsys.readouterr().out
+
+
+def test_a_seed_that_is_there_twice_is_refused_by_name_but_trials_under_several_keys_are_averaged(
+    play_seeds: PlaySeeds, play_into: PlayInto
+) -> None:
+    a, b = play_seeds("a", "zic", range(3)), play_seeds("b", "zip", range(3))
+    play_seeds("a", "zic", range(3), policy_key=1)
+    found = compare_folders(a, b)
+    pair = found.pairs[0]
+    assert len({run.metrics["payoff"] for run in pair.a}) == 2
+    assert pair.differences["payoff"] == pytest.approx(number(pair.b) - number(pair.a))
+    assert {row.task for row in found.reliability} == {"seed"}
+    twice = play_into("a", "zic", 1)
+    twice.rename(twice.with_name("again.trace"))
+    play_into("a", "zic", 1)
+    with pytest.raises(TraceError, match=r"seed 1 of double_auction/duel is twice .* policy key 0"):
+        compare_folders(a, b)
+
+
+def test_markets_are_not_mixed(play_seeds: PlaySeeds, play_into: PlayInto) -> None:
+    a = play_seeds("a", "zip", range(1))
+    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 2}}
+    b = play_into("b", "passive", 0, **shop).parent
+    with pytest.raises(SeatError, match="name the seat"):
+        compare_folders(a, b)
+    play_into("a", "passive", 0, **shop)
+    with pytest.raises(TraceError, match=r"several markets \(double_auction, retail\)"):
+        compare_folders(a, b)
+
+
+def test_seats_that_are_not_there_and_metrics_that_are_none_are_named(play_seeds: PlaySeeds) -> None:
+    a, b = play_seeds("a", "zip", range(1)), play_seeds("b", "truthful", range(1))
+    with pytest.raises(SeatError, match="has no seat 'B9'; seats are B1, S1"):
+        compare_folders(a, b, Options(seats=["B9"]))
+    with pytest.raises(ScenarioError, match="no metric 'wealth'"):
+        compare_folders(a, b, Options(success=parse_success("wealth>3")))
+    with pytest.raises(ScenarioError, match="METRIC>NUMBER"):
+        parse_success("payoff")
+    (row, *_) = compare_folders(a, b, Options(success=parse_success("payoff>1000000"))).reliability
+    assert (row.a, row.b) == (0.0, 0.0)
+    both = compare_folders(a, b, Options(seats=["B1", "S1"]))
+    (pair,) = both.pairs
+    one, other = (compare_folders(a, b, Options(seats=[seat])).pairs for seat in ("B1", "S1"))
+    assert other == []  # with S1 compared, B1 is an opponent that differs
+    assert pair.a[0].metrics["payoff"] != one[0].a[0].metrics["payoff"]
+
+
+def test_the_command_prints_the_table_and_writes_the_same_json(
+    play_seeds: PlaySeeds, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a, b = play_seeds("a", "truthful", range(8)), play_seeds("b", "zip", range(8))
+    assert command(["compare", str(a), str(b)]) == 0
+    shown = capsys.readouterr().out
+    for text in ("pinned:", "8 pairs", "maximum", "minimum", "first decision that differs: seed 0", "policy:zip"):
+        assert text in shown
+    assert command(["compare", str(a), str(b), "--json", "-o", str(tmp_path / "out.json")]) == 0
+    printed = capsys.readouterr().out
+    assert printed == (tmp_path / "out.json").read_text()
+    Comparison.model_validate_json(printed)
+    assert command(["compare", str(a), str(tmp_path / "nowhere")]) == 2
+
+
+def test_nothing_to_pair_is_said_and_is_no_success(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = play_seeds("a", "zip", range(2)), play_seeds("b", "truthful", range(5, 7))
+    assert command(["compare", str(a), str(b)]) == 1
+    assert "nothing to compare: no pair is left" in capsys.readouterr().out
