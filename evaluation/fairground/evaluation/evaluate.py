@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 from fairground.catalog import evaluator
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
-from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis
+from fairground.evaluation.diagnostics.general.diagnose import diagnose_trace
+from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.outcome import CommonEvaluator, Compares, Evaluator, Finding, Outcome
 from fairground.tracestore import Trace, open_trace
 
@@ -19,7 +20,7 @@ __all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of"
 class Evaluation(NamedTuple):
     """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read.
 
-    `diagnosis` is null for markets that have no diagnostics.
+    `diagnosis` is null where it cannot be computed; the outcome's findings say why.
     """
 
     path: str
@@ -54,10 +55,9 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
         return plain.model_copy(update={"findings": [*plain.findings, broken]})
 
 
-def diagnose(trace: Trace) -> Diagnosis | None:
-    """The diagnosis of an opened trace, None where the market has none. Raises what its formulas raise."""
-    evaluator = evaluator_of(trace.manifest.core.market)
-    return evaluator.diagnose(trace) if isinstance(evaluator, Diagnoses) else None
+def diagnose(trace: Trace) -> Diagnosis:
+    """The diagnosis of an opened trace: the market's own and the general one. Raises what its formulas raise."""
+    return diagnose_trace(trace, evaluator_of(trace.manifest.core.market))
 
 
 def relative_numbers(

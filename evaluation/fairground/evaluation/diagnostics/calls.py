@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
-__all__ = ["Call", "call_of", "named_at", "named_objects"]
+__all__ = ["Call", "call_of", "listed", "mapped", "named_at", "named_objects"]
 
 
 class Call(NamedTuple):
@@ -61,6 +61,16 @@ def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
     for step in path.split("."):
         found = [item for value in found if isinstance(value, dict) for item in _items(value.get(step))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
     return (item for item in found if isinstance(item, str))
+
+
+def mapped(value: object) -> Mapping[str, Any]:
+    """A decoded JSON object; empty where the value is none."""
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[Any]:
+    """A decoded JSON list; empty where the value is none."""
+    return cast(list[Any], value) if isinstance(value, list) else []
 
 
 def _items(value: object) -> list[object]:

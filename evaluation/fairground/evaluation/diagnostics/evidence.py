@@ -49,6 +49,7 @@ class EvidenceIndex:
         self._tools = tools
         self._kind = kind
         self._latest: dict[tuple[str, str | None], Look] = {}
+        self._any: dict[str, Look] = {}
         self._round = 0
         self._of_round: dict[str | None, list[Look]] = {}
 
@@ -69,6 +70,9 @@ class EvidenceIndex:
             return None
         if scope == "args":
             return frozenset(named_objects(call.arguments, self._kind))
+        if scene is None:
+            # The market's own record is missing: what the arguments name, else everything.
+            return frozenset(named_objects(call.arguments, self._kind)) or None
         about = scope(call.arguments, scene)
         return None if about is None else frozenset(about)
 
@@ -80,19 +84,28 @@ class EvidenceIndex:
             self._of_round.setdefault(about, []).append(look)
             for category in look.categories:
                 self._latest[category, about] = look
+        self._any.update(dict.fromkeys(look.categories, look))
 
-    def meets(self, need: Need, about: str, now: Moment) -> bool:
-        """Whether a look at `about` satisfies the need now; integer windows count rounds, the open one included."""
+    def meets(self, need: Need, about: str | None, now: Moment) -> bool:
+        """Whether a look at `about` satisfies the need now; integer windows count rounds, the open one included.
+
+        Without an object any look of the category does.
+        """
         if now.round < need.from_round:
             return True
         return any(_within(look, need, now) for look in self._candidates(need, about))
 
-    def _candidates(self, need: Need, about: str) -> Iterator[Look]:
+    def looked(self, need: Need, about: str | None) -> bool:
+        """Whether there was such a look at all, however long ago."""
+        return any(True for _ in self._candidates(need, about))
+
+    def _candidates(self, need: Need, about: str | None) -> Iterator[Look]:
         for category in need.any_of:
-            for key in (about, None):
-                look = self._latest.get((category, key))
-                if look is not None:
-                    yield look
+            if about is None:
+                found = [self._any.get(category)]
+            else:
+                found = [self._latest.get((category, about)), self._latest.get((category, None))]
+            yield from (look for look in found if look is not None)
 
     def of_round(self, about: str, now: Moment, categories: Collection[str]) -> list[Look]:
         """Looks of the open round at `about` that gave one of `categories`, in order."""

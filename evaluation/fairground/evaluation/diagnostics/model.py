@@ -42,12 +42,14 @@ class Figure(_Record):
 
 
 class Finding(Figure):
-    """A failure mode that was looked for. Not raised means: checked, not found, unless `note` says why not checked.
+    """A failure mode that was looked for. Neither raised nor `checked`: `note` says why nothing could be looked for.
 
-    `severity` estimates what it cost, in `severity_unit`; null where the trace does not tell.
+    `severity` estimates what it cost, in `severity_unit`; null where the trace does not tell. A finding of several
+    seats has the value of each in `parts`.
     """
 
     raised: bool
+    checked: bool = True
     threshold: str
     severity: float | None = None
     severity_unit: str
@@ -61,13 +63,19 @@ class Stage(_Record):
 
 
 class Diagnosis(_Record):
-    """All that was measured and looked for. `evidence_map` names the version of what actions should rest on."""
+    """All that was measured and looked for. `evidence_map` names the version of what actions should rest on.
+
+    `version` is that of the market's own diagnostics ("" where it has none), `general_version` that of those which
+    every market has. Findings of the market come first and carry its name as a prefix; general ones have bare names.
+    A general diagnostic that was raised has one finding per seat, and one for all seats in which it was not.
+    """
 
     market: str
     version: str
     evidence_map: str | None
     stages: list[Stage]
     findings: list[Finding]
+    general_version: str | None = None
 
     @property
     def raised(self) -> list[Finding]:
@@ -77,8 +85,12 @@ class Diagnosis(_Record):
 
     @property
     def not_found(self) -> list[Finding]:
-        """What was looked for and not found."""
+        """What was looked for and not found, and what could not be looked for."""
         return [finding for finding in self.findings if not finding.raised]
+
+    def of_seat(self, seat: SeatId) -> dict[str, Finding]:
+        """The finding of each diagnostic that is about this seat, by id; in a trace of one seat all there are."""
+        return {finding.id: finding for finding in self.findings if seat in finding.seats}
 
     def figure(self, name: str) -> Figure:
         """A figure by its id, with or without the market's prefix. Raises KeyError."""
@@ -89,8 +101,12 @@ class Diagnosis(_Record):
         raise KeyError(name)
 
     def finding(self, name: str) -> Finding:
-        """A finding by its id, with or without the market's prefix. Raises KeyError."""
-        for finding in self.findings:
+        """A finding by its id; else by the id without the market's prefix. Raises KeyError.
+
+        Where several seats have one, those that were raised come first.
+        """
+        exact = [finding for finding in self.findings if finding.id == name]
+        for finding in exact or self.findings:
             if name in (finding.id, finding.id.partition(".")[2]):
                 return finding
         raise KeyError(name)

@@ -10,7 +10,7 @@ from fairground.evaluation.diagnostics.retail.evidence import completeness
 from fairground.evaluation.diagnostics.retail.follow_up import acted_again, event_pairs, unresolved
 from fairground.evaluation.diagnostics.retail.play import RetailPlay
 from fairground.evaluation.diagnostics.retail.selection import missed_high_demand
-from fairground.evaluation.diagnostics.retail.sign import Sign, sign_of
+from fairground.evaluation.diagnostics.sign import Sign, sign_of
 
 __all__ = [
     "idle_days",
@@ -40,7 +40,8 @@ def missing_evidence(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     counted = completeness(play)
     low = counted.value is not None and counted.value <= limits["completeness"]
     raised = low and counted.denominator >= limits["min_events"]
-    return sign_of(raised and not play.privileged, counted, note="privileged" if play.privileged else None)
+    note = "privileged" if play.privileged else None
+    return sign_of(raised and not play.privileged, counted, note=note, checked=not play.privileged)
 
 
 def no_follow_up(play: RetailPlay, limits: Mapping[str, float]) -> Sign:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from fairground.evaluation.diagnostics.model import share
 from fairground.evaluation.diagnostics.retail import conversion
 from fairground.evaluation.diagnostics.retail.play import LineChoice, RetailPlay
-from fairground.evaluation.diagnostics.retail.sign import Sign, sign_of
+from fairground.evaluation.diagnostics.sign import Sign, sign_of
 
 __all__ = ["below_cost", "ignored_returns", "price_first_sourcing", "price_off_optimum"]
 

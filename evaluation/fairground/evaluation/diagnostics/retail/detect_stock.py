@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from fairground.evaluation.arithmetic import ratio
 from fairground.evaluation.diagnostics.model import Share, cited, share
 from fairground.evaluation.diagnostics.retail.play import RetailPlay, TradedDay
-from fairground.evaluation.diagnostics.retail.sign import Sign, run_sign, sign_of
+from fairground.evaluation.diagnostics.sign import Sign, run_sign, sign_of
 from fairground.retail.model import DayFacts, NewsFacts, product_id
 
 __all__ = ["empty_shelf", "illiquid", "lost_sales", "news_unread", "overbuying", "stranded_stock"]
@@ -41,10 +41,15 @@ def _at_margin(play: RetailPlay, units: float) -> float | None:
 
 
 def lost_sales(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """Demand that found nothing to buy; severity: net lost units at mean margin."""
-    lost = sum(day.facts.net_lost_units for day in play.days)
-    units = sum(sum(day.facts.product.units) for day in play.days)
-    worst = sorted(play.days, key=lambda day: (-day.facts.net_lost_units, day.seq))
+    """Demand that found nothing to buy, once an order of day 1 must have come; severity: net lost units at mean margin.
+
+    The store opens empty: before that nobody could have served anybody.
+    """
+    grace = play.scenario.supplier.transit_cap if play.scenario else 0
+    days = play.days[grace:]
+    lost = sum(day.facts.net_lost_units for day in days)
+    units = sum(sum(day.facts.product.units) for day in days)
+    worst = sorted(days, key=lambda day: (-day.facts.net_lost_units, day.seq))
     counted = share(lost, units + lost, (day.seq for day in worst if day.facts.net_lost_units > 0))
     high = counted.value is not None and counted.value >= limits["lost_sales_rate"]
     return sign_of(high, counted, severity=_at_margin(play, lost))
@@ -114,7 +119,8 @@ def news_unread(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     counted = share(unread, moved, cited(events))
     high = counted.value is not None and counted.value >= limits["unread"]
     note = "privileged" if play.privileged else None
-    return sign_of(high and moved >= limits["min_pairs"] and not play.privileged, counted, note=note)
+    raised = high and moved >= limits["min_pairs"] and not play.privileged
+    return sign_of(raised, counted, note=note, checked=not play.privileged)
 
 
 def _moved(facts: DayFacts, effect: float) -> list[int]:

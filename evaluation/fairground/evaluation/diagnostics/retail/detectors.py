@@ -29,8 +29,9 @@ from fairground.evaluation.diagnostics.retail.detect_stock import (
     stranded_stock,
 )
 from fairground.evaluation.diagnostics.retail.play import RetailPlay
-from fairground.evaluation.diagnostics.retail.rules import PREFIX, DetectorRules, diagnostic_rules
-from fairground.evaluation.diagnostics.retail.sign import Sign
+from fairground.evaluation.diagnostics.retail.rules import PREFIX, diagnostic_rules
+from fairground.evaluation.diagnostics.sign import Sign
+from fairground.evaluation.diagnostics.thresholds import DetectorRules
 
 __all__ = ["DETECTORS", "detect"]
 
@@ -64,8 +65,8 @@ def detect(play: RetailPlay) -> list[Finding]:
 
 def _finding(play: RetailPlay, name: str, rules: DetectorRules, least: int) -> Finding:
     sign = DETECTORS[name](play, rules.limits)
-    note = sign.note
-    if note is None and play.length < least:
+    note, long_enough = sign.note, play.length >= least
+    if note is None and not long_enough:
         note = f"too short: T < {least}"
     severity = None if sign.severity is None else rounded(max(0.0, sign.severity))
     return Finding(
@@ -79,7 +80,8 @@ def _finding(play: RetailPlay, name: str, rules: DetectorRules, least: int) -> F
         events=sign.events,
         parts=dict(sign.parts),
         note=note,
-        raised=sign.raised and play.length >= least,
+        raised=sign.raised and long_enough,
+        checked=sign.checked and long_enough,
         threshold=rules.worded(rules.raised_when),
         severity=severity,
         severity_unit="currency",

@@ -20,8 +20,8 @@ ActionKind = Literal["place_order", "modify_product_price"]
 class ActionEvent(NamedTuple):
     """An executed order line or price change, and the evidence of the same day before it.
 
-    `needs` and `missing` are named by category; `gap` = calls since the last relevant look, None without one; `tools`
-    are the relevant tools used.
+    `needs` and `missing` are named by category, `stale` are those of the missing that had been looked at on an earlier
+    day; `gap` = calls since the last relevant look, None without one; `tools` are the relevant tools used.
     """
 
     seq: int
@@ -30,6 +30,7 @@ class ActionEvent(NamedTuple):
     product: int
     needs: tuple[str, ...]
     missing: tuple[str, ...]
+    stale: tuple[str, ...]
     gap: int | None
     tools: frozenset[str]
 

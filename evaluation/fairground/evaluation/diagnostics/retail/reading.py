@@ -224,6 +224,7 @@ class _Watcher:
             return
         needs = self._needs.get(kind, ())
         product, now = product_id(place), Moment(call.round, call.revision)
+        missing = [need for need in needs if not self._index.meets(need, product, now)]
         looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
         self._actions.append(
             ActionEvent(
@@ -232,7 +233,8 @@ class _Watcher:
                 kind=kind,
                 product=place,
                 needs=tuple(map(_name, needs)),
-                missing=tuple(_name(need) for need in needs if not self._index.meets(need, product, now)),
+                missing=tuple(map(_name, missing)),
+                stale=tuple(_name(need) for need in missing if self._index.looked(need, product)),
                 gap=self._calls - looks[-1].place - 1 if looks else None,
                 tools=frozenset(look.tool for look in looks),
             )

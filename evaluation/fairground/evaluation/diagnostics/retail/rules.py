@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from functools import cache
-from importlib.resources import files
 
 from pydantic import BaseModel, ConfigDict
 
 from fairground.evaluation.diagnostics.model import Figure, Share
 from fairground.evaluation.diagnostics.retail.play import RetailPlay
+from fairground.evaluation.diagnostics.thresholds import DetectorRules, bundled_rules
 
-__all__ = ["PREFIX", "DetectorRules", "DiagnosticRules", "Windows", "diagnostic_rules", "figure"]
+__all__ = ["PREFIX", "DiagnosticRules", "Windows", "diagnostic_rules", "figure"]
 
 PREFIX = "retail."
 
@@ -31,24 +30,6 @@ class Windows(_Record):
     price_tolerance_percent: float
 
 
-class DetectorRules(BaseModel):
-    """A detector's words and thresholds."""
-
-    model_config = ConfigDict(frozen=True, extra="allow")
-
-    formula: str
-    raised_when: str
-
-    @property
-    def limits(self) -> Mapping[str, float]:
-        """Thresholds by name."""
-        return {name: float(value) for name, value in (self.model_extra or {}).items()}
-
-    def worded(self, text: str) -> str:
-        """A text with its thresholds filled in."""
-        return text.format(**(self.model_extra or {}))
-
-
 class DiagnosticRules(_Record):
     """The whole of `diagnostics.toml`."""
 
@@ -61,8 +42,7 @@ class DiagnosticRules(_Record):
 @cache
 def diagnostic_rules() -> DiagnosticRules:
     """The bundled thresholds."""
-    text = files("fairground.evaluation.diagnostics.retail").joinpath("diagnostics.toml").read_text(encoding="utf-8")
-    return DiagnosticRules.model_validate(tomllib.loads(text))
+    return bundled_rules("fairground.evaluation.diagnostics.retail", "diagnostics.toml", DiagnosticRules)
 
 
 def figure(

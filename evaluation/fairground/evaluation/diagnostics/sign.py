@@ -12,7 +12,10 @@ __all__ = ["Sign", "longest_run", "run_sign", "sign_of"]
 
 @dataclass(frozen=True)
 class Sign:
-    """numerator/denominator, or just a number where `is_ratio` is false; `severity` in currency units."""
+    """numerator/denominator, or just a number where `is_ratio` is false; `severity` in the market's unit.
+
+    `checked` is false, and `note` says why, where there was nothing that could have been looked for.
+    """
 
     raised: bool
     numerator: float
@@ -22,6 +25,7 @@ class Sign:
     parts: Mapping[str, float | None] = field(default_factory=dict[str, "float | None"])
     severity: float | None = None
     note: str | None = None
+    checked: bool = True
 
 
 def sign_of(
@@ -31,9 +35,12 @@ def sign_of(
     parts: Mapping[str, float | None] | None = None,
     severity: float | None = None,
     note: str | None = None,
+    checked: bool = True,
 ) -> Sign:
     """A sign from a share; it cites what the share cites."""
-    return Sign(raised, counted.numerator, counted.denominator, True, counted.events, parts or {}, severity, note)
+    return Sign(
+        raised, counted.numerator, counted.denominator, True, counted.events, parts or {}, severity, note, checked
+    )
 
 
 def longest_run(days: Iterable[tuple[int, bool]]) -> list[int]:

@@ -1,0 +1,29 @@
+"""The diagnosis of a trace of any market: the market's own, if it has one, and the general diagnostics."""
+
+from __future__ import annotations
+
+from fairground.evaluation.diagnostics.general.detectors import find_general
+from fairground.evaluation.diagnostics.general.reading import read_play
+from fairground.evaluation.diagnostics.general.rules import general_rules
+from fairground.evaluation.diagnostics.insight import GivesInsight, Insight
+from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis, Finding
+from fairground.tracestore import Trace
+
+__all__ = ["diagnose_trace", "general_findings"]
+
+
+def diagnose_trace(trace: Trace, evaluator: object) -> Diagnosis:
+    """Own and general findings; TraceError for an unreadable manifest. Raises what the market's formulas raise."""
+    own = evaluator.diagnose(trace) if isinstance(evaluator, Diagnoses) else _nothing(trace)
+    general = general_findings(trace, evaluator)
+    return own.model_copy(update={"findings": [*own.findings, *general], "general_version": general_rules().version})
+
+
+def general_findings(trace: Trace, evaluator: object) -> list[Finding]:
+    """The general diagnostics alone, with what the market's evaluator adds. Total but for an unreadable manifest."""
+    insight = evaluator.insight(trace) if isinstance(evaluator, GivesInsight) else Insight()
+    return find_general(read_play(trace, insight))
+
+
+def _nothing(trace: Trace) -> Diagnosis:
+    return Diagnosis(market=trace.manifest.core.market, version="", evidence_map=None, stages=[], findings=[])

@@ -1,0 +1,31 @@
+"""hallucinated_id: ids that appeared in nothing that the seat was shown."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from fairground.evaluation.diagnostics.general.play import SeatPlay
+from fairground.evaluation.diagnostics.model import share
+from fairground.evaluation.diagnostics.sign import Sign, sign_of
+
+__all__ = ["detect"]
+
+
+def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Ids out of nowhere; a privileged seat knows more than it was shown.
+
+    Once an answer was kept as a digest only, an id counts if the market refuses it as unknown, too.
+    """
+    mentions = sum(step.ids for step in play.steps)
+    invented = [step for step in play.steps if step.unseen]
+    counted = share(sum(len(step.unseen) for step in invented), mentions, (step.seq for step in invented))
+    high = counted.value is not None and counted.value >= limits["unseen"]
+    distinct = len({name for step in invented for name in step.unseen})
+    note = f"{play.unkept} answers are kept as digests: of later ids only refused ones count" if play.unkept else None
+    return sign_of(
+        high,
+        counted,
+        parts={"distinct": distinct},
+        note="privileged" if play.privileged else note,
+        checked=not play.privileged,
+    )

@@ -1,0 +1,70 @@
+"""What a seat was shown so far, as far as ids and canaries go. Linear: an answer that is known is not read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from fairground.evaluation.diagnostics.calls import listed, mapped
+from fairground.evaluation.diagnostics.general.canary import MARK, Canary, find_canaries
+
+__all__ = ["Shown", "named_ids", "text_of"]
+
+_WORD = re.compile(r"\w+(?:[:-]\w+)*")
+_ID = ("_id", "_ids")
+_MAX_ID = 200
+
+
+def text_of(value: object) -> str:
+    """A decoded value as one line of JSON; empty where it cannot be written."""
+    try:
+        return orjson.dumps(value).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        return ""
+
+
+class Shown:
+    """Words of what was shown, to everybody (`shared`) or to one seat."""
+
+    def __init__(self, shared: Shown | None = None) -> None:
+        self._shared = shared
+        self._words: set[str] = set()
+        self._known: set[str] = set()
+
+    def add(self, text: str, *, name: str | None = None, but: Iterable[str] = ()) -> Iterator[Canary]:
+        """Take a text in; gives the canaries in it. `name` is its digest: the same text is read once.
+
+        Words in `but` are the seat's own, as an error message repeats them.
+        """
+        if name is not None:
+            if name in self._known:
+                return
+            self._known.add(name)
+        self._words.update(set(_WORD.findall(text)).difference(but) if but else _WORD.findall(text))
+        if MARK in text:
+            # JSON escapes the quotes of a value.
+            yield from find_canaries(text.replace('\\"', '"'))
+
+    def holds(self, name: str) -> bool:
+        """Whether an id was shown: every word of it."""
+        words = _WORD.findall(name)
+        return all(word in self._words or (self._shared is not None and word in self._shared._words) for word in words)
+
+
+def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
+    """Texts at arguments whose name ends in `_id` or `_ids`, or is in `more`, at any depth."""
+    found: list[str] = []
+    waiting: list[tuple[bool, Any]] = [(False, arguments)]
+    while waiting:
+        is_id, value = waiting.pop()
+        if isinstance(value, str):
+            if is_id:
+                found.append(value[:_MAX_ID])
+        elif isinstance(value, dict):
+            waiting += [(name in more or name.endswith(_ID), inner) for name, inner in mapped(value).items()]  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            waiting += [(is_id, inner) for inner in listed(value)]
+    return found

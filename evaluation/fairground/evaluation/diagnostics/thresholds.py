@@ -1,0 +1,37 @@
+"""Words and thresholds of detectors, as a TOML file holds them: a change of any number is a new version of the file."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from importlib.resources import files
+from typing import TypeVar
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = ["DetectorRules", "bundled_rules"]
+
+R = TypeVar("R", bound=BaseModel)
+
+
+class DetectorRules(BaseModel):
+    """A detector's words and thresholds."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    formula: str
+    raised_when: str
+
+    @property
+    def limits(self) -> Mapping[str, float]:
+        """Thresholds by name."""
+        return {name: float(value) for name, value in (self.model_extra or {}).items()}
+
+    def worded(self, text: str) -> str:
+        """A text with its thresholds filled in."""
+        return text.format(**(self.model_extra or {}))
+
+
+def bundled_rules(package: str, name: str, model: type[R]) -> R:
+    """The TOML file `name` of a package as its model."""
+    return model.model_validate(tomllib.loads(files(package).joinpath(name).read_text(encoding="utf-8")))
