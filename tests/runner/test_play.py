@@ -94,7 +94,7 @@ async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("agent", "says"),
     [
-        (AgentSpec("react", None), "needs --model"),
+        (AgentSpec("react", None), "needs a model: --model"),
         (AgentSpec("react", "policy:nobody"), "no policy 'nobody'"),
         (AgentSpec("react", "gpt"), "is not a model"),
         (AgentSpec("dance", "policy:zip"), "not a framework"),

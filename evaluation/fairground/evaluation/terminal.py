@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
@@ -17,7 +18,7 @@ from fairground.evaluation.outcome import Outcome, Tabulates
 from fairground.evaluation.table import FOOTNOTES, number_text
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
-__all__ = ["show_comparison", "show_evaluations", "show_import", "show_verdicts"]
+__all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", "show_verdicts"]
 
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
@@ -75,6 +76,30 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
         rows.append([label, *cells, str(sum(result.lapses.values())), *beside])
     show_table(console, [*names(f"{seat} played by"), *figures(*columns, "lapses", *more)], rows)
     _show_footnotes(console, (*columns, *more))
+
+
+def show_series(evaluations: Sequence[Evaluation], seats: Sequence[SeatId]) -> None:
+    """The same seats over several episodes of one scenario: a row per episode and seat, then each seat's means."""
+    console = Console(highlight=False)
+    scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
+    columns = evaluator_of(scored[0][1].market).compared_columns if scored else ()
+    rows: list[list[Cell]] = []
+    for seat in seats:
+        numbers: list[list[object]] = []
+        for path, outcome in scored:
+            result = outcome.seats[seat]
+            numbers.append([*(getattr(result, name, None) for name in columns), sum(result.lapses.values())])
+            ended = "" if (outcome.end_reason or "").startswith("terminated:") else outcome.end_reason or "unfinished"
+            rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
+        means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
+        rows.append([Text(cell, style="bold") for cell in ("mean", seat, "", "", *means)])
+    # How an episode ended is worth a column where one was cut short.
+    shown = [place for place in range(len(rows[0]) if rows else 0) if place != 2 or any(str(row[2]) for row in rows)]
+    titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses")]
+    show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])
+    for item in evaluations:
+        if item.outcome is None:
+            console.print(_plain(item.problem or item.path), style="red", soft_wrap=True)
 
 
 def show_import(report: ImportReport) -> None:
@@ -155,6 +180,12 @@ def _show_findings(console: Console, diagnosis: Diagnosis) -> None:
     clear = [_short(diagnosis, finding) for finding in diagnosis.not_found if not finding.note]
     if clear:
         console.print(_plain(f"checked, not found: {', '.join(clear)}"), soft_wrap=True)
+
+
+def _mean(values: Sequence[object]) -> float | None:
+    """The mean of the numbers among them."""
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    return sum(numbers) / len(numbers) if numbers else None
 
 
 def _short(diagnosis: Diagnosis, figure: Figure) -> str:

@@ -3,108 +3,214 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator
+import sys
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairground.catalog import load_scenario, market_type, scenario_ids
+from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
+from fairground.frameworks import FRAMEWORKS
 from fairground.frameworks.base import Limits
 from fairground.host.episode import Episode
 from fairground.host.setup import default_folder, new_seed, plan_seats
-from fairground.runner.episode_runner import OUTSIDE, AgentSpec, PlaySpec, play_episode, resume_episode
+from fairground.runner.agent_spec import OUTSIDE, AgentSpec
+from fairground.runner.approval import TerminalApproval
+from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
 from fairground.runner.references import play_references, reference_policies
+from fairground.runner.series import play_series
 from fairground.runner.summary import Summary, show_progress, summarise
 
 __all__ = ["play"]
 
 _DEFAULT_CALLS = 60
+_AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
+_MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."
+
 _Count = Annotated[
     int | None,
     typer.Option(min=1, max=10_000, help="Tool calls per round of an agent; default: the scenario's limit, else 60."),
+]
+_Out = Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-<market>.")]
+_Overrides = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
+_References = Annotated[
+    bool | None, typer.Option("--references/--no-references", help="Also play the market's references in its seat.")
 ]
 
 
 def play(
     market: Annotated[str, typer.Argument(help="The market, such as double_auction; not with --resume.")] = "",
     scenario: Annotated[str, typer.Option(help="Scenario id or .toml file; default: the market's first.")] = "",
-    agent: Annotated[str, typer.Option(help="Plays the agent's seat: react (default), policy or external.")] = "",
-    model: Annotated[str, typer.Option(help="policy:<name> or openai:<model>; default: the market's stand-in.")] = "",
+    agent: Annotated[str, typer.Option(help=f"Plays the agent's seat: {_AGENTS}; default react.")] = "",
+    model: Annotated[str, typer.Option(help=_MODELS)] = "",
     base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")] = "",
     seat: Annotated[list[str] | None, typer.Option(help="Seat of the agent; may be repeated.")] = None,
     others: Annotated[str, typer.Option(help="Policy of every other seat; default: the scenario's.")] = "",
     seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, printed.")] = None,
-    overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Folder of the trace; default ./runs/<time>-<market>.")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=10_000, help="Play this many episodes, on seeds from --seed on.")
+    ] = None,
+    overrides: _Overrides = None,
+    out: _Out = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
+    record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None,
+    replay: Annotated[Path | None, typer.Option(help="Answer model calls from this file; no model is asked.")] = None,
     max_calls_per_round: _Count = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None,
+    window: Annotated[
+        str,
+        typer.Option(
+            help="What a graph shows its model of a round: full_round, last_results(k=6), cleared_results(k=6)."
+        ),
+    ] = "",
+    approve: Annotated[
+        bool, typer.Option("--approve", help="Ask on the terminal before each action (graphs).")
+    ] = False,
+    faults: Annotated[str, typer.Option(hidden=True, help="Faults of the endpoint, for tests: docs/agents.md.")] = "",
     policy_key: Annotated[int, typer.Option(help="Other draws of scripted policies, same market luck.")] = 0,
-    references: Annotated[bool, typer.Option(help="Also play the market's references in the agent's seat.")] = True,
+    references: _References = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,
 ) -> int:
-    """Play one episode in process over MCP; print a scored summary, verify the trace.
+    """Play an episode in process over MCP; print a scored summary, verify the trace.
 
-    A killed run goes on with --resume TRACE. Exit code 1 when the trace does not verify, 3 when a provider failed.
+    A killed run goes on with --resume TRACE. With --seeds N, N episodes on consecutive seeds, and a row for each.
+    Exit code 1 when a trace does not verify, 3 when a provider failed.
     """
+    given: dict[str, Any] = {
+        "framework": agent,
+        "model": model,
+        "base_url": base_url,
+        "record": record and str(record),
+        "replay": replay and str(replay),
+        "window": window,
+        "faults": faults,
+        "approve": approve,
+    }
+    chosen = {name: value for name, value in given.items() if value}
+    limits = _Bounds(max_calls_per_round, max_tokens)
     if resume is not None:
-        limits = Limits(max_calls_per_round or _DEFAULT_CALLS, max_tokens)
-        given = AgentSpec(agent, model or None, base_url or None, limits) if agent else None
-        return asyncio.run(_resume(resume, given, as_json)).show(json=as_json)
-    kind = market_type(market)
-    chosen = load_scenario(market, scenario or _first_scenario(market), dict(map(parse_override, overrides or ())))
-    framework = agent or "react"
-    limits = Limits(max_calls_per_round or _calls_allowed(chosen), max_tokens)
+        new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--seeds": seeds, "--set": overrides}
+        _refuse(new_game | {"--seat": seat, "--others": others, "--out": out}, "--resume goes on with a trace as it is")
+        return asyncio.run(_resume(resume, chosen, limits, as_json)).show(json=as_json)
+    kind, setting = _setting(market, scenario, overrides or [])
+    played_by = _agent(kind, chosen, limits.of(setting))
     spec = PlaySpec(
         market=market,
-        scenario=chosen,
+        scenario=setting,
         seed=new_seed() if seed is None else seed,
-        plan=plan_seats(kind, chosen, agents=seat or None, others=others or None),
-        agent=AgentSpec(framework, model or _stand_in(kind, framework), base_url or None, limits),
+        plan=plan_seats(kind, setting, agents=seat or None, others=others or None),
+        agent=played_by,
         folder=out or default_folder(market),
         policy_key=policy_key,
     )
-    return asyncio.run(_play(spec, references, as_json)).show(json=as_json)
+    stage = _Stage(as_json, TerminalApproval() if approve else None)
+    if seeds is None:
+        return asyncio.run(stage.play(spec, references is not False)).show(json=as_json)
+    return asyncio.run(_series(spec, seeds, stage, references is True)).show(json=as_json)
 
 
-async def _play(spec: PlaySpec, references: bool, quiet: bool) -> Summary:
-    played = await play_episode(spec, opened=partial(_around, quiet=quiet))
-    beside: dict[str, Path] = {}
-    if references and len(played.agents) == 1:
-        role = spec.kind.create(spec.scenario, 0).seats[played.agents[0]].role
-        beside = await play_references(spec, played.agents, reference_policies(spec.kind, role))
-    return summarise(played, beside)
+class _Bounds(NamedTuple):
+    """Limits as they were given."""
+
+    calls: int | None
+    tokens: int | None
+
+    def of(self, scenario: Scenario | None) -> Limits:
+        """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
+        granted = (
+            [limit.max for limit in scenario.limits if limit.per == "round" and "read" in limit.counts]
+            if scenario
+            else []
+        )
+        return Limits(self.calls or min(granted, default=_DEFAULT_CALLS), self.tokens)
+
+    def over(self, recorded: Limits) -> Limits:
+        """The recorded limits, changed by what was given."""
+        return Limits(self.calls or recorded.calls_per_round, self.tokens or recorded.tokens_per_round)
 
 
-async def _resume(path: Path, agent: AgentSpec | None, quiet: bool) -> Summary:
-    return summarise(await resume_episode(path, agent, opened=partial(_around, quiet=quiet)), {})
+class _Stage(NamedTuple):
+    """What goes on around the episodes of this command."""
+
+    quiet: bool
+    ask: TerminalApproval | None
+
+    async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
+        """One episode and its references."""
+        played = await play_episode(spec, opened=partial(self.around, title=title), ask=self.ask)
+        beside: dict[str, Path] = {}
+        if references and len(played.agents) == 1:
+            role = spec.kind.create(spec.scenario, 0).seats[played.agents[0]].role
+            beside = await play_references(spec, played.agents, reference_policies(spec.kind, role))
+        return summarise(played, beside)
+
+    @asynccontextmanager
+    async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[None]:
+        """Progress and, for an outside agent, a door; whatever stops the run leaves a word on how to go on."""
+        go_on = f"go on with: fairground play --resume {episode.path}"
+        async with AsyncExitStack() as stack:
+            if agent.framework == OUTSIDE:
+                seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
+                await stack.enter_async_context(open_door(episode, seats))
+            # Questions and a moving line do not share a terminal.
+            quiet = self.quiet or self.ask is not None
+            await stack.enter_async_context(show_progress(episode, title, quiet=quiet))
+            try:
+                yield
+            except HarnessFailure as failure:
+                raise HarnessFailure(f"{failure} ({go_on})") from failure
+            except asyncio.CancelledError:
+                if agent.framework != OUTSIDE:
+                    print(f"stopped; {go_on}", file=sys.stderr)
+                raise
 
 
-@asynccontextmanager
-async def _around(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AsyncGenerator[None]:
-    """Progress and, for an outside agent, a door; a failed provider leaves a word on how to go on."""
-    async with AsyncExitStack() as stack:
-        if agent.framework == OUTSIDE:
-            seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
-            await stack.enter_async_context(open_door(episode, seats))
-        await stack.enter_async_context(show_progress(episode, episode.core.scenario, quiet=quiet))
-        try:
-            yield
-        except HarnessFailure as failure:
-            raise HarnessFailure(f"{failure} (go on with: fairground play --resume {episode.path})") from failure
+async def _series(spec: PlaySpec, count: int, stage: _Stage, references: bool) -> Any:
+    async def one(single: PlaySpec, number: int) -> Summary:
+        return await stage.play(single, references, f"seed {single.seed}, {number + 1} of {count}")
+
+    return await play_series(spec, count, one)
 
 
-def _calls_allowed(scenario: Scenario) -> int:
-    """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
-    granted = [limit.max for limit in scenario.limits if limit.per == "round" and "read" in limit.counts]
-    return min(granted, default=_DEFAULT_CALLS)
+async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: bool) -> Summary:
+    if not path.is_file():
+        raise ScenarioError(f"--resume {path}: there is no such file; a run prints its trace when it begins or stops")
+    if given.get("framework"):
+        spec = AgentSpec(**given, limits=limits.of(None))
+    else:
+        recorded = recorded_agent(path)
+        spec = replace(recorded, **given, limits=limits.over(recorded.limits))
+    stage = _Stage(quiet, TerminalApproval() if spec.approve else None)
+    return summarise(await resume_episode(path, spec, opened=stage.around, ask=stage.ask), {})
+
+
+def _setting(market: str, scenario: str, overrides: list[str]) -> tuple[MarketType, Scenario]:
+    if not market:
+        raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")
+    kind = market_type(market)
+    return kind, load_scenario(market, scenario or _first_scenario(market), dict(map(parse_override, overrides)))
+
+
+def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits) -> AgentSpec:
+    """The agent as it was asked for; without a model the market's stand-in, or whoever was recorded."""
+    spec = replace(AgentSpec(limits=limits), **given)
+    if spec.model is None and spec.replay is None and spec.framework != OUTSIDE:
+        return replace(spec, model=_stand_in(kind))
+    return spec
+
+
+def _refuse(options: Mapping[str, Any], why: str) -> None:
+    given = [name for name, value in options.items() if value not in (None, "", [])]
+    if given:
+        raise ScenarioError(f"{why}: leave {', '.join(given)} out")
 
 
 def _first_scenario(market: str) -> str:
@@ -114,6 +220,6 @@ def _first_scenario(market: str) -> str:
     return found[0]
 
 
-def _stand_in(kind: MarketType, framework: str) -> str | None:
+def _stand_in(kind: MarketType) -> str | None:
     named = [spec.name for spec in kind.policies.values() if spec.stand_in]
-    return f"policy:{named[0]}" if named and framework != OUTSIDE else None
+    return f"policy:{named[0]}" if named else None

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairground.contract.errors import TraceError
-from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId
 from fairground.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from fairground.evaluation.outcome import Outcome
@@ -94,7 +93,7 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
 
 
 @asynccontextmanager
-async def show_progress(episode: Episode, scenario: Scenario, *, quiet: bool) -> AsyncGenerator[None]:
+async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> AsyncGenerator[None]:
     """A line on stderr that follows the rounds, where somebody watches; otherwise nothing."""
     if quiet or not sys.stderr.isatty():
         yield
@@ -104,8 +103,8 @@ async def show_progress(episode: Episode, scenario: Scenario, *, quiet: bool) ->
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        total = getattr(scenario, "rounds", None)
-        task = progress.add_task(scenario.id, total=total)
+        scenario = episode.core.scenario
+        task = progress.add_task(title or scenario.id, total=getattr(scenario, "rounds", None))
         stop = episode.on_change(lambda: progress.update(task, completed=episode.core.market.clock.round - 1))
         try:
             yield

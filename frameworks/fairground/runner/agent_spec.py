@@ -1,0 +1,167 @@
+"""What plays a seat: framework, model and options, as plain data that a trace keeps and a resume takes up again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from fairground.contract.errors import ScenarioError, TraceError
+from fairground.contract.market import MarketType
+from fairground.contract.policy import Draw, parse_policy
+from fairground.contract.seats import SeatId
+from fairground.frameworks import FRAMEWORKS, load_framework
+from fairground.frameworks.base import Limits
+from fairground.frameworks.models.endpoint import ModelEndpoint, parse_model
+from fairground.frameworks.models.faults import Faults
+from fairground.frameworks.models.prices import load_prices
+from fairground.host.setup import seat_policy
+
+__all__ = ["NATIVE", "OUTSIDE", "AgentSpec", "check_agent", "is_graph"]
+
+NATIVE = "policy"
+OUTSIDE = "external"
+
+_GRAPHS = "fairground.frameworks.langgraph:"
+_SPELLINGS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
+_TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
+
+
+@dataclass(frozen=True)
+class AgentSpec:
+    """What plays a seat: a framework and, where it needs one, a model (`openai:…`, `policy:…`, `replay:…`).
+
+    `record` and `replay` are files of model calls, `faults` a schedule of injected faults (`frameworks.models.faults`),
+    `window` what of a round a graph shows its model. With `approve` a person is asked before each action. `trials`
+    holds what an agent wrote after earlier episodes (`runner.trials`).
+    """
+
+    framework: str = "react"
+    model: str | None = None
+    base_url: str | None = None
+    limits: Limits = field(default_factory=Limits)
+    window: str | None = None
+    record: str | None = None
+    replay: str | None = None
+    faults: str | None = None
+    approve: bool = False
+    trials: tuple[str, ...] | None = None
+
+    @property
+    def label(self) -> str:
+        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`."""
+        model = self.model or (self.replay and f"replay:{self.replay}")
+        if self.framework == NATIVE or model is None:
+            return model or self.framework
+        return f"{self.framework}/{model}"
+
+    @property
+    def endpoint(self) -> ModelEndpoint | None:
+        """The model's endpoint, the recording's where no model is named. Raises ScenarioError."""
+        if self.model is not None:
+            return parse_model(self.model, base_url=self.base_url)
+        return None if self.replay is None else parse_model(f"replay:{self.replay}")
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What the framework's constructor is given besides a person's word: options that were chosen."""
+        chosen = {"window": self.window, "trials": self.trials}
+        return {name: value for name, value in chosen.items() if value is not None}
+
+    def recorded(self) -> dict[str, Any]:
+        """Plain data for the manifest's about, from which `resume` takes up the same agent."""
+        return asdict(self)
+
+    @classmethod
+    def of_record(cls, record: Mapping[str, Any]) -> AgentSpec:
+        """The agent that `recorded` wrote down, now or in an earlier version. Raises TraceError when it is none."""
+        try:
+            texts = {name: record.get(name) for name in _TEXTS}
+            trials = record.get("trials")
+            said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
+            if not all(isinstance(text, str) for text in said):
+                raise TypeError("not text")
+            limits, approve = Limits(**record["limits"]), record.get("approve", False) is True
+            return cls(
+                record["framework"],
+                limits=limits,
+                approve=approve,
+                trials=None if trials is None else tuple(trials),
+                **texts,
+            )
+        except (KeyError, TypeError, AttributeError):
+            raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None
+
+
+def is_graph(framework: str) -> bool:
+    """Whether a framework is one of our graphs, which have windows and ask for a person's word."""
+    return FRAMEWORKS.get(framework, "").startswith(_GRAPHS)
+
+
+def check_agent(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
+    """Refuse what cannot work before anything is played or written. Raises ScenarioError."""
+    load_framework(agent.framework)
+    if not is_graph(agent.framework):
+        options = {"--window": agent.window, "--approve": agent.approve, "--trials": agent.trials}
+        given = [name for name, value in options.items() if value]
+        if given:
+            graphs = ", ".join(name for name in FRAMEWORKS if is_graph(name))
+            raise ScenarioError(f"{given[0]} is an option of our graphs ({graphs}), not of {agent.framework}")
+    if agent.framework in (NATIVE, OUTSIDE):
+        _check_no_model_calls(agent)
+    if agent.framework == OUTSIDE:
+        return
+    endpoint = agent.endpoint
+    if endpoint is None:
+        raise ScenarioError(f"--agent {agent.framework} needs a model: --model {_SPELLINGS}")
+    if agent.framework == NATIVE and endpoint.kind != "policy":
+        raise ScenarioError("--agent policy plays a scripted policy: --model policy:<name>")
+    if endpoint.kind == "langchain" and not is_graph(agent.framework):
+        raise ScenarioError(
+            f"{endpoint.label} is for our graphs; {agent.framework} asks openai:<model> with --base-url"
+        )
+    if endpoint.kind == "policy":
+        _check_policy(kind, agent, roles)
+    else:
+        load_prices()
+    if agent.window is not None:
+        from fairground.agents.window import parse_window
+
+        parse_window(agent.window)
+    _check_files(agent, endpoint, list(roles))
+
+
+def _check_no_model_calls(agent: AgentSpec) -> None:
+    options = {"--record": agent.record, "--replay": agent.replay, "--faults": agent.faults}
+    for name, value in options.items():
+        if value is not None:
+            raise ScenarioError(f"{name} concerns calls of a model, and --agent {agent.framework} makes none")
+
+
+def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
+    spelling = str(agent.model)
+    for role in roles.values():
+        seat_policy(kind, spelling, role, Draw.of(0, "probe"))
+    name = parse_policy(spelling)[0]
+    if kind.policies[name].privileged and agent.framework != NATIVE:
+        raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")
+
+
+def _check_files(agent: AgentSpec, endpoint: ModelEndpoint, seats: list[SeatId]) -> None:
+    if agent.faults is not None:
+        Faults.parse(agent.faults)
+    replayed = agent.replay or (endpoint.model if endpoint.kind == "replay" else None)
+    if replayed is None and agent.record is None:
+        return
+    from fairground.frameworks.models.recording import Recording
+
+    if replayed is not None:
+        if agent.record is not None:
+            raise ScenarioError("a run is recorded or replayed, not both: leave --record or --replay out")
+        recording = Recording(Path(replayed))
+        for seat in seats:
+            recording.seat(seat)
+    elif agent.record is not None and Path(agent.record).exists() and Path(agent.record).stat().st_size:
+        # Another file under that name must not be appended to.
+        Recording(Path(agent.record))

@@ -1,0 +1,84 @@
+"""A person's word on the terminal before an agent's actions are made: `fairground play --approve`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from fairground.contract.errors import HarnessFailure, ScenarioError
+from fairground.contract.seats import SeatId
+
+if TYPE_CHECKING:
+    from fairground.agents.options import Approve
+    from fairground.agents.round_calls import Call
+
+__all__ = ["TerminalApproval"]
+
+_QUESTION = "make it? [y]es, [n]o, [a]ll from now on: "
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+_ALL = ("a", "all")
+
+
+class TerminalApproval:
+    """Asks on stderr, reads from stdin; `all` answers every later question of every seat with yes.
+
+    Raises ScenarioError where either is no terminal: nobody could answer.
+    """
+
+    def __init__(self) -> None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
+        self._all = False
+        self._lock = asyncio.Lock()
+
+    def __call__(self, seat: SeatId) -> Approve:
+        """The approver of one seat."""
+
+        async def approve(calls: list[Call]) -> Sequence[bool | str]:
+            async with self._lock:
+                return [await self._asked(seat, call) for call in calls]
+
+        return approve
+
+    async def _asked(self, seat: SeatId, call: Call) -> bool | str:
+        if self._all:
+            return True
+        arguments = orjson.dumps(dict(call.arguments or {})).decode()
+        print(f"{seat} wants {call.tool} {_printable(arguments)}", file=sys.stderr)
+        while True:
+            print(_QUESTION, end="", file=sys.stderr, flush=True)
+            word = (await _line()).strip().lower()
+            if word in _ALL:
+                self._all = True
+                return True
+            if word in _ANSWERS:
+                return _ANSWERS[word] or "a person declined it"
+
+
+async def _line() -> str:
+    """The next line of stdin, without a thread that an interrupt would have to wait for."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def arrived() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(sys.stdin.fileno(), arrived)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    line = sys.stdin.readline()
+    if not line:
+        raise HarnessFailure("nobody answers any more: the terminal's input has ended")
+    return line
+
+
+def _printable(text: str) -> str:
+    """Control characters that JSON lets through, spelt out: a model's text must not steer the terminal."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,0 +1,76 @@
+"""Episodes on consecutive seeds, one after another, into one folder: what `compare` pairs."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import orjson
+
+from fairground.contract.errors import HarnessFailure, ScenarioError
+from fairground.contract.seats import SeatId
+from fairground.host.setup import MAX_SEED
+from fairground.runner.episode_runner import PlaySpec
+from fairground.runner.summary import Summary
+
+__all__ = ["Series", "play_series"]
+
+PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
+"""Plays and scores one episode; the number is its place in the series, from 0."""
+
+
+class Series(NamedTuple):
+    """Finished runs of one agent on consecutive seeds."""
+
+    spec: PlaySpec
+    summaries: Sequence[Summary]
+
+    @property
+    def exit_code(self) -> int:
+        """1 when one of the traces does not verify or could not be scored."""
+        return max((summary.exit_code for summary in self.summaries), default=0)
+
+    def show(self, *, json: bool) -> int:
+        """Print a row per episode and seat; the exit code."""
+        if json:
+            sys.stdout.buffer.write(orjson.dumps(self.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+        else:
+            self._print()
+        return self.exit_code
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: the folder and what `play --json` prints of each episode."""
+        return {"folder": str(self.spec.folder), "episodes": [summary.to_json() for summary in self.summaries]}
+
+    def _print(self) -> None:
+        from rich.console import Console
+
+        from fairground.evaluation.terminal import show_series
+
+        console = Console(highlight=False, soft_wrap=True)
+        first, last = self.spec.seed, self.spec.seed + len(self.summaries) - 1
+        console.print(
+            f"{self.spec.scenario.id} · {self.spec.agent.label} · seeds {first} to {last}", markup=False, style="bold"
+        )
+        seats: Sequence[SeatId] = self.summaries[0].played.agents if self.summaries else ()
+        show_series([summary.evaluation for summary in self.summaries], seats)
+        verified = sum(summary.verdict.sound for summary in self.summaries)
+        console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}", markup=False)
+        console.print(f"compare it with another agent's: fairground compare {self.spec.folder} OTHER", markup=False)
+
+
+async def play_series(spec: PlaySpec, count: int, play: PlayOne) -> Series:
+    """Play `count` episodes, the first on the spec's seed. A provider's failure ends the series: HarnessFailure."""
+    if spec.seed + count - 1 > MAX_SEED:
+        raise ScenarioError(f"{count} seeds from {spec.seed} on go beyond 2^63 - 1")
+    summaries: list[Summary] = []
+    for number in range(count):
+        seed = spec.seed + number
+        try:
+            summaries.append(await play(replace(spec, seed=seed), number))
+        except HarnessFailure as failure:
+            left = f"; seeds {seed + 1} to {spec.seed + count - 1} were not played" if number + 1 < count else ""
+            raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
+    return Series(spec, summaries)
