@@ -73,8 +73,10 @@ MORE_ROOMS = {
     "retail": RETAIL_ROOMS,
     "supply_chain": {"lexical.py", "data", "plans"},
     "marketplace": {"generator.py", "loader.py", "search.py", "manipulation.py", "plans"},
-    # traders_learning: traders.py alone would be as long as the limit.
-    "double_auction": {"traders.py", "traders_learning.py", "traders_identified.py", "analysis.py", "plans"},
+    # double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature.
+    "double_auction": {
+        "traders.py", "traders_learning.py", "traders_identified.py", "controls.py", "analysis.py", "plans",
+    },
     "bargaining": {"strategies.py", "templates.py", "plans"},
 }
 
@@ -123,7 +125,7 @@ def test_a_market_package_exports_its_market_and_nothing_else(market: str) -> No
 
 PLAIN = {"pydantic", "orjson"}
 # What decides for a seat, or turns the rules into tools; rules never need it.
-UPPER_ROOMS = {"tools", "policies", "traders", "traders_learning", "traders_identified", "strategies"}
+UPPER_ROOMS = {"tools", "policies", "traders", "traders_learning", "traders_identified", "controls", "strategies"}
 
 
 class Allowed(NamedTuple):
@@ -149,8 +151,10 @@ PACKAGES = {
     ),
     "testing": _allowed("contract tracestore catalog host", "mcp"),
     "agents": _allowed("contract", "mcp langchain_core langgraph"),
+    # typer: `draw-agent` shows what is compiled here.
     "frameworks": _allowed(
-        "contract agents", "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2"
+        "contract agents",
+        "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.
     "runner": _allowed(
