@@ -49,6 +49,12 @@ def _answer(market: DoubleAuction, seat: str, tool: str, arguments: Mapping[str,
 
 
 @pytest.fixture(scope="session")
+def turn_view() -> Callable[[DoubleAuction, str], TurnView]:
+    """What a seat is shown when it is asked."""
+    return _turn_view
+
+
+@pytest.fixture(scope="session")
 def open_market() -> Callable[..., DoubleAuction]:
     """A fresh market of a bundled preset: `open_market("smoke", seed=1, rounds=5)`."""
 

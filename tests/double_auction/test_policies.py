@@ -17,6 +17,10 @@ Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]
 
 MIXED = ["zip", "kaplan", "zic", "linear_equilibrium", "zip", "kaplan", "random_legal", "shading_10"]
 FIELDS = {
+    "beliefs": ["gd", "gdx", "aa", "gd_evolved", "gd_bazaar", "fictitious_play", "exploiter", "jammer"],
+    "learners": ["roth_erev", "q_learning", "shading_bandit", "adaptive", "momentum", "regime_switcher", "zic", "aa"],
+    "identified": "sniper_bazaar threat_bazaar q_learning_bazaar cliff_bazaar momentum_bazaar zip contrarian_bazaar zip".split(),
+    "controls": ["loss_maker", "forfeiter", "stubborn", "punisher", "punisher", "forfeiter", "loss_maker", "zip"],
     "zip": ["zip"] * 8,
     "mixed": MIXED,
     "reversed": MIXED[::-1],

@@ -10,8 +10,9 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
 from fairground.contract.errors import IllegalAction, ScenarioError
-from fairground.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView, parse_policy
+from fairground.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView, parse_policy
 from fairground.contract.seats import SeatId
+from fairground.double_auction.controls import CONTROLS, Blind, OracleSealed, OracleValues
 from fairground.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from fairground.double_auction.rules import DoubleAuction
 from fairground.double_auction.traders import TRADERS, TraderSpec
@@ -167,11 +168,28 @@ def _silent(params: Params, draw: Draw) -> Trader:
     return _Silent()
 
 
+def _over_tools(name: str, make: Callable[[], Policy], description: str, *, privileged: bool = False) -> PolicySpec:
+    """A policy without parameters and draws that no trader stands behind."""
+
+    def with_params(params: Params, draw: Draw) -> Policy:
+        _refuse_params(name, params)
+        return make()
+
+    return PolicySpec(name, with_params, _ROLES, description, privileged=privileged)
+
+
 POLICIES: Mapping[str, PolicySpec] = {
     "passive": PolicySpec(
         "passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True, fast=_silent
     ),
-    **{trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)},
+    **{trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS)},
+    "blind": _over_tools("blind", Blind, "control: quotes 50 without a look at anything"),
+    "oracle_sealed": _over_tools(
+        "oracle_sealed", OracleSealed, "best reply to the sealed quotes of all others", privileged=True
+    ),
+    "oracle_values": _over_tools(
+        "oracle_values", OracleValues, "just better than the competitive price of the true values", privileged=True
+    ),
 }
 
 

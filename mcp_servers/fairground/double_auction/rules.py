@@ -46,6 +46,7 @@ class HiddenTruth(NamedTuple):
 
     values: Mapping[SeatId, int]
     book: Mapping[SeatId, int]
+    price_max: int
 
 
 class DoubleAuction:
@@ -230,7 +231,7 @@ class DoubleAuction:
 
     def privileged(self) -> HiddenTruth:
         """All private values and the sealed quotes of the open round."""
-        return HiddenTruth(self.state.private.by_seat, self.state.book)
+        return HiddenTruth(self.state.private.by_seat, self.state.book, self.scenario.price_max)
 
     def _facts(self, closed: ClosedRound) -> RoundFacts:
         state = self.state
