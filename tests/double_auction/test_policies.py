@@ -19,7 +19,8 @@ MIXED = ["zip", "kaplan", "zic", "linear_equilibrium", "zip", "kaplan", "random_
 FIELDS = {
     "beliefs": ["gd", "gdx", "aa", "gd_evolved", "gd_bazaar", "fictitious_play", "exploiter", "jammer"],
     "learners": ["roth_erev", "q_learning", "shading_bandit", "adaptive", "momentum", "regime_switcher", "zic", "aa"],
-    "identified": "sniper_bazaar threat_bazaar q_learning_bazaar cliff_bazaar momentum_bazaar zip contrarian_bazaar zip".split(),
+    "identified": ["sniper_bazaar", "threat_bazaar", "q_learning_bazaar", "cliff_bazaar"] * 2,
+    "forecasts": ["momentum_bazaar", "contrarian_bazaar", "bayesian_bazaar", "regression"] * 2,
     "controls": ["loss_maker", "forfeiter", "stubborn", "punisher", "punisher", "forfeiter", "loss_maker", "zip"],
     "zip": ["zip"] * 8,
     "mixed": MIXED,
