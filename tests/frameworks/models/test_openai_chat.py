@@ -2,20 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-import uvicorn
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
-from starlette.applications import Starlette
-from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
-from starlette.routing import Route
 
 from fairground.agents.rounds import find_view
 from fairground.contract.errors import HarnessFailure
@@ -28,59 +20,7 @@ _TOOL: dict[str, Any] = {
 }
 
 
-@dataclass
-class Endpoint:
-    """Answers what it was told to, in order, and keeps the requests."""
-
-    answers: list[Response]
-    url: str = ""
-    requests: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    keys: list[str | None] = field(default_factory=list[str | None])
-
-    async def __call__(self, request: Request) -> Response:
-        self.requests.append(await request.json())
-        self.keys.append(request.headers.get("authorization"))
-        return self.answers.pop(0) if self.answers else PlainTextResponse("no answer is left", 418)
-
-
-@asynccontextmanager
-async def serving(*answers: Response) -> AsyncGenerator[Endpoint]:
-    endpoint = Endpoint(list(answers))
-    app = Starlette(routes=[Route("/v1/chat/completions", endpoint.__call__, methods=["POST"])])
-    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="warning", lifespan="off"))
-    listening = uvicorn.Config(app, host="127.0.0.1", port=0).bind_socket()
-    task = asyncio.create_task(server.serve(sockets=[listening]))
-    endpoint.url = f"http://127.0.0.1:{listening.getsockname()[1]}/v1"
-    try:
-        yield endpoint
-    finally:
-        server.should_exit = True
-        await asyncio.wait_for(task, 30)
-
-
-def _says(text: str | None = None, *calls: tuple[str, str], **message: Any) -> Response:
-    tool_calls = [
-        {"id": f"p{index}", "type": "function", "function": {"name": name, "arguments": arguments}}
-        for index, (name, arguments) in enumerate(calls)
-    ]
-    body = {"role": "assistant", "content": text, **({"tool_calls": tool_calls} if calls else {}), **message}
-    return JSONResponse(
-        {
-            "id": "cmpl-1",
-            "object": "chat.completion",
-            "created": 1,
-            "model": "tiny-1",
-            "choices": [{"index": 0, "finish_reason": "stop", "message": body}],
-            "usage": {"prompt_tokens": 11, "completion_tokens": 5, "total_tokens": 16},
-        }
-    )
-
-
-def _fails(status: int) -> Response:
-    return JSONResponse({"error": {"message": "not now"}}, status, headers={"retry-after-ms": "1"})
-
-
-async def _ask(endpoint: Endpoint, *messages: Any, **fields: Any) -> AIMessage:
+async def _ask(endpoint: Any, *messages: Any, **fields: Any) -> AIMessage:
     model = OpenAIChat(model="tiny", base_url=endpoint.url, **fields)
     try:
         return await model.bind_tools([_TOOL]).ainvoke(list(messages) or [HumanMessage("Play.")])
@@ -88,14 +28,16 @@ async def _ask(endpoint: Endpoint, *messages: Any, **fields: Any) -> AIMessage:
         await model.aclose()
 
 
-async def test_tool_calls_usage_and_provider_come_back() -> None:
-    async with serving(_says(None, ("look", '{"at":[1,2]}'), ("look", ""))) as endpoint:
+async def test_tool_calls_usage_and_provider_come_back(serving: Any, answers: Any) -> None:
+    async with serving(answers.says(None, ("look", '{"at":[1,2]}'), ("look", ""))) as endpoint:
         reply = await _ask(endpoint, SystemMessage("rules"), HumanMessage("Play."), options={"temperature": 0})
     assert [(call["id"], call["name"], call["args"]) for call in reply.tool_calls] == [
         ("p0", "look", {"at": [1, 2]}),
         ("p1", "look", {}),
     ]
-    assert reply.usage_metadata == {"input_tokens": 11, "output_tokens": 5, "total_tokens": 16}
+    assert reply.usage_metadata == {"input_tokens": 11, "output_tokens": 5, "total_tokens": 16} | {
+        "input_token_details": {"cache_read": 3}
+    }
     assert reply.response_metadata["model_name"] == "tiny-1"
     assert reply.response_metadata["usage_estimated"] is False
     request = endpoint.requests[0]
@@ -105,8 +47,10 @@ async def test_tool_calls_usage_and_provider_come_back() -> None:
 
 
 @pytest.mark.parametrize("arguments", ["{", "[1]", '{"price": NaN}', '"x"', "[" * 100_000])
-async def test_arguments_that_are_no_json_object_are_passed_on_as_invalid_calls(arguments: str) -> None:
-    async with serving(_says(None, ("look", arguments)), _says("sorry")) as endpoint:
+async def test_arguments_that_are_no_json_object_are_passed_on_as_invalid_calls(
+    arguments: str, serving: Any, answers: Any
+) -> None:
+    async with serving(answers.says(None, ("look", arguments)), answers.says("sorry")) as endpoint:
         reply = await _ask(endpoint)
         assert reply.tool_calls == []
         assert [(call["id"], call["name"], call["args"]) for call in reply.invalid_tool_calls] == [
@@ -118,16 +62,37 @@ async def test_arguments_that_are_no_json_object_are_passed_on_as_invalid_calls(
     assert sent[2] == {"role": "tool", "content": "not an object", "tool_call_id": "p0"}
 
 
-async def test_overload_and_server_errors_are_retried_here() -> None:
-    async with serving(_fails(429), _fails(500), _says("well")) as endpoint:
+async def test_overload_and_server_errors_are_retried_here(serving: Any, answers: Any) -> None:
+    async with serving(answers.fails(429), answers.fails(500), answers.says("well")) as endpoint:
         reply = await _ask(endpoint)
     assert reply.content == "well"
-    assert len(endpoint.requests) == 3
+    assert reply.response_metadata["retries"] == 2
+    assert endpoint.retries == ["0", "1", "2"]
+    assert reply.response_metadata["latency_s"] >= 0
+    assert reply.response_metadata["finish_reason"] == "stop"
+
+
+async def test_a_refusal_and_nothing_at_all_are_replies_without_a_call(serving: Any, answers: Any) -> None:
+    async with serving(answers.says(None, refusal="I will not."), answers.says("")) as endpoint:
+        refused, silent = await _ask(endpoint), await _ask(endpoint)
+    assert (refused.text, refused.tool_calls, refused.response_metadata["refusal"]) == (
+        "I will not.",
+        [],
+        "I will not.",
+    )
+    assert (silent.text, silent.tool_calls, "refusal" in silent.response_metadata) == ("", [], False)
+
+
+async def test_a_wait_that_is_longer_than_anybody_waits_is_not_waited_for(serving: Any, answers: Any) -> None:
+    async with serving(answers.fails(429, **{"retry-after-ms": "900000"})) as endpoint:
+        with pytest.raises(HarnessFailure, match="429"):
+            await _ask(endpoint)
+    assert len(endpoint.requests) == 1
 
 
 @pytest.mark.parametrize(("status", "requests"), [(500, 3), (429, 3), (400, 1), (401, 1)])
-async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int) -> None:
-    async with serving(*[_fails(status) for _ in range(5)]) as endpoint:
+async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int, serving: Any, answers: Any) -> None:
+    async with serving(*[answers.fails(status) for _ in range(5)]) as endpoint:
         with pytest.raises(HarnessFailure, match=f"tiny.*{status}.*not now"):
             await _ask(endpoint, max_retries=2)
     assert len(endpoint.requests) == requests
@@ -136,28 +101,32 @@ async def test_what_stays_wrong_is_a_harness_failure(status: int, requests: int)
 @pytest.mark.parametrize(
     "answer", [PlainTextResponse("hello"), JSONResponse({"choices": []}), JSONResponse({"choices": None})]
 )
-async def test_an_answer_that_is_no_completion_is_a_harness_failure(answer: Response) -> None:
+async def test_an_answer_that_is_no_completion_is_a_harness_failure(answer: Response, serving: Any) -> None:
     async with serving(answer) as endpoint:
         with pytest.raises(HarnessFailure, match="not a chat completion"):
             await _ask(endpoint, max_retries=0)
 
 
-async def test_an_endpoint_that_is_not_there_is_a_harness_failure() -> None:
+async def test_an_endpoint_that_is_not_there_is_a_harness_failure(serving: Any) -> None:
     async with serving() as endpoint:
-        gone = endpoint.url
-    with pytest.raises(HarnessFailure, match="APIConnectionError"):
-        await _ask(Endpoint([], gone), max_retries=0)
+        pass
+    said = rf"openai:tiny at {endpoint.url}: APIConnectionError.*after 1 retries.*--base-url"
+    with pytest.raises(HarnessFailure, match=said):
+        await _ask(endpoint, max_retries=1)
 
 
-async def test_the_key_comes_from_the_environment_and_shows_nowhere(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_key_comes_from_the_environment_and_shows_nowhere(
+    monkeypatch: pytest.MonkeyPatch, serving: Any, answers: Any
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-of-the-environment")
-    async with serving(_says("well"), _fails(401)) as endpoint:
+    async with serving(answers.says("well"), answers.fails(401, "no such key: sk-of-the-environment")) as endpoint:
         model = OpenAIChat(model="tiny", base_url=endpoint.url)
         reply = await model.ainvoke([HumanMessage("Play.")])
         with pytest.raises(HarnessFailure) as failure:
             await model.ainvoke([HumanMessage("Play.")])
         await model.aclose()
     assert endpoint.keys[0] == "Bearer sk-of-the-environment"
+    assert "the key is taken from OPENAI_API_KEY" in str(failure.value)
     assert all("sk-of" not in text for text in (repr(model), repr(reply), str(failure.value)))
 
 
@@ -176,15 +145,24 @@ async def test_the_switch_looks_at_the_url_of_the_environment_too(monkeypatch: p
         OpenAIChat(model="tiny")
 
 
+async def test_what_a_url_keeps_secret_shows_in_no_error(serving: Any, answers: Any) -> None:
+    async with serving(answers.fails(400)) as endpoint:
+        endpoint.url = endpoint.url.replace("//", "//me:secret@")
+        with pytest.raises(HarnessFailure) as failure:
+            await _ask(endpoint)
+    assert "400" in str(failure.value)
+    assert "secret" not in str(failure.value)
+
+
 async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("FAIRGROUND_ALLOW_MODELS")
     with pytest.raises(HarnessFailure, match="OPENAI_API_KEY"):
         OpenAIChat(model="tiny")
 
 
-async def test_a_model_behind_an_endpoint_plays_a_seat_to_the_end(teaching: Any) -> None:
-    turn = [_says(None, ("claim", '{"slices": 4}'))]
-    first = [_says("Let me think."), _says(None, ("claim", "{"), ("view_my_value", "{}"))]
+async def test_a_model_behind_an_endpoint_plays_a_seat_to_the_end(teaching: Any, serving: Any, answers: Any) -> None:
+    turn = [answers.says(None, ("claim", '{"slices": 4}'))]
+    first = [answers.says("Let me think."), answers.says(None, ("claim", "{"), ("view_my_value", "{}"))]
     async with serving(*first, *turn, *turn, *turn) as endpoint, teaching.table() as table:
         report = await table.play("react", parse_model("openai:tiny", base_url=endpoint.url))
     assert teaching.written(table).calls == [("view_my_value", {}), *[("claim", {"slices": 4})] * 3]

@@ -1,0 +1,257 @@
+"""The wire: the openai package over HTTP to the gateway, and what strangers send there."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx2
+import pytest
+from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoundError
+from starlette.responses import PlainTextResponse
+
+from fairground.agents.wording import NUDGE
+from fairground.contract.errors import HarnessFailure
+from fairground.contract.policy import ToolCall, Turns, TurnView
+from fairground.frameworks.models import open_chat_model, parse_model
+from fairground.frameworks.models.serving import open_address
+from fairground.frameworks.models.wire import REQUEST_LIMIT
+
+_TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
+    for name in ("look", "view_turn")
+]
+_TWO_CALLS = (("look", '{"at":[1,2],"words":"Kürbis \\ud83c\\udf83 ' + "x" * 100 + '"}'), ("look", ""))
+
+
+def _answered(reply: Any, content: str = "{}") -> list[dict[str, Any]]:
+    message = reply.choices[0].message
+    results = [{"role": "tool", "tool_call_id": call.id, "content": content} for call in message.tool_calls]
+    return [message.model_dump(exclude_none=True), *results]
+
+
+async def test_a_policy_answers_the_openai_package_call_by_call(
+    desk: Any, diary: Any, diary_endpoint: Any, opened: Any
+) -> None:
+    messages = [{"role": "system", "content": "rules"}, opened]
+    contents = ['{"n":0}', '{"code":"x","message":"m","hint":"h","retryable":true}', '{"code":"x","message":"m"}']
+    async with desk(diary_endpoint) as table:
+        assert [model.id for model in (await table.client.models.list()).data] == ["policy:diary"]
+        reply = await table.ask(messages, tools=_TOOLS)
+        for content in contents[:-1]:
+            messages += _answered(reply, content)
+            reply = await table.ask(messages, tools=_TOOLS)
+        messages += _answered(reply, contents[-1])
+        last = await table.ask([*messages, {"role": "user", "content": [{"type": "text", "text": NUDGE}]}])
+        after = await table.ask([*messages, *_answered(last)])
+    assert reply.choices[0].message.tool_calls[0].id == "call-3"
+    assert json.loads(reply.choices[0].message.tool_calls[0].function.arguments) == {"number": 2}
+    assert (reply.id, reply.created, reply.choices[0].finish_reason) == ("chatcmpl-3", 0, "tool_calls")
+    assert reply.usage.model_extra == {"usage_estimated": True}
+    assert reply.usage.prompt_tokens > 0
+    assert [answer.error and answer.error.code for answer in diary.answers] == [None, "x", None, None]
+    assert diary.answers[2].data == {"code": "x", "message": "m"}
+    assert (after.choices[0].message.tool_calls, after.choices[0].finish_reason) == (None, "stop")
+    assert [(call.status, call.finish_reason) for call in table.calls] == [(200, "tool_calls")] * 4 + [(200, "stop")]
+
+
+async def test_an_upstreams_parallel_calls_arrive_whole_and_streamed(
+    desk: Any, serving: Any, answers: Any, opened: Any
+) -> None:
+    replies = [answers.says("Two looks.", *_TWO_CALLS) for _ in range(3)]
+    async with serving(*replies) as upstream, desk(upstream.endpoint(temperature=0.5)) as table:
+        whole = await table.ask([opened], tools=_TOOLS, parallel_tool_calls=True)
+        with_usage = [chunk async for chunk in await _stream(table, opened, {"include_usage": True})]
+        without = [chunk async for chunk in await _stream(table, opened, None)]
+    assert [call.function.name for call in whole.choices[0].message.tool_calls] == ["look", "look"]
+    for chunks in (with_usage, without):
+        assert _put_together(chunks) == ("Two looks.", [("p0", *_TWO_CALLS[0]), ("p1", *_TWO_CALLS[1])], "tool_calls")
+    assert (with_usage[-1].usage.total_tokens, with_usage[-1].choices) == (16, [])
+    assert all(chunk.usage is None for chunk in [*with_usage[:-1], *without])
+    assert [request["temperature"] for request in upstream.requests] == [0.5] * 3
+    assert all("stream" not in request and "stream_options" not in request for request in upstream.requests)
+    assert upstream.requests[0]["tools"] == _TOOLS
+    assert upstream.requests[0]["parallel_tool_calls"] is True
+    assert [(call.input_tokens, call.cached_input_tokens, call.output_tokens) for call in table.calls] == [
+        (11, 3, 5)
+    ] * 3
+
+
+async def _stream(table: Any, opened: Any, options: dict[str, Any] | None) -> Any:
+    more = {"stream_options": options} if options else {}
+    return await table.ask([opened], tools=_TOOLS, stream=True, **more)
+
+
+def _put_together(chunks: list[Any]) -> tuple[str, list[tuple[str, str, str]], str]:
+    """A stream's text, calls and reason, as a client adds its pieces up."""
+    text, reason = "", ""
+    calls: dict[int, list[str]] = {}
+    for choice in (chunk.choices[0] for chunk in chunks if chunk.choices):
+        text += choice.delta.content or ""
+        reason = choice.finish_reason or reason
+        for call in choice.delta.tool_calls or ():
+            built = calls.setdefault(call.index, ["", "", ""])
+            built[0] += call.id or ""
+            built[1] += call.function.name or ""
+            built[2] += call.function.arguments or ""
+    return text, [(call[0], call[1], call[2]) for call in calls.values()], reason
+
+
+async def test_only_the_key_from_the_environment_goes_upstream_and_errors_come_back_without_it(
+    desk: Any, serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch, tape: Any, opened: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    async with serving(answers.says("well"), answers.fails(401, "Incorrect API key: sk-secret")) as upstream:
+        async with desk(upstream.endpoint(), record=tape) as table:
+            await table.ask([opened])
+            with pytest.raises(AuthenticationError, match=r"Incorrect API key: \[key\]"):
+                await table.ask([opened, opened])
+        local = table.address.api_key
+    assert upstream.keys == ["Bearer sk-secret"] * 2
+    assert local not in repr(table.address)
+    assert not any(secret in tape.read_text() for secret in ("sk-secret", local))
+
+
+async def test_an_upstream_that_is_busy_is_retried_by_the_client_alone(
+    desk: Any, serving: Any, answers: Any, opened: Any
+) -> None:
+    overloaded = [answers.fails(429), answers.fails(503), answers.says("well")]
+    async with serving(*overloaded) as upstream, desk(upstream.endpoint()) as table:
+        reply = await table.ask([opened])
+    assert reply.choices[0].message.content == "well"
+    assert [(call.status, call.occurrence, call.retried) for call in table.calls] == [
+        (429, 1, False),
+        (503, 1, True),
+        (200, 1, True),
+    ]
+
+
+async def test_a_client_that_gives_up_too_early_gets_the_answer_that_was_under_way(
+    desk: Any, serving: Any, answers: Any, opened: Any
+) -> None:
+    arrived, go_on = asyncio.Event(), asyncio.Event()
+
+    class Slow(PlainTextResponse):
+        async def __call__(self, *given: Any) -> None:
+            arrived.set()
+            await go_on.wait()
+            await answers.says("at last")(*given)
+
+    asked = {"model": "tiny", "messages": [opened]}
+    async with serving(Slow()) as upstream, desk(upstream.endpoint()) as table, _raw(table) as http:
+        given_up = asyncio.create_task(http.post("/chat/completions", json=asked))
+        await asyncio.wait_for(arrived.wait(), 20)
+        given_up.cancel()
+        again = http.post("/chat/completions", json=asked, headers={"x-stainless-retry-count": "1"})
+        repeated = asyncio.create_task(again)
+        go_on.set()
+        reply = await asyncio.wait_for(repeated, 20)
+    assert reply.json()["choices"][0]["message"]["content"] == "at last"
+    assert len(upstream.requests) == 1
+    assert sorted((call.retried, call.occurrence) for call in table.calls) == [(False, 1), (True, 1)]
+
+
+@pytest.mark.parametrize(("stated", "status", "said"), [(200, 502, "no chat completion"), (503, 503, "status 503")])
+async def test_an_upstream_that_makes_no_sense_is_quoted(
+    desk: Any, serving: Any, stated: int, status: int, said: str, opened: Any
+) -> None:
+    page = PlainTextResponse("<html>gone</html>", stated)
+    async with serving(page) as upstream, desk(upstream.endpoint(), max_retries=0) as table:
+        with pytest.raises(APIStatusError, match=f"{said}.*gone") as failure:
+            await table.ask([opened])
+    assert failure.value.status_code == status
+
+
+async def test_an_upstream_that_is_not_there_is_named(desk: Any, serving: Any, opened: Any) -> None:
+    async with serving() as upstream:
+        pass
+    async with desk(upstream.endpoint(), max_retries=0) as table:
+        with pytest.raises(
+            APIStatusError, match=rf"no answer from {upstream.url}/chat/completions.*--base-url"
+        ) as failure:
+            await table.ask([opened])
+    assert failure.value.status_code == 502
+
+
+async def test_the_switch_refuses_an_upstream_beyond_this_machine() -> None:
+    endpoint = parse_model("openai:tiny", base_url="https://me:secret@models.example/v1", options={"seed": 1})
+    with pytest.raises(HarnessFailure, match=r"FAIRGROUND_ALLOW_MODELS=0.*models\.example") as failure:
+        async with open_address(endpoint):
+            pass
+    assert "secret" not in str(failure.value)
+    with pytest.raises(HarnessFailure, match="FAIRGROUND_ALLOW_MODELS=0"):
+        async with open_address(parse_model("openai:tiny", base_url="https://models.example/v1")):
+            pass
+
+
+async def test_an_endpoint_with_nothing_in_between_gives_its_own_address(serving: Any) -> None:
+    async with serving() as upstream, open_address(parse_model("openai:tiny", base_url=upstream.url)) as address:
+        assert (address.base_url, address.model, address.api_key) == (upstream.url, "tiny", "none")
+
+
+async def test_requests_that_nobody_can_answer_are_refused_in_openais_shape(desk: Any, diary_endpoint: Any) -> None:
+    bodies: list[tuple[bytes, int, str]] = [
+        (b"{", 400, "not JSON"),
+        (b"[]", 400, "body"),
+        (b'{"model":"policy:diary"}', 400, "messages"),
+        (b'{"model":"policy:diary","messages":[]}', 400, "messages"),
+        (b'{"model":"policy:diary","messages":[{"role":"robot","content":"x"}]}', 400, r"messages.0.role"),
+        (b'{"model":"policy:diary","messages":[{"role":"user","content":"x"}],"n":2}', 400, "n:"),
+        (b'{"model":"x","messages":[{"role":"user","content":"x"}]}', 404, "there is 'policy:diary'"),
+        (b'{"model":"policy:diary","messages":[{"role":"user","content":[{"type":"image_url"}]}]}', 400, "text only"),
+        (b'{"model":"policy:diary","messages":[{"role":"user","content":"play"}]}', 400, "no visible message shows"),
+        (b'{"messages":' + b"[" * 200_000, 400, "not JSON"),
+        (b" " * (REQUEST_LIMIT + 1), 413, "longer than"),
+    ]
+    async with desk(diary_endpoint) as table, _raw(table) as http:
+        for body, status, said in bodies:
+            response = await http.post("/chat/completions", content=body)
+            error = response.json()["error"]
+            assert (response.status_code, error.keys()) == (status, {"message", "type", "param", "code"}), body[:90]
+            assert said in error["message"]
+            assert response.headers["x-should-retry"] == "false"
+        nowhere = await http.get("/engines")
+        assert (nowhere.status_code, nowhere.json()["error"]["code"]) == (404, "not_found")
+        with pytest.raises(NotFoundError):
+            await table.client.chat.completions.create(model="other", messages=[{"role": "user", "content": "x"}])
+
+
+@pytest.mark.parametrize("key", ["none", "wrong", "wröng"])
+async def test_without_the_key_nothing_is_answered(desk: Any, diary_endpoint: Any, key: str) -> None:
+    async with desk(diary_endpoint) as table, _raw(table, key) as http:
+        for response in (await http.get("/models"), await http.post("/chat/completions", content=b"{}")):
+            assert response.status_code == 401
+            assert table.address.api_key not in response.text
+
+
+def _raw(table: Any, key: str | None = None) -> httpx2.AsyncClient:
+    """A client that sends what it is told to; `key` instead of the gateway's own."""
+    headers = {b"authorization": f"Bearer {table.address.api_key if key is None else key}".encode()}
+    return httpx2.AsyncClient(base_url=table.address.base_url, headers=headers, trust_env=False)
+
+
+async def test_a_policy_that_breaks_is_not_asked_again_and_says_so(desk: Any, opened: Any) -> None:
+    class Broken:
+        def turn(self, now: TurnView) -> Turns:
+            yield ToolCall("look")
+            raise ZeroDivisionError("of mine")
+
+    async with desk(parse_model("policy:broken").with_policy(Broken())) as table:
+        reply = await table.ask([opened])
+        with pytest.raises(BadRequestError, match=r"policy:broken failed.*of mine"):
+            await table.ask([opened, *_answered(reply)])
+    assert len(table.calls) == 2
+
+
+async def test_a_chat_model_behind_a_gateway_is_the_policy_with_its_usage_flagged(
+    diary_endpoint: Any, opened: Any
+) -> None:
+    from langchain_core.messages import HumanMessage
+
+    told: list[Any] = []
+    async with open_chat_model(diary_endpoint, on_call=told.append) as model:
+        reply = await model.ainvoke([HumanMessage(opened["content"])])
+    assert reply.response_metadata["model_name"] == "policy:diary"
+    assert reply.response_metadata["usage_estimated"] is True
+    assert len(told) == 1
