@@ -20,7 +20,7 @@ __all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of"
 class Evaluation(NamedTuple):
     """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read.
 
-    `diagnosis` is null where it cannot be computed; the outcome's findings say why.
+    `diagnosis` has the general diagnostics only where a market has none, or where its own cannot be computed.
     """
 
     path: str
@@ -56,7 +56,7 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
 
 
 def diagnose(trace: Trace) -> Diagnosis:
-    """The diagnosis of an opened trace: the market's own and the general one. Raises what its formulas raise."""
+    """The market's own and the general diagnosis of an opened trace. Raises what the market's formulas raise."""
     return diagnose_trace(trace, evaluator_of(trace.manifest.core.market))
 
 
@@ -84,6 +84,7 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
     except TraceError:
         raise
     except Exception as fault:
-        # As above: facts that no rules have made.
-        broken = Finding(seq=None, message=f"the diagnosis cannot be computed: {fault!r}"[:300])
-        return Evaluation(path, outcome.model_copy(update={"findings": [*outcome.findings, broken]}))
+        # As above: facts that no rules have made. What holds in every market can still be told.
+        broken = Finding(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
+        mended = outcome.model_copy(update={"findings": [*outcome.findings, broken]})
+        return Evaluation(path, mended, diagnosis=diagnose_trace(trace, None))

@@ -17,6 +17,8 @@ from fairground.double_auction.model import EndingFacts, MatchFacts, OpeningFact
 from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.charts.double_auction import charts
 from fairground.evaluation.charts.model import Chart
+from fairground.evaluation.diagnostics.double_auction.insight import double_auction_insight
+from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
@@ -103,6 +105,10 @@ class DoubleAuctionEvaluator:
         game = _game(reading)
         seats = {seat: _seat_outcome(reading, game, seat) for seat in reading.conduct}
         return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game))
+
+    def insight(self, trace: Trace) -> Insight:
+        """Quotes through the own value, rounds given away: for the general diagnostics."""
+        return double_auction_insight(trace)
 
     def charts(self, trace: Trace) -> list[Chart]:
         """Supply and demand, prices, offsets, gains, efficiency and who traded when."""

@@ -9,11 +9,13 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.charts.retail import charts
+from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.diagnostics.model import Diagnosis, Stage
 from fairground.evaluation.diagnostics.retail.conversion import conversion
 from fairground.evaluation.diagnostics.retail.detectors import detect
 from fairground.evaluation.diagnostics.retail.evidence import evidence
 from fairground.evaluation.diagnostics.retail.follow_up import follow_up
+from fairground.evaluation.diagnostics.retail.insight import retail_insight
 from fairground.evaluation.diagnostics.retail.play import RetailPlay
 from fairground.evaluation.diagnostics.retail.reading import read_retail
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
@@ -115,6 +117,10 @@ class RetailEvaluator:
             stages=stages,
             findings=detect(play) if known else [],
         )
+
+    def insight(self, trace: Trace) -> Insight:
+        """Wanted products, trouble, idle days, sales below cost: for the general diagnostics."""
+        return retail_insight(trace)
 
     def tables(self, outcome: RetailOutcome) -> list[Table]:
         """For people: what the seat's row leaves out, the profit decomposition, whole and by category."""

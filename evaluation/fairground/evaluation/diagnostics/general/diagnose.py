@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from fairground.evaluation.diagnostics.general.detectors import find_general
+from fairground.contract.errors import TraceError
+from fairground.evaluation.diagnostics.general.detectors import GENERAL, find_general
 from fairground.evaluation.diagnostics.general.reading import read_play
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.insight import GivesInsight, Insight
@@ -21,8 +22,19 @@ def diagnose_trace(trace: Trace, evaluator: object) -> Diagnosis:
 
 def general_findings(trace: Trace, evaluator: object) -> list[Finding]:
     """The general diagnostics alone, with what the market's evaluator adds. Total but for an unreadable manifest."""
-    insight = evaluator.insight(trace) if isinstance(evaluator, GivesInsight) else Insight()
-    return find_general(read_play(trace, insight))
+    return find_general(read_play(trace, _insight(trace, evaluator)))
+
+
+def _insight(trace: Trace, evaluator: object) -> Insight:
+    if not isinstance(evaluator, GivesInsight):
+        return Insight()
+    try:
+        return evaluator.insight(trace)
+    except TraceError:
+        raise
+    except Exception as fault:
+        # Facts that no rules have made can break any formula, a stranger's too; that is a property of the trace.
+        return Insight(absent=dict.fromkeys(GENERAL, f"the market's facts fit no formula: {fault!r}"[:200]))
 
 
 def _nothing(trace: Trace) -> Diagnosis:

@@ -1,8 +1,10 @@
 """plan_break: actions outside the agent's own plan, or against its own lesson. Reads mechanical fields only.
 
-The runner notes plans and lessons beside the chain: `{"kind": "plan", "round", "version", "steps": [{"intent", "tool",
-"target", "check"}]}` and `{"kind": "lesson", "round", "text", "rule"}`, `rule` being nothing or `{"tool", "field",
-"op", "value"}`: what the next round's calls of that tool must satisfy. Words are never judged.
+The agent's graph notes them beside the chain: `{"kind": "plan", "round", "steps": [{"tool", "target", …}]}` and
+`{"kind": "lesson", "round", "rule": {"tool", "field", "comparison", "value"}}`. An action is inside the plan when a
+step of any plan of its round names its tool (or names none: then every tool is) and, where all such steps name objects
+of the market as their targets, one of these stands in its arguments. A rule binds the next round's calls of its tool.
+Words are never judged.
 """
 
 from __future__ import annotations
@@ -19,7 +21,10 @@ from fairground.evaluation.diagnostics.sign import Sign, sign_of
 
 __all__ = ["detect"]
 
+_ANY = ""
+"""The tool of a step that names none."""
 _MAX_STEPS = 1_000
+_MAX_RULES = 100
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
     "<": operator.lt,
     "<=": operator.le,
@@ -35,13 +40,13 @@ class _Rule(NamedTuple):
 
     tool: str
     field: str
-    op: str
+    comparison: str
     value: Any
 
     def forbids(self, step: Step) -> bool:
         said = step.arguments.get(self.field)
         try:
-            return step.tool == self.tool and said is not None and not _COMPARED[self.op](said, self.value)
+            return step.tool == self.tool and said is not None and not _COMPARED[self.comparison](said, self.value)
         except TypeError:
             return False
 
@@ -68,9 +73,9 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def _planned(step: Step, steps: Mapping[str, frozenset[str] | None]) -> bool:
-    """Whether a step of a plan names the tool and, where all steps with this tool name targets, one of them."""
-    if step.tool not in steps:
-        return False
+    """Whether a step of a plan allows the tool and, where all steps with this tool name targets, one of them."""
+    if _ANY in steps or step.tool not in steps:
+        return _ANY in steps
     targets = steps[step.tool]
     said = text_of(dict(step.arguments))
     return targets is None or any(target in said for target in targets)
@@ -86,15 +91,15 @@ def _plans(play: SeatPlay) -> dict[int, dict[str, frozenset[str] | None]]:
         tools = found.setdefault(at, {})
         for tool, target in _steps(listed(note["steps"])):
             known = tools.get(tool, frozenset[str]())
-            tools[tool] = None if target is None or known is None else known | {target}
+            is_object = target is not None and (target in play.attended or target in play.acted)
+            tools[tool] = known | {str(target)} if is_object and known is not None else None
     return found
 
 
 def _steps(steps: list[Any]) -> Iterator[tuple[str, str | None]]:
     for each in map(mapped, steps[:_MAX_STEPS]):
         tool, target = each.get("tool"), each.get("target")
-        if isinstance(tool, str):
-            yield tool, target if isinstance(target, str) and target else None
+        yield tool if isinstance(tool, str) else _ANY, target if isinstance(target, str) and target else None
 
 
 def _rules(play: SeatPlay) -> dict[int, list[_Rule]]:
@@ -102,7 +107,9 @@ def _rules(play: SeatPlay) -> dict[int, list[_Rule]]:
     found: dict[int, list[_Rule]] = {}
     for note in play.notes_of("lesson"):
         at, rule = note.get("round"), mapped(note.get("rule"))
-        tool, field, op = (str(rule.get(name, "")) for name in ("tool", "field", "op"))
-        if isinstance(at, int) and op in _COMPARED and "value" in rule:
-            found.setdefault(at + 1, []).append(_Rule(tool, field, op, rule["value"]))
+        tool, field, comparison = (str(rule.get(name, "")) for name in ("tool", "field", "comparison"))
+        if isinstance(at, int) and comparison in _COMPARED and "value" in rule:
+            rules = found.setdefault(at + 1, [])
+            if len(rules) < _MAX_RULES:
+                rules.append(_Rule(tool, field, comparison, rule["value"]))
     return found

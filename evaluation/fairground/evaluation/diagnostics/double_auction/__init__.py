@@ -1,0 +1,1 @@
+"""What the double auction tells the general diagnostics."""
