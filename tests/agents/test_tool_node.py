@@ -91,6 +91,18 @@ async def test_malformed_arguments_are_the_models_to_mend(connect: Connect, stal
     assert done.messages[1].tool_call_id == "b0"
 
 
+async def test_a_declined_call_is_answered_and_not_made_and_the_others_are(
+    connect: Connect, stall: Any, view: TurnView
+) -> None:
+    async with connect() as client:
+        message = _message("view_price", "refuse_me", "bid")
+        done = await run_calls(await Bridge.open(client), message, view, 60, [None, "too dear", None])
+    assert stall.names == ["view_price", "bid"]
+    assert _codes(done) == [None, "declined", None]
+    assert "too dear" in str(done.messages[1].content)
+    assert [outcome.made for outcome in done.outcomes] == [True, False, True]
+
+
 async def test_a_harness_failure_among_parallel_reads_passes_through(connect: Connect, view: TurnView) -> None:
     async with connect() as client:
         bridge = await Bridge.open(client)

@@ -77,15 +77,25 @@ class Teaching:
 
     folder: Path
     made: int = 0
+    brief: Brief = BRIEF
 
     @asynccontextmanager
     async def table(
-        self, preset: str = "pie", *, limits: tuple[Any, ...] = (), native: Policy | None = None, **overrides: Any
+        self,
+        preset: str = "pie",
+        *,
+        limits: tuple[Any, ...] = (),
+        native: Policy | None = None,
+        partner: Policy | None = None,
+        **overrides: Any,
     ) -> AsyncGenerator[Table]:
-        """An open episode; with `native` P1 is played by that policy inside, after P2 as an outside seat is."""
+        """An open episode; with `native` P1 is played by that policy inside, after P2 as an outside seat is.
+
+        P2 is played by `partner`, else by the policy `half`.
+        """
         self.made += 1
         scenario = load_scenario("teaching", preset, overrides).model_copy(update={"limits": limits})
-        makers: dict[str, Callable[[], Policy]] = {"P2": lambda: self.policy("half", "P2")}
+        makers: dict[str, Callable[[], Policy]] = {"P2": lambda: partner or self.policy("half", "P2")}
         if native is not None:
             makers = {"P1": lambda: native, **makers}
         # Same task throughout, as clients need it; no test here takes seconds.

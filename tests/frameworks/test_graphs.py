@@ -1,0 +1,188 @@
+"""Three graphs, one loop: the same policy behind each of them makes the same calls, and what each adds is noted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.agents.prompt import PromptSet
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.errors import HarnessFailure, ScenarioError
+from fairground.contract.policy import ToolCall, Turns, TurnView
+from fairground.frameworks import load_framework
+from fairground.frameworks.base import Limits
+from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
+from fairground.host.setup import plan_seats
+from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from fairground.tracestore import open_trace
+
+each_graph = pytest.mark.parametrize("graph", list(GRAPHS))
+
+TRACES: dict[tuple[str, str, str], tuple[Any, ...]] = {}
+
+
+class Fumbler:
+    """Is refused once a round, looks, and claims."""
+
+    def turn(self, now: TurnView) -> Turns:
+        yield ToolCall("claim", {"slices": 99})
+        yield ToolCall("view_my_value")
+        yield ToolCall("claim", {"slices": 1})
+
+
+async def trace_of(folder: Path, framework: str, case: tuple[str, str, str], overrides: dict[str, Any]) -> Any:
+    """What a policy's trace holds: head hash, outcome digest, its calls."""
+    market, preset, policy = case
+    scenario = load_scenario(market, preset, overrides)
+    agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=400))
+    plan = plan_seats(market_type(market), scenario)
+    played = await play_episode(PlaySpec(market, scenario, 7, plan, agent, folder / framework))
+    with open_trace(played.path) as trace:
+        about = trace.manifest.about
+        calls = [(event["tool"], event["arguments"]) for event in trace.decoded() if event["event"] == "tool_called"]
+        return about["head_hash"], about["outcome_digest"], calls
+
+
+@each_graph
+@pytest.mark.parametrize(
+    ("case", "overrides"),
+    [
+        (("double_auction", "duel", "zip"), {}),
+        (("retail", "smoke", "careful_reader"), {"horizon_days": 3}),
+        pytest.param(("retail", "smoke", "careful_reader"), {"horizon_days": 14}, marks=pytest.mark.slow),
+    ],
+    ids=["double_auction", "retail", "retail-whole"],
+)
+async def test_a_policy_writes_the_same_trace_through_every_graph_as_natively(
+    tmp_path: Path, graph: str, case: tuple[str, str, str], overrides: dict[str, Any]
+) -> None:
+    key = (*case[:2], str(overrides))
+    if key not in TRACES:
+        TRACES[key] = await trace_of(tmp_path, "policy", case, overrides)
+    assert await trace_of(tmp_path, graph, case, overrides) == TRACES[key]
+
+
+@each_graph
+@pytest.mark.parametrize("preset", ["pie", "talk"])
+async def test_every_graph_plays_rounds_of_one_phase_and_of_two(teaching: Any, graph: str, preset: str) -> None:
+    inside = await teaching.native(teaching.policy("random_legal"), preset)
+    async with teaching.table(preset) as table:
+        report = await table.play(graph, teaching.endpoint("random_legal"))
+    seated = teaching.written(table)
+    assert (seated.calls, seated.head) == (inside.calls, inside.head)
+    assert (report.rounds, report.given_up, report.stop) == (3, {}, "episode_over")
+
+
+@each_graph
+@pytest.mark.parametrize("window", ["last_results(k=1)", "cleared_results(k=1)"])
+async def test_a_policy_needs_no_more_than_its_last_answer_and_the_turn(teaching: Any, graph: str, window: str) -> None:
+    inside = await teaching.native(Fumbler())
+    async with teaching.table() as table, table.client() as client:
+        agent = LangGraphAgent(graph, window=window)
+        await agent.play(table.seat(client), teaching.around(Fumbler()), teaching.brief, Limits())
+    assert teaching.written(table).head == inside.head
+
+
+@each_graph
+async def test_the_report_names_every_prompt_of_the_graph(teaching: Any, graph: str) -> None:
+    async with teaching.table(rounds=1) as table:
+        report = await table.play(graph, teaching.endpoint("half"))
+    names = {
+        "react": ["react"],
+        "reflection": ["reflection", "reflector", "trial_reflector"],
+        "plan_and_act": ["plan_and_act", "planner"],
+    }[graph]
+    assert report.prompt == PromptSet(*names).label
+    assert report.prompt.count("@") == len(names)
+
+
+@each_graph
+async def test_a_silent_policy_lapses_phase_by_phase_in_every_graph(teaching: Any, graph: str) -> None:
+    async with teaching.table("talk", rounds=1) as table:
+        report = await table.play(graph, teaching.endpoint("passive"))
+    assert table.lapses == [(1, "talk"), (1, "claim")]
+    assert (report.given_up, report.rounds) == ({"no_call": 2}, 1)
+
+
+@each_graph
+async def test_every_reply_is_noted_once_with_its_role_and_what_it_took(teaching: Any, graph: str) -> None:
+    async with teaching.table() as table:
+        report = await table.play(graph, teaching.endpoint("half"))
+    notes = [note for note in teaching.written(table).notes if note["kind"] == "model_call"]
+    assert len(notes) == report.replies
+    assert len({note["reply"] for note in notes}) == len(notes)
+    other = {"react": [], "reflection": ["reflector"] * 2, "plan_and_act": ["planner"] * 3}[graph]
+    assert [note["role"] for note in notes if note["role"] != "actor"] == other
+    assert sum(note["input_tokens"] + note["output_tokens"] for note in notes) == (
+        report.input_tokens + report.output_tokens
+    )
+    assert all(note["latency_s"] >= 0 and note["finish_reason"] in ("stop", "tool_calls") for note in notes)
+
+
+async def test_a_lesson_is_noted_for_every_round_but_the_last(teaching: Any) -> None:
+    async with teaching.table() as table:
+        await table.play("reflection", teaching.endpoint("half"))
+    lessons = [note for note in teaching.written(table).notes if note["kind"] == "lesson"]
+    text = "The policy acts as before: it learns nothing from a round."
+    assert [(note["round"], note["text"], note.get("rule")) for note in lessons] == [(1, text, None), (2, text, None)]
+
+
+async def test_plans_and_the_place_of_every_call_in_them_are_noted(teaching: Any) -> None:
+    async with teaching.table(rounds=1) as table:
+        await table.play("plan_and_act", teaching.around(Fumbler()))
+    notes = teaching.written(table).notes
+    plans = [note for note in notes if note["kind"] == "plan"]
+    assert [(note["round"], note["phase"], note["plan"], note["reason"]) for note in plans] == [
+        (1, "claim", 1, "round"),
+        (1, "claim", 2, "error"),
+    ]
+    step = {"intent": "act as the policy does", "check": "the turn is over", "times": 1}
+    assert all(note["steps"] == [step] for note in plans)
+    placed = [(note["plan"], note["reply"], note["calls"]) for note in notes if note["kind"] == "plan_calls"]
+    inside = {"step": 0, "made": True, "outside": False}
+    assert placed == [
+        (1, "r1.1", [{"tool": "claim", "refused": True, **inside}]),
+        (2, "r1.3", [{"tool": "view_my_value", "refused": False, **inside}]),
+        (2, "r1.4", [{"tool": "claim", "refused": False, **inside}]),
+    ]
+
+
+async def test_a_plan_is_made_anew_after_so_many_calls(teaching: Any) -> None:
+    async with teaching.table(rounds=1) as table, table.client() as client:
+        agent = LangGraphAgent("plan_and_act", replan_every=1)
+        await agent.play(table.seat(client), teaching.endpoint("half"), teaching.brief, Limits())
+    plans = [note for note in teaching.written(table).notes if note["kind"] == "plan"]
+    assert [note["reason"] for note in plans] == ["round", "calls"]
+
+
+@each_graph
+async def test_the_token_limit_counts_every_role(teaching: Any, graph: str) -> None:
+    async with teaching.table(rounds=1) as table:
+        report = await table.play(graph, teaching.endpoint("half"), Limits(tokens_per_round=1))
+    assert (report.given_up, report.replies) == ({"token_limit": 1}, 1)
+    assert teaching.written(table).calls == []
+
+
+async def test_trials_are_off_unless_asked_for(teaching: Any) -> None:
+    written: dict[str, list[Any]] = {}
+    for name, trials in (("off", None), ("on", ("bid lower",))):
+        async with teaching.table() as table, table.client() as client:
+            agent = LangGraphAgent("reflection", trials=trials)
+            await agent.play(table.seat(client), teaching.endpoint("half"), teaching.brief, Limits())
+        written[name] = [note for note in teaching.written(table).notes if note["kind"] == "trial_reflection"]
+    assert written["off"] == []
+    assert [(note["trial"], note["text"]) for note in written["on"]] == [
+        (2, "The policy acts as before: it learns nothing from an episode.")
+    ]
+
+
+async def test_unknown_graphs_and_windows_and_missing_models_are_refused(teaching: Any) -> None:
+    with pytest.raises(ScenarioError, match="there are plan_and_act, react, reflection"):
+        LangGraphAgent("tree_of_thoughts")
+    with pytest.raises(ScenarioError, match="not a window"):
+        load_framework("reflection")(window="some")
+    async with teaching.table() as table, table.client() as client:
+        with pytest.raises(HarnessFailure, match="needs a model"):
+            await LangGraphAgent().play(table.seat(client), None, teaching.brief, Limits())
