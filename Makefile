@@ -10,10 +10,10 @@ ifneq ($(wildcard ../shared/data),)
 export FAIRGROUND_DATA ?= $(abspath ../shared/data)
 endif
 
-.PHONY: help demo test test-slow interop check format bench docs clean
+.PHONY: help demo test test-slow test-extras interop check format bench docs clean
 
 help:  ## show this list
-	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-10s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1 \2/p' Makefile | awk '{ printf "  make %-11s ", $$2; $$1 = $$2 = ""; sub(/^ +/, ""); print }'
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
 	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
@@ -22,10 +22,13 @@ demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one s
 	cd $$folder && "$(CURDIR)/$(BIN)/fairground" verify .
 
 test: .venv/.tested  ## run the tests, without the slow and the interop group
-	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop"
+	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop and not extra"
 
 test-slow: .venv/.tested  ## run the slow tests
 	$(BIN)/pytest -n $(WORKERS) -m "slow and not interop"
+
+test-extras: .venv-extras/.installed  ## run the tests of optional frameworks, in a .venv-extras of their own
+	.venv-extras/bin/pytest -n $(WORKERS) -m extra
 
 interop: .venv/.tested  ## run the tests with foreign clients (Node and the npm registry; they skip without)
 	$(BIN)/pytest -m interop
@@ -47,7 +50,7 @@ docs: .venv/.tested  ## write the generated pages and README's output anew
 	$(BIN)/python docs/generate.py
 
 clean:  ## remove everything that these targets made, runs excepted
-	rm -rf .venv .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
+	rm -rf .venv .venv-extras .pytest_cache .ruff_cache .hypothesis .import_linter_cache dist build
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # --- the environment: one stamp per part, renewed when the packages change ---------------------------------------------
@@ -64,6 +67,14 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .venv/.tested: .venv/.installed
 	@$(PIP) install --constraint constraints.txt --group test
+	@touch $@
+
+.venv-extras/.installed: pyproject.toml constraints.txt
+	@echo 'Setting up .venv-extras (a minute or two, once) …'
+	@$(PYTHON) -m venv --clear .venv-extras
+	@.venv-extras/bin/python -m pip install --quiet --upgrade "pip>=25.3"
+	@.venv-extras/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
+		--build-constraint constraints.txt --editable ".[openai-agents,pydantic-ai,langchain]" --group test
 	@touch $@
 
 .venv/.checked: .venv/.tested

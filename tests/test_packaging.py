@@ -53,7 +53,8 @@ def test_constraints_pin_every_direct_dependency_and_name_no_index() -> None:
     pinned = {normalized(line.partition("==")[0]) for line in lines}
     content = project()
     asked = [*content["project"]["dependencies"], *content["build-system"]["requires"]]
-    asked += [item for group in content["dependency-groups"].values() for item in group]
+    named = [content["dependency-groups"], content["project"]["optional-dependencies"]]
+    asked += [item for groups in named for group in groups.values() for item in group]
     assert {normalized(re.split(r"[<>=\[;~! ]", item, maxsplit=1)[0]) for item in asked} <= pinned
 
 

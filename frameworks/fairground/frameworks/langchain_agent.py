@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMes
 
 from fairground.agents.bridge import ToolOutcome
 from fairground.agents.prompt import load_prompt
-from fairground.agents.round_calls import Call
+from fairground.agents.tool_node import calls_of
 from fairground.agents.toolbox import as_tools
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
@@ -116,11 +116,9 @@ def _message(outcome: ToolOutcome, call_id: str) -> ToolMessage:
 def _reply(message: AIMessage, latency_s: float) -> Reply:
     usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
     about = message.response_metadata
-    good = [Call(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
-    bad = [Call(call["id"] or "", call["name"] or "", None) for call in message.invalid_tool_calls]
     return Reply(
         text=message.text,
-        calls=good + bad,
+        calls=calls_of(message),
         model=about.get("model_name"),
         input_tokens=usage["input_tokens"],
         output_tokens=usage["output_tokens"],

@@ -80,14 +80,29 @@ class _Conversation:
                 if not reply.calls:
                     break
                 node = await run.next(node)
+                await self._turn.settle()
+                await self._reword(node.request)
                 if self._turn.finished:
                     # The answers of the last calls wait in the request that is not made.
-                    return [*run.all_messages(), *([node.request] if hasattr(node, "request") else [])]
+                    return [*run.all_messages(), node.request]
             return list(run.all_messages())
 
+    async def _reword(self, request: Any) -> None:
+        """Answer as we do where pydantic-ai refused a call itself: an unknown tool, malformed arguments."""
+        returned: Any = self._ai.ToolReturnPart
+        parts: list[Any] = []
+        for part in request.parts:
+            if isinstance(part, returned) and part.outcome != "success":
+                outcome = await self._turn.answer(part.tool_call_id)
+                parts.append(returned(part.tool_name, outcome.text, part.tool_call_id))
+            else:
+                parts.append(part)
+        request.parts = parts
+
     def _reply(self, response: Any, latency_s: float) -> Reply:
+        details: dict[str, Any] = response.provider_details or {}
         return Reply(
-            text=response.text or "",
+            text=response.text or str(details.get("refusal", "")),
             calls=[Call(part.tool_call_id, part.tool_name, _arguments(part.args)) for part in response.tool_calls],
             model=response.model_name,
             input_tokens=response.usage.input_tokens,

@@ -196,6 +196,6 @@ class SeatRound:
             "input_tokens": reply.input_tokens,
             "output_tokens": reply.output_tokens,
             "usage_estimated": reply.estimated,
-            "latency_s": reply.latency_s,
+            "latency_s": None if reply.latency_s is None else round(reply.latency_s, 6),
             "finish_reason": reply.finish_reason,
         }

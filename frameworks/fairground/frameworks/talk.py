@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from fairground.agents.bridge import Bridge
 from fairground.agents.memory import Memory
 from fairground.agents.prompt import load_prompt
-from fairground.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits
+from fairground.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits
 from fairground.agents.wording import opening
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import TurnView
@@ -74,21 +74,23 @@ class TalkPlayer:
         self.prompt = load_prompt("react")
         self._bridge = bridge
         self._open_talk = open_talk
-        self._limits = limits
+        self._budget = RoundBudget(limits)
         self._next_turn = next_turn
         self._note = note
         self._memory = Memory(bridge)
 
     async def play_round(self, view: TurnView) -> RoundEnd:
-        """Play the round that `view` opens. Raises HarnessFailure."""
+        """Play the round that `view` opens, or the rest of one. Raises HarnessFailure."""
         words: str | None = opening(view, await self._memory.open_round(view.round))
-        turn = SeatRound(self._bridge, self._limits, self._next_turn, self._note, view)
+        turn = SeatRound(self._bridge, self._budget.open(view), self._next_turn, self._note, view)
         talk = self._open_talk(turn)
         while words is not None:
             await talk.say(words)
             words = await turn.following()
         self._memory.close_round(view.round, turn.acts, turn.stop)
-        return turn.end()
+        end = turn.end()
+        self._budget.spend(end)
+        return end
 
 
 async def play_talks(
