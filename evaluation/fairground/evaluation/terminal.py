@@ -22,6 +22,7 @@ __all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", 
 
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
+_MAX_SEATS = 8
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -161,25 +162,36 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None
                 for figure in stage.figures
             ]
             show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows)
-    _show_findings(console, diagnosis)
+    _show_findings(console, diagnosis, brief)
 
 
-def _show_findings(console: Console, diagnosis: Diagnosis) -> None:
+def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     raised = diagnosis.raised
-    console.print(_plain(f"\nfound: {len(raised)} of {len(diagnosis.findings)} failure modes"), style="bold")
+    found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
+    console.print(_plain(f"\nfound: {len(found)} of {len(looked_for)} failure modes"), style="bold")
     for finding in raised:
         cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
-        head = f"{_short(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
+        head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
         console.print(_plain(head), style="yellow", soft_wrap=True)
         console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
         aside = _aside(finding)
         console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
-    for finding in diagnosis.not_found:
+    for finding in () if brief else diagnosis.not_found:
         if finding.note:
-            console.print(_plain(f"{_short(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
-    clear = [_short(diagnosis, finding) for finding in diagnosis.not_found if not finding.note]
-    if clear:
-        console.print(_plain(f"checked, not found: {', '.join(clear)}"), soft_wrap=True)
+            console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
+    for head, checked in (("checked, not found", True), *((("nothing to check", False),) if brief else ())):
+        ids = [finding.id for finding in diagnosis.not_found if finding.checked is checked and finding.id not in found]
+        if ids:
+            console.print(_plain(f"{head}: {', '.join(dict.fromkeys(ids))}"), soft_wrap=True)
+
+
+def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The id of a finding, with its seats where it is not about all of them."""
+    seats = {seat for each in diagnosis.findings for seat in each.seats}
+    if seats == set(finding.seats):
+        return finding.id
+    more = f" and {len(finding.seats) - _MAX_SEATS} more" if len(finding.seats) > _MAX_SEATS else ""
+    return f"{finding.id} of {', '.join(finding.seats[:_MAX_SEATS])}{more}"
 
 
 def _mean(values: Sequence[object]) -> float | None:
