@@ -17,7 +17,7 @@ from fairground.retail.calibration import play_oracle
 from fairground.retail.model import SEAT, RetailScenario
 from fairground.retail.rules import Retail
 
-__all__ = ["measure"]
+__all__ = ["measure", "peak_mib"]
 
 _CHILD = "from benchmarks.retail import grow; grow({days})"
 _MIB = 1024
@@ -90,12 +90,13 @@ def _over_tools(scenario: RetailScenario) -> tuple[float, float, float]:
 def grow(days: int) -> None:
     """Play `days` oracle days; prints peak memory in MiB after day 100 and at the end."""
     play_oracle(_scenario(100), 1)
-    print(_peak())
+    print(peak_mib())
     play_oracle(_scenario(days), 1)
-    print(_peak())
+    print(peak_mib())
 
 
-def _peak() -> float:
+def peak_mib() -> float:
+    """Peak memory of this process so far."""
     # Not ru_maxrss: a child's begins at its parent's.
     status = Path("/proc/self/status").read_text(encoding="ascii")
     return int(status.partition("VmHWM:")[2].split()[0]) / _MIB

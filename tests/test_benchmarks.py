@@ -11,7 +11,7 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["startup", "calls", "quotes", "verifying", "rounds", "retail"])
+@pytest.mark.parametrize("name", ["startup", "calls", "quotes", "verifying", "rounds", "retail", "calls_at_scale"])
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -41,7 +41,10 @@ def open_duckdb(temporary: Path, *, memory_mb: int = 512, threads: int | None = 
     }
     if threads is not None:
         settings["threads"] = str(threads)
-    return duckdb.connect(":memory:", config=settings)
+    database = duckdb.connect(":memory:", config=settings)
+    # It would go to stdout, where JSON may be.
+    database.execute("SET enable_progress_bar = false")
+    return database
 
 
 class ParquetTables:
