@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import pickle
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Command, Interrupt, interrupt
 
 from fairground.agents.bridge import Bridge
@@ -43,6 +43,18 @@ def _needs_a_word(bridge: Bridge, call: Call) -> bool:
     return call.arguments is not None and not bridge.read_only(call.tool)
 
 
+class _Copies:
+    """Keeps states as pickled copies: they never leave the process, and every type of any graph's state comes back."""
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """A copy of a value."""
+        return "pickle", pickle.dumps(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The value of a copy that was made here."""
+        return pickle.loads(data[1])
+
+
 class Approvals:
     """Carries the questions of interrupted graphs to a person and the answers back; notes each of them.
 
@@ -50,7 +62,7 @@ class Approvals:
     """
 
     def __init__(self, approve: Approve, note: Note | None) -> None:
-        self.checkpointer = InMemorySaver(serde=JsonPlusSerializer(pickle_fallback=True))
+        self.checkpointer = InMemorySaver(serde=_Copies())
         self._approve = approve
         self._note = note
 
