@@ -18,10 +18,12 @@ class Command(NamedTuple):
 
 COMMANDS: tuple[Command, ...] = (
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "fairground.runner.commands:play"),
+    Command("fork", "Play", "Redo a decision on the same luck.", "fairground.runner.fork_command:fork"),
     Command("serve", "Play", "Serve one seat of one episode over stdio.", "fairground.host.commands:serve"),
     Command("host", "Play", "Host episodes over HTTP, one token per seat.", "fairground.host.commands:host"),
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "fairground.host.commands:connect"),
     Command("config", "Play", "Print a client's configuration for a seat.", "fairground.host.commands:config"),
+    Command("gateway", "Play", "Serve a model endpoint; record, replay.", "fairground.runner.gateway_command:gateway"),
     Command("evaluate", "Audit", "Economic outcomes of traces.", "fairground.evaluation.commands:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
     Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),

@@ -1,0 +1,141 @@
+"""`fairground gateway` as a process, and the openai package at its door."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import signal
+import socket
+import sys
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from openai import AsyncOpenAI, BadRequestError
+
+from fairground.cli import run
+from fairground.frameworks.models import ModelEndpoint
+
+_FAIRGROUND = Path(sys.executable).parent / "fairground"
+_PATIENCE_S = 60
+_TOOLS: list[dict[str, Any]] = [
+    {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("look", "act")
+]
+
+
+@asynccontextmanager
+async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: str) -> AsyncGenerator[AsyncOpenAI]:
+    """A client of a gateway in its own process, which is interrupted at the end and must go in peace."""
+    process = await asyncio.create_subprocess_exec(
+        str(_FAIRGROUND),
+        "gateway",
+        *arguments,
+        env={**os.environ, **environment},
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    try:
+        async with asyncio.timeout(_PATIENCE_S):
+            url, key = await _announced(process, as_json="--json" in arguments)
+            async with AsyncOpenAI(base_url=url, api_key=key, timeout=20) as client:
+                yield client
+            process.send_signal(number)
+            said = await process.communicate()
+        assert process.returncode == 0, said
+        assert said == (b"", b"")
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.communicate()
+
+
+async def _announced(process: asyncio.subprocess.Process, *, as_json: bool) -> tuple[str, str]:
+    assert process.stdout is not None
+    assert process.stderr is not None
+    if as_json:
+        said = json.loads(await process.stdout.readline())
+        return said["base_url"], said["api_key"]
+    lines = b"".join([await process.stderr.readline() for _ in range(3)]).decode()
+    found = re.search(r"OPENAI_BASE_URL=(\S+)\nOPENAI_API_KEY=(\S+)\n", lines)
+    assert found is not None, lines
+    return found[1], found[2]
+
+
+async def _ask(client: AsyncOpenAI, messages: list[Any], **options: Any) -> Any:
+    completions: Any = client.chat.completions
+    model = (await client.models.list()).data[0].id
+    return await completions.create(model=model, messages=messages, tools=_TOOLS, **options)
+
+
+async def test_a_policy_behind_a_process_plays_a_seat_and_another_process_replays_it(teaching: Any, tape: Path) -> None:
+    inside = await teaching.native(teaching.policy("half"))
+    policy = ["--market", "teaching", "--policy", "half", "--seat", "P1"]
+    async with _gateway(*policy, "--record", str(tape), "--faults", "429@1,drop@3") as client:
+        played = await _play(teaching, client, "policy:half")
+    async with _gateway("--replay", str(tape), "--json", number=signal.SIGTERM) as client:
+        again = await _play(teaching, client, "policy:half")
+        with pytest.raises(BadRequestError, match="differs: asked 'pray', recorded"):
+            await _ask(client, [{"role": "user", "content": "pray"}])
+    assert [table.head for table in (played, again)] == [inside.head] * 2
+
+
+async def _play(teaching: Any, client: AsyncOpenAI, model: str) -> Any:
+    """P1 played by the reference framework with the client's endpoint as its model."""
+    endpoint = ModelEndpoint("openai", model, model, base_url=str(client.base_url), api_key=client.api_key)
+    async with teaching.table() as table:
+        await table.play("openai_loop", endpoint)
+    return teaching.written(table)
+
+
+async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_streams(
+    serving: Any, answers: Any
+) -> None:
+    calls = [("look", '{"at": 1}'), ("act", '{"with": "care"}')]
+    async with serving(answers.says(None, *calls), answers.says(None, *calls)) as upstream:
+        given = ["--upstream", "openai:tiny", "--base-url", upstream.url]
+        async with _gateway(*given, OPENAI_API_KEY="sk-of-the-upstream") as client:
+            whole = await _ask(client, [{"role": "user", "content": "play"}])
+            stream = await _ask(
+                client, [{"role": "user", "content": "play"}], stream=True, stream_options={"include_usage": True}
+            )
+            pieces = [piece async for piece in stream]
+    assert [(call.function.name, call.function.arguments) for call in whole.choices[0].message.tool_calls] == calls
+    deltas = [call for piece in pieces for choice in piece.choices for call in choice.delta.tool_calls or ()]
+    streamed = ["".join(delta.function.arguments for delta in deltas if delta.index == index) for index in (0, 1)]
+    assert streamed == [arguments for _, arguments in calls]
+    assert pieces[-1].usage.total_tokens == 16
+    assert upstream.keys == ["Bearer sk-of-the-upstream"] * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ([], "name what answers"),
+        (["--market", "double_auction", "--upstream", "openai:x"], "name what answers"),
+        (["--market", "double_auction", "--seat", "X9"], "has no seat 'X9'"),
+        (["--market", "double_auction", "--policy", "nobody"], "no policy 'nobody'"),
+        (["--upstream", "policy:zip"], "an upstream is openai:<model>"),
+        (["--replay", "/nowhere/calls.jsonl"], "cannot be read"),
+        (["--market", "double_auction", "--faults", "typo@1"], "'typo@1' is no fault"),
+    ],
+)
+def test_what_cannot_be_served_is_a_matter_of_usage(
+    arguments: list[str], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["gateway", *arguments]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_a_port_that_is_taken_and_a_refused_upstream_are_failures_of_the_harness(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        assert run(["gateway", "--market", "teaching", "--port", port]) == 3
+    assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
+    assert run(["gateway", "--upstream", "openai:tiny", "--base-url", "https://models.example/v1"]) == 3
+    assert "FAIRGROUND_ALLOW_MODELS=0" in capsys.readouterr().err
