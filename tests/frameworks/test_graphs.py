@@ -183,6 +183,8 @@ async def test_unknown_graphs_and_windows_and_missing_models_are_refused(teachin
         LangGraphAgent("tree_of_thoughts")
     with pytest.raises(ScenarioError, match="not a window"):
         load_framework("reflection")(window="some")
+    with pytest.raises(ScenarioError, match="by the reflection graph, not by react"):
+        LangGraphAgent("react", trials=())
     async with teaching.table() as table, table.client() as client:
         with pytest.raises(HarnessFailure, match="needs a model"):
             await LangGraphAgent().play(table.seat(client), None, teaching.brief, Limits())

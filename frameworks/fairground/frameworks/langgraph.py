@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from fairground.agents.options import Approve, GraphOptions
 from fairground.agents.rounds import RoundLimits
 from fairground.agents.window import parse_window
-from fairground.contract.errors import HarnessFailure
+from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.market import Brief
 from fairground.frameworks import find
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
@@ -48,6 +48,8 @@ class LangGraphAgent:
     ) -> None:
         """Options as in `agents.options.GraphOptions`, the window by its spelling. Raises ScenarioError."""
         self._make_player = find(GRAPHS, graph, "graph")
+        if trials is not None and graph != "reflection":
+            raise ScenarioError(f"trials are carried over by the reflection graph, not by {graph}")
         self._options = GraphOptions(parse_window(window), approve, replan_every, trials)
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
