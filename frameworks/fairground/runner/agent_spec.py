@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -70,8 +70,8 @@ class AgentSpec:
         return {name: value for name, value in chosen.items() if value is not None}
 
     def recorded(self) -> dict[str, Any]:
-        """Plain data for the manifest's about, from which `resume` takes up the same agent."""
-        return asdict(self)
+        """Plain data for the manifest's about, from which `resume` takes up the same agent, without its faults."""
+        return asdict(replace(self, faults=None))
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> AgentSpec:
