@@ -28,7 +28,7 @@ def test_a_policy_keeps_its_parameters_in_its_label() -> None:
     assert endpoint.label == "policy:half(greed=2, mood=keen)"
 
 
-@pytest.mark.parametrize("text", ["", "zip", "openai:", "policy:", "policy:Zip!", "gateway:x"])
+@pytest.mark.parametrize("text", ["", "zip", "openai:", "policy:", "policy:Zip!", "replay:", "Gate way:x", "9:x"])
 def test_what_is_no_model_is_refused(text: str) -> None:
     with pytest.raises(ScenarioError):
         parse_model(text)
