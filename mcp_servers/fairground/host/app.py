@@ -261,6 +261,8 @@ class HttpServer:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._host = host
         self._socket = socket.create_server((address, port), family=family)
+        # asyncio leaves Nagle's algorithm on for sockets made like this one (proto 0): each answer would wait 40 ms.
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.port: int = self._socket.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
         self.url = f"http://{shown}:{self.port}{MCP_PATH}"
