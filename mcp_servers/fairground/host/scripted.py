@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from fairground.contract.core import Answer, Core, Record
 from fairground.contract.errors import ErrorInfo, HarnessFailure, TraceError
 from fairground.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
 from fairground.contract.seats import SeatId
+from fairground.host.forked_past import ForkedPast
 
 __all__ = ["MAX_CALLS_PER_TURN", "Scripted", "ScriptedFailure"]
 
@@ -23,6 +24,14 @@ class ScriptedFailure(HarnessFailure):
         self.records = records
 
 
+class _Open(NamedTuple):
+    """A turn that was followed and is not over: the call that the policy wants next, or how it failed."""
+
+    turns: Turns
+    wanted: ToolCall | None
+    fault: Exception | None = None
+
+
 class Scripted:
     """The policies of an episode's scripted seats.
 
@@ -31,6 +40,8 @@ class Scripted:
 
     `shadows` are policies that play from outside (behind a model's interface): they are only brought up to date when an
     episode is resumed, and forgotten where the trace shows that somebody else decided.
+
+    `past` says of a fork whom it concerns when: events from before a player's start are not its own.
     """
 
     def __init__(
@@ -40,19 +51,24 @@ class Scripted:
         privileged: frozenset[SeatId] = frozenset(),
         late: frozenset[SeatId] = frozenset(),
         shadows: Mapping[SeatId, Callable[[], Policy]] | None = None,
+        past: ForkedPast | None = None,
     ) -> None:
         self._makers = dict(makers)
         self._shadows = dict(shadows or {})
         self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
+        self._past = past
         self._policies: dict[SeatId, Policy] = {}
-        self._open: dict[SeatId, tuple[Turns, ToolCall | None]] = {}
+        self._open: dict[SeatId, _Open] = {}
+        self._astray: dict[SeatId, int] = {}
         self.reset()
 
     def reset(self) -> None:
         """Fresh policies, as before the first round."""
+        if self._past is not None:
+            self._past.at = 1
         self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
-        self._open = {}
+        self._open, self._astray = {}, {}
 
     def __contains__(self, seat: SeatId) -> bool:
         return seat in self._makers
@@ -87,25 +103,35 @@ class Scripted:
         Raises TraceError when it does not; the episode cannot be gone on with then.
         """
         seat = event.get("seat")
-        if seat not in self._policies:
+        if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
             return
         if event["event"] == "seat_lapsed":
             self._close(seat)
         elif event["event"] == "tool_called" and event["parent"] is None:
-            if seat not in self._open:
-                turns = self._begin(core, seat)
-                self._open[seat] = (turns, _following(turns, None))
-            wanted = self._open[seat][1]
-            if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
-                return
-            self._close(seat)
-            if seat in self._shadows:
-                del self._policies[seat]
-            else:
-                raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
+            self._follow_call(core, seat, event)
+
+    def _follow_call(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
+        revision = core.market.clock.revision
+        if self._astray.get(seat) == revision:
+            return  # it has decided otherwise in this turn; what is recorded stands
+        if seat not in self._open:
+            self._open[seat] = _following(self._begin(core, seat), None)
+        wanted = self._open[seat].wanted
+        if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
+            return
+        self._close(seat)
+        if seat in self._shadows:
+            del self._policies[seat]
+        elif self._past is not None and event["seq"] < self._past.loose_until:
+            self._astray[seat] = revision
+        else:
+            raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
 
     def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
         """After it was re-executed: hand the policy its answer."""
+        if self._past is not None:
+            # Before the answer: what a policy makes of it, it decides under the draws of the next event.
+            self._past.at = core.seq + 1
         seat = event.get("seat")
         if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
             return
@@ -119,8 +145,7 @@ class Scripted:
         if reply.turn_over:
             self._close(seat)
             return
-        turns = self._open[seat][0]
-        self._open[seat] = (turns, _following(turns, reply))
+        self._open[seat] = _following(self._open[seat].turns, reply)
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         for seat in self._order:
@@ -136,8 +161,7 @@ class Scripted:
 
     def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
         """One phase of one seat; what it leaves undone is lapsed."""
-        turns = self._begin(core, seat)
-        call = next(turns, None)
+        turns, call = self._resumed(seat) or self._begun(core, seat)
         for _ in range(MAX_CALLS_PER_TURN):
             if call is None:
                 break
@@ -156,15 +180,28 @@ class Scripted:
         turns.close()
         records += core.lapse(seat, "agent_limit").records
 
+    def _begun(self, core: Core, seat: SeatId) -> tuple[Turns, ToolCall | None]:
+        turns = self._begin(core, seat)
+        return turns, next(turns, None)
+
+    def _resumed(self, seat: SeatId) -> tuple[Turns, ToolCall | None] | None:
+        """A turn that the log breaks off in, as a fork's may: the policy goes on where it was."""
+        opened = self._open.pop(seat, None)
+        if opened is not None and opened.fault is not None:
+            raise opened.fault
+        return None if opened is None else (opened.turns, opened.wanted)
+
     def _close(self, seat: SeatId) -> None:
-        turns = self._open.pop(seat, None)
-        if turns is not None:
-            turns[0].close()
+        opened = self._open.pop(seat, None)
+        if opened is not None:
+            opened.turns.close()
 
 
-def _following(turns: Turns, reply: ToolAnswer | None) -> ToolCall | None:
-    """The call that a followed policy wants next; None when it is done, or failed as it did when it was recorded."""
+def _following(turns: Turns, reply: ToolAnswer | None) -> _Open:
+    """The call that a followed policy wants next; none when it is done, or failed as it did when it was recorded."""
     try:
-        return next(turns) if reply is None else turns.send(reply)
-    except Exception:
-        return None
+        return _Open(turns, next(turns) if reply is None else turns.send(reply))
+    except StopIteration:
+        return _Open(turns, None)
+    except Exception as fault:
+        return _Open(turns, None, fault)

@@ -18,6 +18,7 @@ from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
 from fairground.host.episode import Episode
+from fairground.host.forked_past import ForkedPast
 from fairground.host.sandbox import Sandbox
 from fairground.host.scripted import Scripted
 from fairground.tracestore import open_trace
@@ -100,19 +101,27 @@ def scripted_seats(
     *,
     policy_key: int = 0,
     shadows: Mapping[SeatId, str] | None = None,
+    past: ForkedPast | None = None,
 ) -> Scripted:
-    """The plan's policies, each with its own draws; `shadows` name those that an outside agent thinks with."""
+    """The plan's policies, each with its own draws; `shadows` name those that an outside agent thinks with.
+
+    With a `past` (of a fork) it says which draws are in force when, and `policy_key` does not matter.
+    """
     roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+
+    def draw(seat: SeatId) -> Draw:
+        return past.draw(seed, seat) if past is not None else Draw.of(seed, seat, policy_key)
 
     def makers(spellings: Mapping[SeatId, str]) -> dict[SeatId, Callable[[], Policy]]:
         return {
-            seat: partial(seat_policy, kind, spelling, roles[seat], Draw.of(seed, seat, policy_key))
-            for seat, spelling in spellings.items()
+            seat: partial(seat_policy, kind, spelling, roles[seat], draw(seat)) for seat, spelling in spellings.items()
         }
 
     inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT}
     privileged = {seat for seat, spelling in inside.items() if _policy_spec(kind, spelling, roles[seat]).privileged}
-    return Scripted(makers(inside), privileged=frozenset(privileged), late=plan.late, shadows=makers(shadows or {}))
+    return Scripted(
+        makers(inside), privileged=frozenset(privileged), late=plan.late, shadows=makers(shadows or {}), past=past
+    )
 
 
 async def new_episode(
@@ -160,7 +169,8 @@ async def reopen_episode(path: Path, *, shadow: str | None = None, sandbox: Sand
     plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
     shadows = dict.fromkeys(plan.agents, shadow) if shadow is not None else {}
-    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows)
+    past = ForkedPast.of_about(about, path.name)
+    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
     return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
 
 

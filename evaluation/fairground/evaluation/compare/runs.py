@@ -17,7 +17,7 @@ from fairground.evaluation.accounts import Account, account
 from fairground.evaluation.compare.model import Run
 from fairground.evaluation.evaluate import evaluate, evaluator_of
 from fairground.evaluation.outcome import Measures, Outcome, PrimaryMetric
-from fairground.tracestore import Trace, find_traces, open_trace, sound_head
+from fairground.tracestore import find_traces, open_trace, sound_head
 
 __all__ = [
     "REFERENCES",
@@ -26,6 +26,7 @@ __all__ = [
     "Task",
     "compared_seats",
     "label_of",
+    "load_run",
     "load_side",
     "metric_names",
     "primary_metrics",
@@ -122,8 +123,7 @@ def load_side(path: Path) -> Side:
     side = Side(path)
     for file in _files(path):
         try:
-            with open_trace(file) as trace:
-                loaded = _load(file, trace)
+            loaded = load_run(file)
         except TraceError as error:
             side.damaged.append((file, str(error)))
             continue
@@ -151,13 +151,15 @@ def _holds_traces(folder: Path) -> bool:
     return folder.is_dir() and any((*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")))
 
 
-def _load(path: Path, trace: Trace) -> Loaded:
-    manifest = trace.manifest
-    core = manifest.core
-    if manifest.sealed and not manifest.seal_holds:
-        raise TraceError(f"{path.name}: the manifest's seal does not fit what its about says; run fairground verify")
-    _, head = sound_head(trace)
-    return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
+def load_run(path: Path) -> Loaded:
+    """Read one trace. Raises TraceError when it is damaged."""
+    with open_trace(path) as trace:
+        manifest = trace.manifest
+        core = manifest.core
+        if manifest.sealed and not manifest.seal_holds:
+            raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run fairground verify")
+        _, head = sound_head(trace)
+        return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
 
 
 def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> list[SeatId]:

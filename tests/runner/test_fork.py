@@ -1,0 +1,318 @@
+"""An episode is rebuilt before an event and gone on with by somebody else: what a decision cost."""
+
+from __future__ import annotations
+
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.cli import run as command
+from fairground.contract.errors import ScenarioError, SeatError, TraceError
+from fairground.evaluation.verify import verify_file
+from fairground.host.prefix import copied_records, write_prefix
+from fairground.host.setup import plan_seats
+from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode, resume_episode
+from fairground.runner.fork import Forked, ForkSpec, fork_episode
+from fairground.runner.fork_report import ForkReport, report_fork
+from fairground.tracestore import open_trace
+
+ORACLE = AgentSpec("policy", "policy:oracle")
+TRUTHFUL = AgentSpec("policy", "policy:truthful")
+
+
+async def original(
+    folder: Path, market: str, scenario: str, policy: str, seat: str, *, framework: str = "policy", **overrides: Any
+) -> Path:
+    kind = market_type(market)
+    chosen = load_scenario(market, scenario, overrides)
+    plan = plan_seats(kind, chosen, agents=[seat])
+    agent = AgentSpec(framework, f"policy:{policy}")
+    return (await play_episode(PlaySpec(market, chosen, 3, plan, agent, folder))).path
+
+
+async def supermarket(folder: Path, policy: str = "price_first") -> Path:
+    return await original(folder, "retail", "smoke", policy, "manager", horizon_days=6)
+
+
+async def auction(folder: Path, policy: str = "zic", **rest: Any) -> Path:
+    return await original(folder, "double_auction", "smoke", policy, "B1", **rest)
+
+
+def events(path: Path) -> list[dict[str, Any]]:
+    with open_trace(path) as trace:
+        return list(trace.decoded())
+
+
+def bodies(path: Path) -> list[bytes]:
+    with open_trace(path) as trace:
+        return [stored.body for stored in trace.events()]
+
+
+def head(path: Path) -> str:
+    with open_trace(path) as trace:
+        return str(trace.manifest.about["head_hash"])
+
+
+def about(path: Path) -> dict[str, Any]:
+    with open_trace(path) as trace:
+        return trace.manifest.about
+
+
+def quotes(path: Path) -> list[tuple[str, int]]:
+    return [
+        (event["seat"], event["arguments"]["price"]) for event in events(path) if event.get("tool") == "submit_quote"
+    ]
+
+
+def first(path: Path, tool: str, seat: str | None = None) -> int:
+    found = (event for event in events(path) if event.get("tool") == tool and seat in (None, event["seat"]))
+    return next(found)["seq"]
+
+
+def arms(forked: Forked) -> list[Path]:
+    return [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
+
+
+async def test_an_order_of_a_failing_policy_is_redone_by_the_oracle_on_the_same_luck(tmp_path: Path) -> None:
+    path = await supermarket(tmp_path / "run")
+    at = first(path, "place_order")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=ORACLE))
+    report = report_fork(forked)
+    fork, kept = forked.futures[0].fork, forked.futures[0].kept
+    assert kept is not None
+    # The past is the original's, byte by byte; the decision is in `kept` and not in `fork`.
+    assert bodies(fork)[: at - 1] == bodies(path)[: at - 1]
+    assert bodies(kept)[:at] == bodies(path)[:at]
+    assert bodies(fork)[at - 1] != bodies(path)[at - 1]
+    assert [verify_file(arm).verdict for arm in arms(forked)] == ["identical"] * 3
+    # The customers of a day are the same in all arms: their luck knows nothing of who manages.
+    crowds = [
+        [event["facts"]["customers"] for event in events(arm) if event["event"] == "round_closed"]
+        for arm in arms(forked)
+    ]
+    assert crowds[0] == crowds[1] == crowds[2]
+    gain = next(effect for effect in report.effects if effect.name == "gain")
+    assert gain.control is not None
+    assert gain.kept is not None
+    assert gain.fork is not None
+    assert gain.decision == pytest.approx(gain.fork - gain.kept)
+    assert gain.together == pytest.approx(gain.fork - gain.control)
+    assert gain.decision is not None
+    assert gain.decision > 0
+    assert f"that decision cost {gain.decision:,.2f} currency units (gain) under policy:oracle" in report.verdict
+    said = about(fork)["forked_from"]
+    assert (said["head"], said["seq"]) == (head(path), at)
+    assert about(fork)["privileged"] == ["manager"]
+    assert report.unsound == []
+
+
+async def test_the_same_fork_twice_has_the_same_bytes(tmp_path: Path) -> None:
+    path = await supermarket(tmp_path / "run")
+    at = first(path, "place_order")
+    spec = [ForkSpec(path, tmp_path / name, at=at, agent=ORACLE) for name in ("one", "two")]
+    one, two = [await fork_episode(each) for each in spec]
+    assert [head(arm) for arm in arms(one)] == [head(arm) for arm in arms(two)]
+    assert [bodies(arm) for arm in arms(one)] == [bodies(arm) for arm in arms(two)]
+    with pytest.raises(TraceError, match="exists already"):
+        await fork_episode(spec[0])
+
+
+@pytest.mark.parametrize("place", ["first", "middle", "last"])
+async def test_players_who_go_on_themselves_write_the_original_again_wherever_it_is_cut(
+    tmp_path: Path, place: str
+) -> None:
+    path = await supermarket(tmp_path / "run")
+    commands = [event["seq"] for event in events(path) if event["event"] == "tool_called"]
+    at = {"first": commands[0], "middle": first(path, "place_order") + 1, "last": commands[-1]}[place]
+    half = tmp_path / "half.trace"
+    keep = ("seats", "late", "labels", "policy_key", "agent")
+    with open_trace(path) as trace:
+        said = {name: trace.manifest.about[name] for name in keep}
+        await write_prefix(half, trace.manifest.core_bytes, said, list(copied_records(trace, at)))
+    await resume_episode(half)
+    assert head(half) == head(path)
+
+
+async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run")
+    at = first(path, "submit_quote", "B1")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=AgentSpec("policy", "policy:zip")))
+    whole = forked.futures[0].fork
+    half = tmp_path / "half.trace"
+    sealed = ("head_seq", "head_hash", "outcome_digest", "end_reason", "seal", "finished", "noted", "awaits")
+    with open_trace(whole) as trace:
+        said = {key: value for key, value in trace.manifest.about.items() if key not in sealed}
+        later = next(
+            event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["event"] == "tool_called"
+        )
+        await write_prefix(half, trace.manifest.core_bytes, said, list(copied_records(trace, later)))
+    await resume_episode(half)
+    assert head(half) == head(whole)
+    # A fork can be forked: its own past has two players in that seat.
+    again = await fork_episode(ForkSpec(whole, tmp_path / "again", at=later, agent=TRUTHFUL, seat="B1"))
+    assert [verify_file(arm).verdict for arm in arms(again)] == ["identical"] * 3
+    assert about(again.futures[0].fork)["forked_from"]["starts"] == {"B1": later}
+    assert bodies(again.futures[0].fork)[: later - 1] == bodies(whole)[: later - 1]
+
+
+async def test_futures_draw_differently_and_share_the_markets_luck(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run", rounds=5)
+    at = first(path, "submit_quote", "B1")
+    zic = AgentSpec("policy", "policy:zic")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=zic, futures=9))
+    assert [future.policy_key for future in forked.futures] == list(range(9))
+    assert len({head(future.fork) for future in forked.futures}) == 9
+    # In the first future the same policy quotes what it quoted; it only looks at its value once more.
+    assert quotes(forked.futures[0].fork) == quotes(path)
+    assert quotes(forked.futures[1].fork) != quotes(path)
+    values = [events(future.fork)[-1]["facts"]["opening"]["values"] for future in forked.futures]
+    assert all(value == values[0] for value in values)
+    report = report_fork(forked)
+    assert not report.identical_futures
+    (payoff,) = report.effects
+    assert payoff.test is not None
+    assert payoff.test.n == 9
+    assert payoff.test.p is not None
+
+
+async def test_futures_in_which_nobody_draws_are_not_counted_as_evidence(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run", policy="shading_20")
+    at = first(path, "submit_quote", "B1")
+    report = report_fork(await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=TRUTHFUL, futures=8)))
+    assert report.identical_futures
+    assert all(effect.test is None for effect in report.effects)
+    assert "no test" in report.verdict
+
+
+async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run", policy="shading_20", framework="react")
+    at = first(path, "submit_quote", "B1")
+    agent = AgentSpec("react", "policy:truthful")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=agent, isolate=False))
+    future = forked.futures[0]
+    assert future.kept is None
+    assert about(future.fork)["labels"]["B1"] == "react/policy:truthful"
+    assert verify_file(future.fork).verdict == "identical"
+    report = report_fork(forked)
+    assert report.effects[0].decision is None
+    assert report.effects[0].together is not None
+    native = await fork_episode(ForkSpec(path, tmp_path / "native", at=at, agent=TRUTHFUL))
+    assert head(native.futures[0].fork) == head(future.fork)
+
+
+async def test_a_withheld_message_never_happened_and_everybody_goes_on(tmp_path: Path) -> None:
+    path = await original(tmp_path / "run", "teaching", "talk", "half", "P1")
+    said = first(path, "say", "P1")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=said))
+    fork = forked.futures[0].fork
+    told = [(event["seat"], event["arguments"]) for event in events(fork) if event.get("tool") == "say"]
+    assert ("P1", {"text": "half and half"}) not in told[:1]
+    lapsed = [event for event in events(fork) if event["event"] == "seat_lapsed"]
+    assert [(event["seat"], event["round"], event["phase"]) for event in lapsed] == [("P1", 1, "talk")]
+    assert verify_file(fork).verdict == "identical"
+    assert any("P1 lapses in round 1" in remark for remark in forked.remarks)
+    assert about(fork)["forked_from"]["withheld"] == said
+    assert report_fork(forked).withheld
+
+
+async def test_a_withheld_order_is_missing_from_the_rest_of_its_day_and_what_needed_it_is_reported(
+    tmp_path: Path,
+) -> None:
+    path = await supermarket(tmp_path / "run")
+    shelf, order = first(path, "set_shelf_products"), first(path, "place_order")
+    cut = next(event["seq"] for event in events(path) if event["round"] == 2 and event["event"] == "tool_called")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", withhold=order, at=cut, agent=ORACLE))
+    future = forked.futures[0]
+    assert future.kept is not None
+    first_day = [
+        event["tool"] for event in events(future.fork) if event["round"] == 1 and event.get("kind") == "action"
+    ]
+    whole_day = [event["tool"] for event in events(path) if event["round"] == 1 and event.get("kind") == "action"]
+    assert len(first_day) == len(whole_day) - 1
+    assert report_fork(forked).effects[0].decision is not None
+    # Prices need the shelf: without it they are refused, and it is said.
+    without = await fork_episode(ForkSpec(path, tmp_path / "shelf", withhold=shelf, at=cut, agent=ORACLE))
+    assert all(verify_file(arm).verdict == "identical" for arm in [*arms(forked), *arms(without)])
+
+
+async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run")
+    closure = next(event["seq"] for event in events(path) if event["event"] == "round_closed")
+    quote = first(path, "submit_quote", "B1")
+
+    async def refused(error: type[Exception], match: str, **rest: Any) -> None:
+        with pytest.raises(error, match=match):
+            await fork_episode(ForkSpec(path, tmp_path / "out", **rest))
+
+    await refused(TraceError, f"follows from event {closure - 1}.*fork at {closure - 1}", at=closure, agent=TRUTHFUL)
+    await refused(TraceError, "there is no event 900", at=900, agent=TRUTHFUL)
+    await refused(TraceError, "starts with event 1", at=1, agent=TRUTHFUL)
+    await refused(ScenarioError, "name who goes on", at=quote)
+    await refused(ScenarioError, "--at SEQ", agent=TRUTHFUL)
+    await refused(ScenarioError, "must come before", withhold=quote + 5, at=quote, agent=TRUTHFUL)
+    await refused(SeatError, "no seat 'B7'", at=quote, agent=TRUTHFUL, seat="B7")
+    await refused(ScenarioError, "no policy 'oracle'", at=quote, agent=ORACLE)
+    await refused(TraceError, "nobody decides anything after", withhold=events(path)[-4]["seq"])
+    assert not (tmp_path / "out").exists()
+
+
+async def test_an_original_that_does_not_re_execute_is_not_forked(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run")
+    forged, broken = tmp_path / "forged.trace", tmp_path / "broken.trace"
+    with open_trace(path) as trace:
+        records = [
+            record._replace(body=record.body.replace(b'"price_max":100', b'"price_max":101'))
+            for record in copied_records(trace, 1_000)
+        ]
+        await write_prefix(forged, trace.manifest.core_bytes, {}, records)
+    shutil.copyfile(path, broken)
+    with closing(sqlite3.connect(broken)) as database:
+        database.execute("UPDATE events SET body = CAST(replace(CAST(body AS TEXT), ':', ': ') AS BLOB) WHERE seq = 5")
+        database.commit()
+    with pytest.raises(TraceError, match="when re-executed"):
+        await fork_episode(ForkSpec(forged, tmp_path / "fork", at=9, agent=TRUTHFUL))
+    with pytest.raises(TraceError, match="event 5 has changed"):
+        await fork_episode(ForkSpec(broken, tmp_path / "fork", at=9, agent=TRUTHFUL))
+
+
+@pytest.mark.parametrize(
+    "record",
+    [7, {}, {"starts": {}, "keys": [], "loose_until": 0}, {"starts": [], "keys": [[1, 0]], "loose_until": 0}],
+)
+async def test_an_edited_record_of_a_fork_is_refused_when_it_is_gone_on_with(tmp_path: Path, record: Any) -> None:
+    path = await auction(tmp_path / "run")
+    half = tmp_path / "half.trace"
+    with open_trace(path) as trace:
+        said = {name: trace.manifest.about[name] for name in ("seats", "late", "policy_key", "agent")}
+        await write_prefix(
+            half, trace.manifest.core_bytes, {**said, "forked_from": record}, list(copied_records(trace, 9))
+        )
+    with pytest.raises(TraceError, match="the manifest"):
+        await resume_episode(half)
+
+
+def test_the_command_prints_the_cost_and_its_json_is_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run = tmp_path / "run"
+    asked = ("double_auction", "--scenario", "smoke", "--seed", "3", "--seat", "B1", "--no-references", "--json")
+    assert command(["play", *asked, "--agent", "policy", "--model", "policy:zic", "--out", str(run)]) == 0
+    path = Path(orjson.loads(capsys.readouterr().out)["trace"])
+    at = str(first(path, "submit_quote", "B1"))
+    go_on = ["fork", str(path), "--at", at, "--model", "policy:truthful", "--out"]
+    assert command([*go_on, str(tmp_path / "one")]) == 0
+    shown = capsys.readouterr().out
+    assert "control: policy:zic as it was" in shown
+    assert "that decision cost" in shown
+    assert command([*go_on, str(tmp_path / "two"), "--json"]) == 0
+    report = ForkReport.model_validate_json(capsys.readouterr().out)
+    assert report.verdict in shown
+    assert report.at == int(at)
+    assert command(["fork", str(path), "--at", "10", "--model", "policy:truthful", "--out", str(tmp_path / "no")]) == 1
+    assert "nobody decided it" in capsys.readouterr().err
