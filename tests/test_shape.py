@@ -162,7 +162,8 @@ PACKAGES = {
     ),
     "evaluation": _allowed(
         "contract tracestore catalog trading cli",
-        "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix",
+        # starlette, uvicorn, anyio: the viewer is a small web server of its own, and host is a layer that plays.
+        "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
     ),
     "cli": _allowed("contract", "typer rich"),
     **dict.fromkeys((*MORE_ROOMS, "teaching"), MARKET),

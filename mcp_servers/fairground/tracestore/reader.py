@@ -220,7 +220,7 @@ class _Sqlite:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._db = sqlite3.connect(f"{path.resolve().as_uri()}?mode=ro", uri=True, check_same_thread=False)
+            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
             self._db.execute("SELECT count(*) FROM meta")
         except sqlite3.Error as error:
             raise TraceError(f"{path}: not a readable trace: {error}") from None

@@ -27,8 +27,8 @@ def charts(trace: Trace) -> list[Chart]:
         return []
     drawn: list[Chart] = [
         _worth(facts, play.scenario),
-        _empty_shelves(play, play.scenario, facts),
         _stock(facts),
+        _empty_shelves(play, play.scenario, facts),
         _sales(facts),
     ]
     profit = decompose(play)

@@ -121,7 +121,7 @@ def _looks(known: _Known, seat: str, calls: Sequence[CallRow], categories: Seque
         note="Answered calls that gave evidence of a category.",
         x=Axis(label="round"),
         y=Axis(label="evidence"),
-        rows=list(categories),
+        rows=[category.replace("_", " ") for category in categories],
         first_column=min(call.round for call in calls),
         last_column=max(call.round for call in calls),
         cells=[(row, column, count) for (row, column), count in sorted(counted.items())],

@@ -20,8 +20,6 @@ export class CallList {
     this.element = h("div", { class: "call-list" },
       h("div", { class: "row heads", "aria-hidden": "true" }, heads.map((name) => h("span", {}, name))), this.box);
     this.box.addEventListener("scroll", () => this.draw());
-    this.box.addEventListener("focus", () => this.draw());
-    this.box.addEventListener("blur", () => this.draw());
     this.box.addEventListener("keydown", (event) => this.key(event));
     this.body.addEventListener("click", (event) => {
       const place = Number((event.target as HTMLElement).closest<HTMLElement>("[data-place]")?.dataset["place"] ?? -1);

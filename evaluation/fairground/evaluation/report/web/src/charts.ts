@@ -3,7 +3,7 @@
 import * as Plot from "@observablehq/plot";
 import type { Axis, BarChart, Chart, HeatChart, Line, XYChart } from "./data";
 import { freshId, h, svg, visible, type Child } from "./dom";
-import { number } from "./format";
+import { aligned, number } from "./format";
 
 const COLOURS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)"];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 3"];
@@ -105,7 +105,7 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
     `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${chart.x.label} ${number(point.x)}`;
   return drawn({
     width, height,
-    marginLeft: 52, marginBottom: small ? 24 : 36, marginTop: small ? 8 : 24, marginRight: 12,
+    marginLeft: 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16, marginBottom: small ? 24 : 36, marginTop: small ? 8 : 24, marginRight: 12,
     x: { domain: x, label: small ? null : unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: ticks(x, small ? 4 : width / 80), tickFormat: number, tickSize: 4 },
     y: { domain: y, label: small ? null : unit(chart.y), labelArrow: "none", ticks: small ? 3 : 5, tickFormat: number, tickSize: 0, grid: true },
     marks: [
@@ -130,14 +130,20 @@ function drawXY(chart: XYChart, width: number, domain: Domain | null): Child {
 
 // --- bars ------------------------------------------------------------------------------------------------------------
 
-function drawBars(chart: BarChart, width: number): Child {
+export function barDomain(chart: BarChart): Domain {
+  return extent([0, ...chart.bars.values, ...(chart.marks?.values ?? [])], 0);
+}
+
+function drawBars(chart: BarChart, width: number, domain: Domain | null): Child {
   const rows = chart.names.map((name, place) => ({ name: visible(name), value: chart.bars.values[place] ?? null, mark: chart.marks?.values[place] ?? null }));
   const longest = Math.max(...rows.map((row) => row.name.length), 3);
-  const [low, high] = extent([0, ...rows.flatMap((row) => [row.value, row.mark])], 0);
-  const room = (high - low) * 0.14;
+  const [low, high] = domain ?? barDomain(chart);
+  const values = aligned(rows.map((row) => row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
+  const left = Math.min(width * 0.36, longest * 6.6 + 14), wide = Math.max(...values.map((value) => value.length)) * 7 + 12;
+  const room = ((high - low) * wide) / Math.max(80, width - left - 14 - (low < 0 ? 2 : 1) * wide);
   return drawn({
     width, height: rows.length * 25 + 46,
-    marginLeft: Math.min(width * 0.36, longest * 6.6 + 14), marginRight: 14, marginTop: 4, marginBottom: 38,
+    marginLeft: left, marginRight: 14, marginTop: 4, marginBottom: 38,
     x: { domain: [Math.min(0, low) - (low < 0 ? room : 0), high + room], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
     y: { domain: rows.map((row) => row.name), label: null, tickSize: 0, padding: 0.28 },
     marks: [
@@ -145,12 +151,12 @@ function drawBars(chart: BarChart, width: number): Child {
       Plot.tickX(rows.filter((row) => row.mark !== null), { x: "mark", y: "name", stroke: "var(--ink)", strokeWidth: 2 }),
       Plot.ruleX([0], { stroke: "var(--faint)" }),
       Plot.text(rows, {
-        x: (row: { value: number | null }) => row.value ?? 0, y: "name", text: (row: { value: number | null }) => number(row.value),
+        x: (row: { value: number | null }) => row.value ?? 0, y: "name", text: said,
         textAnchor: "start", dx: 5, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3,
         filter: (row: { value: number | null }) => (row.value ?? 0) >= 0,
       }),
       Plot.text(rows, {
-        x: "value", y: "name", text: (row: { value: number | null }) => number(row.value), textAnchor: "end", dx: -5,
+        x: "value", y: "name", text: said, textAnchor: "end", dx: -5,
         fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3, filter: (row: { value: number | null }) => (row.value ?? 0) < 0,
       }),
     ],
@@ -160,7 +166,7 @@ function drawBars(chart: BarChart, width: number): Child {
 // --- calendars -------------------------------------------------------------------------------------------------------
 
 const LEVEL_COLOURS: Record<number, string[]> = {
-  1: ["var(--h3)"], 2: ["var(--h2)", "var(--h4)"], 3: ["var(--h1)", "var(--h2)", "var(--h4)"], 4: ["var(--h1)", "var(--h2)", "var(--h3)", "var(--h4)"],
+  1: ["var(--h3)"], 2: ["var(--h3)", "var(--h4)"], 3: ["var(--h2)", "var(--h3)", "var(--h4)"], 4: ["var(--h1)", "var(--h2)", "var(--h3)", "var(--h4)"],
 };
 
 interface Cell { row: number; column: number; value: number; share: number; fill: string }
@@ -277,11 +283,11 @@ function numbersTable(chart: Chart): HTMLElement {
 
 function body(chart: Chart, width: number, domain: Domain | null): Child {
   if (chart.shape === "xy") return drawXY(chart, width, domain);
-  return chart.shape === "bars" ? drawBars(chart, width) : drawHeat(chart, width);
+  return chart.shape === "bars" ? drawBars(chart, width, domain) : drawHeat(chart, width);
 }
 
 // A figure that fits its column, and draws itself anew when that changes.
-export function figure(chart: Chart, domain: Domain | null = null): HTMLElement {
+export function figure(chart: Chart, domain: Domain | null = null, side = ""): HTMLElement {
   const title = freshId("chart");
   const canvas = h("div", { class: "canvas" });
   const details = h("details", {}, h("summary", {}, "Numbers as a table"));
@@ -297,5 +303,5 @@ export function figure(chart: Chart, domain: Domain | null = null): HTMLElement 
     canvas.replaceChildren(...([shown].flat() as Node[]));
   }).observe(canvas);
   return h("figure", { class: `chart ${chart.shape}`, "aria-labelledby": title, "data-chart": chart.id },
-    h("figcaption", {}, h("h3", { id: title }, chart.title), chart.note ? h("p", {}, chart.note) : null), legend(chart), canvas, details);
+    h("figcaption", {}, h("h3", { id: title }, side ? [h("span", { class: "letter" }, side), " "] : null, chart.title), chart.note ? h("p", {}, chart.note) : null), legend(chart), canvas, details);
 }

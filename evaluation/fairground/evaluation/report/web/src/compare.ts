@@ -1,6 +1,6 @@
 // Two episodes side by side: what differs, the first decision that does, pictures on common scales, both timelines.
 
-import { figure, valueDomain } from "./charts";
+import { barDomain, figure, valueDomain } from "./charts";
 import type { Chart, Decision, Divergence, Episode, Finding, Opened, Pair } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { badge, type OpenEvent, section, table, timelineParts } from "./episode";
@@ -14,7 +14,7 @@ export function compareView(sides: [Opened, Opened], pair: Pair, open: OpenEvent
     section("summary", "Side by side", h("div", { class: "two" }, pages.map((page, place) => h("div", { class: "side" },
       h("h3", {}, h("span", { class: "letter" }, SIDES[place]), " ", labels(page)), badge(page.verification)))), differences(pages, pair)),
     section("divergence", "First diverging decision", divergence(sides, pair, open)),
-    section("pictures", "Pictures", h("p", { class: "lead" }, "A on the left, B on the right, on the same scale."), pictures(pages)),
+    section("pictures", "Pictures", h("p", { class: "lead" }, "The same pictures of A and B, on the same scales."), pictures(pages)),
     section("timeline", "Timelines", timelines(sides, pair.divergence, open)),
     section("findings", "Findings", findings(pages)));
 }
@@ -63,9 +63,9 @@ function pictures([a, b]: [Episode, Episode]): Child {
   if (both.length === 0) return h("p", { class: "empty" }, "The two have no picture in common.");
   return both.map((chart) => {
     const other = b.charts.find((one) => one.id === chart.id) as Chart;
-    const domains = [chart, other].flatMap((one) => (one.shape === "xy" ? [valueDomain(one)] : []));
+    const domains = [chart, other].flatMap((one) => (one.shape === "xy" ? [valueDomain(one)] : one.shape === "bars" ? [barDomain(one)] : []));
     const common: [number, number] | null = domains.length ? [Math.min(...domains.map((one) => one[0])), Math.max(...domains.map((one) => one[1]))] : null;
-    return h("div", { class: "two" }, figure(chart, common), figure(other, common));
+    return h("div", { class: "two" }, figure(chart, common, "A"), figure(other, common, "B"));
   });
 }
 

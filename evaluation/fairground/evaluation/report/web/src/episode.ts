@@ -5,7 +5,7 @@ import { figure } from "./charts";
 import type { AuditRow, Episode, EvidenceRow, Figure, Finding, Opened, Seat, Verification } from "./data";
 import { button, type Child, foreign, h } from "./dom";
 import { Filter } from "./filter";
-import { bytes, dollars, endWords, isNumeric, number, percent, plural, seconds, words } from "./format";
+import { aligned, bytes, dollars, endWords, isNumeric, number, percent, plural, seconds, words } from "./format";
 import { parseRaw, textView } from "./json";
 import { Timeline } from "./timeline";
 
@@ -48,10 +48,11 @@ function seatTable(page: Episode): HTMLElement {
   const refused = page.seats.some((seat) => (seat.account.refused ?? 0) > 0 || lapses(seat) > 0);
   const head = ["seat", "played by", ...page.seat_columns.map(words), "calls", ...(refused ? ["refused", "lapses"] : []),
     ...(spent ? ["model calls", "tokens in", "tokens out", "model time"] : []), ...(priced ? ["cost"] : [])];
-  const rows = page.seats.map((seat): Child[] => [
+  const outcomes = page.seat_columns.map((name) => aligned(page.seats.map((seat) => seat.outcome[name])));
+  const rows = page.seats.map((seat, place): Child[] => [
     [foreign(seat.id), h("span", { class: "quiet" }, ` ${seat.role}`)],
     [seat.label ? foreign(seat.label) : "–", seat.privileged ? h("span", { class: "tag" }, "privileged") : null],
-    ...page.seat_columns.map((name) => number(seat.outcome[name])),
+    ...outcomes.map((column) => column[place] ?? ""),
     tokens(seat.account.calls), ...(refused ? [tokens(seat.account.refused), number(lapses(seat))] : []),
     ...(spent ? [tokens(seat.account.model_calls), estimated(seat, seat.account.input_tokens), estimated(seat, seat.account.output_tokens), seat.account.model_seconds ? seconds(seat.account.model_seconds) : "–"] : []),
     ...(priced ? [seat.account.cost_usd_micro === null || seat.account.cost_usd_micro === undefined ? "–" : dollars(seat.account.cost_usd_micro)] : []),
@@ -60,9 +61,9 @@ function seatTable(page: Episode): HTMLElement {
   return h("div", {}, table(head, rows, "Seats", 2), sum);
 }
 
-function estimated(seat: Seat, value: number | null | undefined): Child {
+function estimated(seat: Seat, value: number | null | undefined): string {
   const shown = tokens(value);
-  return h("span", { class: "num" }, seat.account.usage_estimated && shown !== "–" ? `~${shown}` : shown);
+  return seat.account.usage_estimated && shown !== "–" ? `~${shown}` : shown;
 }
 
 function lapses(seat: Seat): number {
@@ -128,12 +129,12 @@ function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void)
   const clear = diagnosis.findings.filter((one) => !one.raised), limited = clear.filter((one) => one.note), plain = clear.filter((one) => !one.note);
   const short = (one: Figure) => words(one.id.replace(/^[^.]+\./, ""));
   return section("findings", "Findings",
-    h("p", { class: "lead" }, `${raised.length} of ${plural(diagnosis.findings.length, "failure mode")} found, dearest first. Diagnostics ${diagnosis.version}.`),
+    h("p", { class: "lead" }, `${raised.length} of ${plural(diagnosis.findings.length, "failure mode")} found, dearest first.`),
     raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),
     plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, short(one))))] : null,
-    limited.length ? [h("h3", {}, "Not found, with a limit"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, short(one)), " ", foreign(one.note ?? ""))))] : null,
+    limited.length ? [h("h3", {}, "Not checked, or not fully"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, short(one)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
-      table(["figure", "value", "of", "what"], stage.figures.map((one) => [short(one), number(one.value), ratioText(one) || "–",
+      table(["figure", "value", "of", "what"], stage.figures.map((one, place) => [short(one), aligned(stage.figures.map((other) => other.value))[place] ?? "", ratioText(one) || "–",
         h("div", { class: "what" }, one.formula, one.note ? h("span", { class: "quiet" }, ` · ${one.note}`) : null)]), `Figures: ${stage.name}`))));
 }
 

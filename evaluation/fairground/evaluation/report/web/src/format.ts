@@ -13,8 +13,18 @@ export function number(value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+// The numbers of one column with the same count of decimals, three at most, so that they stand under each other.
+export function aligned(values: unknown[]): string[] {
+  const numbers = values.filter((value): value is number => typeof value === "number" && Number.isFinite(value));
+  if (numbers.length === 0) return values.map(number);
+  const large = numbers.some((value) => Math.abs(value) >= 10_000);
+  const places = large ? 0 : Math.max(...numbers.map((value) => FINE.format(value).split(".")[1]?.length ?? 0));
+  const same = new Intl.NumberFormat("en-GB", { minimumFractionDigits: places, maximumFractionDigits: places });
+  return values.map((value) => (typeof value === "number" ? same.format(value).replace(MINUS, "−") : number(value)));
+}
+
 export function isNumeric(text: string): boolean {
-  return /^[+\-−]?[\d,]+(\.\d+)?%?$|^–$/.test(text.trim());
+  return /^[+\-−~]?[\d,]+(\.\d+)?%?( of [\d,]+(\.\d+)?)?$|^–$/.test(text.trim());
 }
 
 export function words(name: string): string {

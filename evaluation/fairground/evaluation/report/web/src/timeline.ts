@@ -274,6 +274,7 @@ export class Timeline {
     const left = scroller.scrollLeft;
     const from = this.roundAt(left), to = Math.min(layout.last, this.roundAt(left + width - LABEL));
     const painter = new Painter(pen, layout.cell, colour);
+    const rings: { x: number; y: number; name: string }[] = [];
     this.drawRuler(pen, from, to, left, width, colour);
     for (const lane of layout.lanes) {
       pen.fillStyle = colour("line");
@@ -282,10 +283,11 @@ export class Timeline {
         lane.rounds.get(round)?.forEach((row, cell) => {
           const at = this.cellPlace(lane, round, cell);
           painter.mark(at.x - left, at.y, markKind(this.opened, row), markStatus(this.opened, row), this.filter.has(row));
-          if (row === this.selected || this.ringed.has(row)) painter.ring(at.x - left, at.y, row === this.selected ? "ink" : "alert");
+          if (row === this.selected || this.ringed.has(row)) rings.push({ x: at.x - left, y: at.y, name: row === this.selected ? "ink" : "alert" });
         });
       }
     }
+    for (const ring of rings) painter.ring(ring.x, ring.y, ring.name);
     this.drawLabels(pen, colour);
   }
 
@@ -301,7 +303,7 @@ export class Timeline {
       pen.fillStyle = colour("line");
       pen.fillRect(Math.round(x) - 2, 6, 1, layout.height - 6);
       pen.fillStyle = colour("quiet");
-      pen.fillText(number(round), x + 2, 14);
+      if (x + 26 < width) pen.fillText(number(round), x + 2, 14);
     }
     pen.clearRect(0, 0, LABEL - 2, layout.height);
     pen.clearRect(width, 0, 2, layout.height);
@@ -334,7 +336,7 @@ class Painter {
     pen.globalAlpha = shown ? 1 : 0.13;
     const wrong = status !== "ok";
     pen.fillStyle = this.known(wrong ? "alert" : `k-${kind}`);
-    if (cell < 7) pen.fillRect(x, y, size, size);
+    if (cell < 7) pen.fillRect(x, y, cell < 5 ? cell : size, size);
     else if (wrong) this.cross(x, y, size, kind === "lapse");
     else this.shape(x, y, size, kind);
     pen.globalAlpha = 1;

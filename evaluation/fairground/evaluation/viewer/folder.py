@@ -1,0 +1,97 @@
+"""The traces of one folder, by ids that are no paths: nothing outside can be named, whatever a browser asks for."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+__all__ = ["Folder", "Place"]
+
+_SUFFIXES = (b".trace", b".trace.jsonl")
+_ID_LENGTH = 16
+
+
+class Place(NamedTuple):
+    """A trace file. `stamp` changes with its content: times and sizes of the file and of its write-ahead log."""
+
+    id: str
+    path: Path
+    shown: str
+    bytes: int
+    changed_ns: int
+    stamp: tuple[int, ...]
+
+
+class Folder:
+    """Finds trace files below `root`; links that lead out of it, and what is no plain file, are none."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root.resolve(strict=True)
+        self._known: dict[str, Path] = {}
+
+    def scan(self) -> list[Place]:
+        """All traces now, in name order."""
+        places = list(self._walk(os.fsencode(self.root)))
+        self._known = {place.id: place.path for place in places}
+        return sorted(places, key=lambda place: place.shown)
+
+    def find(self, trace_id: str) -> Place | None:
+        """The trace of this id, looked at anew; None when there is none (any more)."""
+        if trace_id not in self._known:
+            self.scan()
+        path = self._known.get(trace_id)
+        return None if path is None else self._checked(path)
+
+    def _walk(self, folder: bytes) -> Iterator[Place]:
+        """Folders are entered only where they are no links, so that what is no link itself lies inside."""
+        try:
+            entries = list(os.scandir(folder))
+        except OSError:
+            return
+        for entry in entries:
+            try:
+                if entry.is_dir(follow_symlinks=False):
+                    yield from self._walk(entry.path)
+                elif entry.name.endswith(_SUFFIXES):
+                    path = Path(os.fsdecode(entry.path))
+                    linked = entry.is_symlink()
+                    place = self._checked(path) if linked else self._placed(path, entry.stat(follow_symlinks=False))
+                    if place is not None:
+                        yield place
+            except OSError:
+                continue
+
+    def _checked(self, path: Path) -> Place | None:
+        """The place of a path that may have become a link, or lead through one, since it was found."""
+        try:
+            found = path.resolve(strict=True)
+            known = found.stat()
+        except (OSError, RuntimeError):
+            return None
+        return self._placed(path, known) if found.is_relative_to(self.root) else None
+
+    def _placed(self, path: Path, known: os.stat_result) -> Place | None:
+        if not stat.S_ISREG(known.st_mode):
+            return None
+        relative = os.fsencode(path)[len(os.fsencode(self.root)) :].lstrip(b"/")
+        return Place(
+            id=sha256(relative).hexdigest()[:_ID_LENGTH],
+            path=path,
+            shown=relative.decode(errors="replace"),
+            bytes=known.st_size,
+            changed_ns=known.st_mtime_ns,
+            stamp=(known.st_mtime_ns, known.st_size, *_write_ahead(path)),
+        )
+
+
+def _write_ahead(path: Path) -> tuple[int, ...]:
+    """A running episode grows in the log beside its file."""
+    try:
+        log = os.stat(os.fsencode(path) + b"-wal")
+    except OSError:
+        return ()
+    return log.st_mtime_ns, log.st_size
