@@ -1,4 +1,4 @@
-"""The commands `verify`, `evaluate`, `import` and `export`: a few lines each over the functions that do the work."""
+"""The commands `verify`, `evaluate` and `import`: a few lines each over the functions that do the work."""
 
 from __future__ import annotations
 
@@ -15,15 +15,13 @@ import typer
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.evaluation import terminal
 from fairground.evaluation.evaluate import Evaluation, evaluate_file
-from fairground.evaluation.export import FORMATS, export_lines
 from fairground.evaluation.importers import IMPORTERS, run_importer
 from fairground.evaluation.verify import verify_file
-from fairground.tracestore import find_traces, open_trace
+from fairground.tracestore import find_traces
 
-__all__ = ["evaluate", "export", "import_logs", "verify"]
+__all__ = ["evaluate", "import_logs", "verify"]
 
 _MAX_NAMED = 5
-_EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
 _Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
@@ -93,22 +91,6 @@ def import_logs(
     _exit(report.sound)
 
 
-def export(
-    path: Annotated[Path, typer.Argument(metavar="PATH", exists=True, dir_okay=False, help="A trace file.")],
-    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write to this file, not to stdout.")] = None,
-    seat: Annotated[str | None, typer.Option("--seat", help="Only what this seat saw, renumbered.")] = None,
-) -> None:
-    """Write a trace as JSONL: whole (it verifies like its source), or exactly what one seat saw."""
-    with open_trace(path) as trace:
-        lines = export_lines(trace, form=form, seat=seat)
-        if output is None:
-            for line in lines:
-                sys.stdout.buffer.write(line + b"\n")
-        else:
-            _write(output, lines)
-
-
 def _complaint(evaluations: Sequence[Evaluation]) -> str:
     """Why not everything is fine; "" when it is. A failure mode that was found is a result, not a complaint."""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
@@ -136,17 +118,16 @@ def _print_json(content: Any) -> None:
     sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _write(output: Path, lines: Iterable[bytes], what: str = "") -> None:
+def _write(output: Path, lines: Iterable[bytes], what: str) -> None:
     """Write beside and rename, so that a failure leaves no half file; say on stderr what was written where."""
     draft = output.with_name(f".{output.name}.{os.getpid()}.draft")
-    events = size = 0
+    size = 0
     new_folder = not output.parent.exists()
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
         with draft.open("wb") as file:
             for line in lines:
                 size += file.write(line + b"\n")
-                events += line.startswith(_EVENT_STARTS)
         draft.replace(output)
     except OSError as error:
         raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
@@ -154,7 +135,7 @@ def _write(output: Path, lines: Iterable[bytes], what: str = "") -> None:
         with suppress(OSError):
             draft.unlink(missing_ok=True)
     folder = f"; made the folder {output.parent}" if new_folder else ""
-    _say(f"wrote {output} ({what or f'{events:,} events'}, {size:,} bytes){folder}")
+    _say(f"wrote {output} ({what}, {size:,} bytes){folder}")
 
 
 def _say(line: str) -> None:

@@ -1,24 +1,49 @@
-"""Exports: a trace in other formats, and what one seat saw of it."""
+"""Exports: traces in other formats, whole or only what one seat saw of them. docs/exports.md shows each."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
+from importlib import import_module
 
 from fairground.contract.errors import ScenarioError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.export.seat_view import seat_lines
 from fairground.tracestore import Trace, jsonl_lines
 
-__all__ = ["FORMATS", "export_lines", "seat_lines"]
+__all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "seat_lines"]
 
-FORMATS = ("jsonl",)
+LINE_FORMATS: Mapping[str, str] = {
+    "otlp": "fairground.evaluation.export.otlp:otlp_lines",
+    "openai": "fairground.evaluation.export.openai_messages:openai_lines",
+}
+"""Formats whose lines are independent of each other: those of several traces may stand in one file."""
+
+FORMATS = ("jsonl", "jsonl.zst", "parquet", *LINE_FORMATS)
 
 
-def export_lines(trace: Trace, *, form: str = "jsonl", seat: SeatId | None = None) -> Iterator[bytes]:
-    """The lines of an export: a whole trace that verifies like its source, or what `seat` saw.
-
-    Raises ScenarioError for an unknown format, SeatError for an unknown seat, TraceError for a damaged trace.
-    """
+def check_format(form: str) -> None:
+    """Raise ScenarioError for an unknown format, naming what there is."""
     if form not in FORMATS:
         raise ScenarioError(f"there is no export format {form[:40]!r}; known are {', '.join(FORMATS)}")
+
+
+def _unheard(seq: int, message: str) -> None:
+    pass
+
+
+def export_lines(
+    trace: Trace, *, form: str = "jsonl", seat: SeatId | None = None, odd: Callable[[int, str], None] = _unheard
+) -> Iterator[bytes]:
+    """The lines of an export: a whole trace that verifies like its source, or what `seat` saw; or spans, or messages.
+
+    `odd` takes (seq, message) of what spans and messages had to leave out. Raises ScenarioError for a format that is
+    not made of lines, SeatError for an unknown seat, TraceError for a damaged trace.
+    """
+    check_format(form)
+    if form in LINE_FORMATS:
+        module, _, name = LINE_FORMATS[form].partition(":")
+        lines: Iterator[bytes] = getattr(import_module(module), name)(trace, seat, odd)
+        return lines
+    if form == "parquet":
+        raise ScenarioError("parquet is a folder of tables, not lines: use fairground.evaluation.export.to_files")
     return jsonl_lines(trace) if seat is None else seat_lines(trace, seat)

@@ -18,7 +18,7 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.export.seat_view import seat_events, seat_role
 from fairground.tracestore import SideRow, Trace
 
-__all__ = ["OddTrace", "Source", "SourceSeat", "Timing"]
+__all__ = ["OddTrace", "Source", "SourceSeat", "Timing", "episode_id"]
 
 _MAX_NAME = 200
 _MAX_INT = 2**63

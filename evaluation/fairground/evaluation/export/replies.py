@@ -1,0 +1,106 @@
+"""Which model reply made which calls: notes about agents beside the calls of the same seat, in their order.
+
+Notes lie beside the chain and name tools only, so this is a reading, not evidence: a reply is taken to have made the
+next calls of its seat with the tools that it names. Calls that no reply names stand alone.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+__all__ = ["Matched", "Replies", "Reply"]
+
+_MAX_AHEAD = 50
+"""Replies that are looked through for the one that made a call; beyond, the call stands alone."""
+
+
+class Reply(NamedTuple):
+    """One model call as it was noted, with what cannot be used left out. `number` counts a seat's replies from 1."""
+
+    number: int
+    model: str
+    text: str
+    calls: tuple[str, ...]
+    input_tokens: int | None
+    output_tokens: int | None
+    latency_s: float | None
+    finish_reason: str
+    role: str
+
+
+class Matched(NamedTuple):
+    """What a call belongs to: the reply that begins with it, after others that were passed over, or the one before."""
+
+    before: list[Reply]
+    begins: Reply | None
+    continues: bool
+
+
+@dataclass
+class Replies:
+    """One seat's replies, handed out call by call."""
+
+    waiting: deque[Reply]
+    _left: deque[str] = field(default_factory=deque[str])
+
+    @classmethod
+    def of(cls, notes: Iterable[Mapping[str, Any]]) -> Replies:
+        """From the notes of one seat, in order; notes of other kinds are left out."""
+        said = (note for note in notes if note.get("kind") == "model_call")
+        return cls(deque(_reply(number, note) for number, note in enumerate(said, 1)))
+
+    def take(self, tool: str) -> Matched:
+        """The next call of the seat, by the name of its tool."""
+        if self._left and self._left[0] == tool:
+            self._left.popleft()
+            return Matched([], None, continues=True)
+        before: list[Reply] = []
+        for place, reply in enumerate(self.waiting):
+            if place == _MAX_AHEAD:
+                break
+            if reply.calls[:1] == (tool,):
+                for _ in range(place + 1):
+                    self.waiting.popleft()
+                self._left = deque(reply.calls[1:])
+                return Matched(before, reply, continues=False)
+            before.append(reply)
+        self._left.clear()
+        return Matched([], None, continues=False)
+
+    def rest(self) -> list[Reply]:
+        """Replies after the last call."""
+        left, self.waiting = list(self.waiting), deque()
+        return left
+
+
+def _reply(number: int, note: Mapping[str, Any]) -> Reply:
+    calls = note.get("calls")
+    names = tuple(name for name in calls if isinstance(name, str)) if isinstance(calls, list) else ()  # pyright: ignore[reportUnknownVariableType]
+    return Reply(
+        number=number,
+        model=_text(note.get("model")),
+        text=_text(note.get("text")),
+        calls=names,
+        input_tokens=_whole(note.get("input_tokens")),
+        output_tokens=_whole(note.get("output_tokens")),
+        latency_s=_seconds(note.get("latency_s")),
+        finish_reason=_text(note.get("finish_reason")),
+        role=_text(note.get("role")),
+    )
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
+
+
+def _seconds(value: object) -> float | None:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
+        return None
+    return float(value)

@@ -1,0 +1,83 @@
+"""Many traces as one folder of Parquet, in the order of their episodes, so that a slice of episodes is a stretch."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from fairground.contract.errors import TraceError
+from fairground.contract.seats import SeatId
+from fairground.evaluation.store.gathering import gather
+from fairground.evaluation.store.rows import TableRow
+from fairground.evaluation.store.source import episode_id
+from fairground.evaluation.store.to_parquet import ParquetFolder
+from fairground.tracestore import open_trace
+
+__all__ = ["SweepProblem", "WrittenSweep", "write_sweep"]
+
+
+class SweepProblem(NamedTuple):
+    """Something in a trace that could not be used. `seq` is 0 when it belongs to no event."""
+
+    path: str
+    seq: int
+    message: str
+
+
+class WrittenSweep(NamedTuple):
+    """How many traces and rows there are, and what could not be used."""
+
+    traces: int
+    rows: Mapping[str, int]
+    problems: Sequence[SweepProblem]
+
+
+class _Trace(NamedTuple):
+    episode: str
+    path: Path
+
+
+def write_sweep(paths: Sequence[Path], folder: Path, *, seat: SeatId | None = None) -> WrittenSweep:
+    """Write the tables of `paths` into `folder`; `seat`: only what that seat saw.
+
+    Of traces that share an episode id, later ones get the ending `~2`, `~3`, … in the order of their paths. Raises
+    ScenarioError without DuckDB or for a folder that holds something else, SeatError, StorageUnavailable.
+    """
+    problems: list[SweepProblem] = []
+    traces = _told_apart(paths, problems)
+    with ParquetFolder(folder) as tables:
+        for episode, path in traces:
+            try:
+                tables.add(_watched(path, seat, episode, problems))
+            except TraceError as error:
+                problems.append(SweepProblem(str(path), 0, str(error)))
+        tables.describe(traces=len(traces), seat=seat)
+    return WrittenSweep(len(traces), tables.rows, problems)
+
+
+def _watched(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
+    for item in gather(path, seat=seat, episode=episode):
+        if item.table == "findings":
+            _, seq, message = item.row
+            problems.append(SweepProblem(str(path), int(seq or 0), str(message)))
+        yield item
+
+
+def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Trace]:
+    """The readable ones in the order of their ids, no id twice."""
+    found: list[_Trace] = []
+    for path in paths:
+        try:
+            with open_trace(path) as trace:
+                # Both are read here once: a trace without a manifest has no episode.
+                found.append(_Trace(episode_id(trace) if trace.manifest.core else "", path))
+        except TraceError as error:
+            problems.append(SweepProblem(str(path), 0, str(error)))
+    count: Counter[str] = Counter()
+    apart: list[_Trace] = []
+    for episode, path in sorted(found, key=lambda item: (item.episode, str(item.path))):
+        count[episode] += 1
+        apart.append(_Trace(episode if count[episode] == 1 else f"{episode}~{count[episode]}", path))
+    return sorted(apart)
