@@ -11,7 +11,12 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-@pytest.mark.parametrize("name", ["startup", "calls", "quotes", "verifying", "rounds", "retail", "calls_at_scale"])
+LONG = pytest.param("long_episode", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize(
+    "name", ["startup", "calls", "quotes", "verifying", "rounds", "retail", LONG, "calls_at_scale"]
+)
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
