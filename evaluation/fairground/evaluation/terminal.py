@@ -79,28 +79,37 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     _show_footnotes(console, (*columns, *more))
 
 
-def show_series(evaluations: Sequence[Evaluation], seats: Sequence[SeatId]) -> None:
-    """The same seats over several episodes of one scenario: a row per episode and seat, then each seat's means."""
+def show_series(
+    evaluations: Sequence[Evaluation], seats: Sequence[SeatId], beside: Sequence[Mapping[str, float | None]] = ()
+) -> None:
+    """The same seats over several episodes of one scenario: a row per episode and seat, then each seat's means.
+
+    `beside` has one row of further figures per episode that could be scored, where there are references.
+    """
     console = Console(highlight=False)
     scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
     columns = evaluator_of(scored[0][1].market).compared_columns if scored else ()
+    more = list(beside[0]) if len(beside) == len(scored) and scored else []
     rows: list[list[Cell]] = []
     for seat in seats:
         numbers: list[list[object]] = []
-        for path, outcome in scored:
+        for place, (path, outcome) in enumerate(scored):
             result = outcome.seats[seat]
-            numbers.append([*(getattr(result, name, None) for name in columns), sum(result.lapses.values())])
+            own = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
+            numbers.append([*own, *(beside[place][name] for name in more)])
             ended = "" if (outcome.end_reason or "").startswith("terminated:") else outcome.end_reason or "unfinished"
             rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
         means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
         rows.append([Text(cell, style="bold") for cell in ("mean", seat, "", "", *means)])
-    # How an episode ended is worth a column where one was cut short.
-    shown = [place for place in range(len(rows[0]) if rows else 0) if place != 2 or any(str(row[2]) for row in rows)]
-    titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses")]
+    # Where there is one seat, and where every episode ran its course, a column would say nothing.
+    idle = {1: len(seats) == 1, 2: not any(str(row[2]) for row in rows)}
+    shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
+    titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses", *more)]
     show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])
     for item in evaluations:
         if item.outcome is None:
             console.print(_plain(item.problem or item.path), style="red", soft_wrap=True)
+    _show_footnotes(console, (*columns, *more))
 
 
 def show_import(report: ImportReport) -> None:

@@ -50,11 +50,11 @@ class AgentSpec:
 
     @property
     def label(self) -> str:
-        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`."""
+        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials/policy:zip`."""
         model = self.model or (self.replay and f"replay:{self.replay}")
-        if self.framework == NATIVE or model is None:
-            return model or self.framework
-        return f"{self.framework}/{model}"
+        # Who has met its luck before is not to be mixed up with who has not.
+        framework = self.framework if self.trials is None else f"{self.framework}+trials"
+        return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
 
     @property
     def endpoint(self) -> ModelEndpoint | None:

@@ -26,8 +26,9 @@ from fairground.runner.approval import TerminalApproval
 from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
 from fairground.runner.references import play_references, reference_policies
-from fairground.runner.series import play_series
+from fairground.runner.series import Series, play_series
 from fairground.runner.summary import Summary, show_progress, summarise
+from fairground.runner.trials import Trials, play_trials
 
 __all__ = ["play"]
 
@@ -57,6 +58,9 @@ def play(
     seed: Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, printed.")] = None,
     seeds: Annotated[
         int | None, typer.Option(min=1, max=10_000, help="Play this many episodes, on seeds from --seed on.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
     ] = None,
     overrides: _Overrides = None,
     out: _Out = None,
@@ -97,8 +101,9 @@ def play(
     chosen = {name: value for name, value in given.items() if value}
     limits = _Bounds(max_calls_per_round, max_tokens)
     if resume is not None:
-        new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--seeds": seeds, "--set": overrides}
-        _refuse(new_game | {"--seat": seat, "--others": others, "--out": out}, "--resume goes on with a trace as it is")
+        new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--set": overrides, "--out": out}
+        more = {"--seat": seat, "--others": others, "--seeds": seeds, "--trials": trials}
+        _refuse(new_game | more, "--resume goes on with a trace as it is")
         return asyncio.run(_resume(resume, chosen, limits, as_json)).show(json=as_json)
     kind, setting = _setting(market, scenario, overrides or [])
     played_by = _agent(kind, chosen, limits.of(setting))
@@ -112,9 +117,7 @@ def play(
         policy_key=policy_key,
     )
     stage = _Stage(as_json, TerminalApproval() if approve else None)
-    if seeds is None:
-        return asyncio.run(stage.play(spec, references is not False)).show(json=as_json)
-    return asyncio.run(_series(spec, seeds, stage, references is True)).show(json=as_json)
+    return asyncio.run(_episodes(spec, stage, seeds, trials, references)).show(json=as_json)
 
 
 class _Bounds(NamedTuple):
@@ -144,12 +147,13 @@ class _Stage(NamedTuple):
     ask: TerminalApproval | None
 
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
-        """One episode and its references."""
+        """One episode and its references; a title where it is one of several."""
         played = await play_episode(spec, opened=partial(self.around, title=title), ask=self.ask)
         beside: dict[str, Path] = {}
         if references and len(played.agents) == 1:
             role = spec.kind.create(spec.scenario, 0).seats[played.agents[0]].role
-            beside = await play_references(spec, played.agents, reference_policies(spec.kind, role))
+            policies = reference_policies(spec.kind, role)
+            beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
         return summarise(played, beside)
 
     @asynccontextmanager
@@ -173,11 +177,20 @@ class _Stage(NamedTuple):
                 raise
 
 
-async def _series(spec: PlaySpec, count: int, stage: _Stage, references: bool) -> Any:
-    async def one(single: PlaySpec, number: int) -> Summary:
-        return await stage.play(single, references, f"seed {single.seed}, {number + 1} of {count}")
+async def _episodes(
+    spec: PlaySpec, stage: _Stage, seeds: int | None, trials: int | None, references: bool | None
+) -> Summary | Series | Trials:
+    """One episode, by default with references; or several, by default without."""
+    count = seeds or trials
+    if count is None:
+        return await stage.play(spec, references is not False)
+    if seeds and trials:
+        raise ScenarioError("--trials repeats one seed, --seeds takes several: leave one out")
 
-    return await play_series(spec, count, one)
+    async def one(single: PlaySpec, number: int) -> Summary:
+        return await stage.play(single, references is True, f"seed {single.seed}, {number + 1} of {count}")
+
+    return await (play_trials(spec, count, one) if trials else play_series(spec, count, one))
 
 
 async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: bool) -> Summary:

@@ -18,11 +18,17 @@ def reference_policies(kind: MarketType, role: str) -> list[str]:
     return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
 
 
-async def play_references(spec: PlaySpec, seats: Sequence[SeatId], policies: Sequence[str]) -> dict[str, Path]:
-    """One trace per policy, each with that policy in all of the agent's `seats`; under `references/` of the folder."""
+async def play_references(
+    spec: PlaySpec, seats: Sequence[SeatId], policies: Sequence[str], *, by_seed: bool = False
+) -> dict[str, Path]:
+    """One trace per policy, each with that policy in all of the agent's `seats`; under `references/` of the folder.
+
+    `by_seed` puts the seed into their names, for folders of several episodes.
+    """
     traces: dict[str, Path] = {}
     plan = replace(spec, folder=spec.folder / "references")
     for policy in policies:
         played = await play_episode(replace(plan, agent=AgentSpec("policy", f"policy:{policy}")))
-        traces[policy] = played.path.rename(played.path.with_name(f"{policy}.trace"))
+        name = f"{policy}-{spec.seed}" if by_seed else policy
+        traces[policy] = played.path.rename(played.path.with_name(f"{name}.trace"))
     return traces

@@ -10,12 +10,11 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.contract.seats import SeatId
 from fairground.host.setup import MAX_SEED
 from fairground.runner.episode_runner import PlaySpec
 from fairground.runner.summary import Summary
 
-__all__ = ["Series", "play_series"]
+__all__ = ["PlayOne", "Series", "play_series"]
 
 PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
 """Plays and scores one episode; the number is its place in the series, from 0."""
@@ -50,12 +49,13 @@ class Series(NamedTuple):
         from fairground.evaluation.terminal import show_series
 
         console = Console(highlight=False, soft_wrap=True)
-        first, last = self.spec.seed, self.spec.seed + len(self.summaries) - 1
-        console.print(
-            f"{self.spec.scenario.id} · {self.spec.agent.label} · seeds {first} to {last}", markup=False, style="bold"
-        )
-        seats: Sequence[SeatId] = self.summaries[0].played.agents if self.summaries else ()
-        show_series([summary.evaluation for summary in self.summaries], seats)
+        spec, seats = self.spec, self.spec.plan.agents
+        last = spec.seed + len(self.summaries) - 1
+        title = f"{spec.scenario.id} · {', '.join(seats)} played by {spec.agent.label} · seeds {spec.seed} to {last}"
+        console.print(title, markup=False, style="bold")
+        with_references = [summary for summary in self.summaries if summary.references]
+        beside = [next(iter(summary.relative(seat).values()), {}) for seat in seats[:1] for summary in with_references]
+        show_series([summary.evaluation for summary in self.summaries], seats, beside)
         verified = sum(summary.verdict.sound for summary in self.summaries)
         console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}", markup=False)
         console.print(f"compare it with another agent's: fairground compare {self.spec.folder} OTHER", markup=False)

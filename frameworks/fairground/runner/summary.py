@@ -55,9 +55,13 @@ class Summary(NamedTuple):
                 policy: {seat: _seat(evaluation, seat) for seat in seats}
                 for policy, evaluation in self.references.items()
             },
-            "relative": {seat: relative_numbers(seat, self._beside(seat)) for seat in seats},
+            "relative": {seat: self.relative(seat) for seat in seats},
             "verify": self.verdict.to_json(),
         }
+
+    def relative(self, seat: SeatId) -> Mapping[str, Mapping[str, float | None]]:
+        """By what played the seat, the agent first: numbers that need the references beside them."""
+        return relative_numbers(seat, self._beside(seat))
 
     def _beside(self, seat: SeatId) -> dict[str, Outcome[Any, Any]]:
         """The outcome by what played the seat, the agent first."""

@@ -1,0 +1,75 @@
+"""`fairground play --seeds N`: one agent on consecutive seeds, and what is shown of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.cli import run
+from fairground.evaluation.verify import verify_file
+
+SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy", "--model", "policy:zip")
+
+
+def lines(capture: pytest.CaptureFixture[str]) -> list[str]:
+    return [line for line in capture.readouterr().out.splitlines() if line]
+
+
+def test_a_series_has_an_episode_per_seed_and_each_is_the_one_that_is_played_alone(
+    told: Any, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    def played(*arguments: str) -> Any:
+        assert run([*SMOKE, "--json", *arguments]) == 0
+        return orjson.loads(capsysbinary.readouterr().out)
+
+    series = played("--seeds", "3", "--out", str(tmp_path / "all"))
+    assert series["folder"] == str(tmp_path / "all")
+    assert [item["outcome"]["outcome"]["seed"] for item in series["episodes"]] == [5, 6, 7]
+    assert len(list((tmp_path / "all").iterdir())) == 3
+    alone = played("--seed", "6", "--no-references", "--out", str(tmp_path / "one"))
+    heads = [told(Path(item["trace"])).about["head_hash"] for item in (series["episodes"][1], alone)]
+    assert heads[0] == heads[1]
+
+
+def test_references_of_a_series_are_played_when_asked_for_and_named_by_seed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run([*SMOKE, "--seeds", "2", "--references", "--out", str(tmp_path)]) == 0
+    names = sorted(path.name for path in (tmp_path / "references").iterdir())
+    assert names == [f"{policy}-{seed}.trace" for policy in ("kaplan", "passive", "truthful") for seed in (5, 6)]
+    assert all(verify_file(path).sealed for path in tmp_path.rglob("*.trace"))
+    shown = lines(capsys)
+    assert shown[0] == "double_auction/smoke · B1 played by policy:zip · seeds 5 to 6"
+    assert [line.split()[1] for line in shown if ".trace " in line] == ["5", "6"]
+    assert any(line.startswith("mean ") for line in shown)
+    assert any(line.startswith("2 of 2 verified") for line in shown)
+
+
+def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    agent = ("--agent", "react", "--faults", "500@1..", "--seeds", "3", "--out", str(tmp_path))
+    assert run(["play", "double_auction", "--scenario", "smoke", "--seed", "5", *agent]) == 3
+    told = capsys.readouterr().err
+    assert "seed 5: " in told
+    assert "seeds 6 to 7 were not played" in told
+    assert "fairground play --resume" in told
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (("--seeds", "2", "--trials", "2"), "leave one out"),
+        (("--trials", "2", "--agent", "react"), "reflection"),
+        (("--seeds", "2", "--seed", str(2**63 - 1)), "beyond"),
+    ],
+)
+def test_what_makes_no_series_is_usage(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...], says: str
+) -> None:
+    assert run(["play", "double_auction", "--out", str(tmp_path / "no"), *arguments]) == 2
+    assert says in capsys.readouterr().err
+    assert not (tmp_path / "no").exists()
