@@ -54,7 +54,7 @@ class Series(NamedTuple):
         title = f"{spec.scenario.id} · {', '.join(seats)} played by {spec.agent.label} · seeds {spec.seed} to {last}"
         console.print(title, markup=False, style="bold")
         with_references = [summary for summary in self.summaries if summary.references]
-        beside = [next(iter(summary.relative(seat).values()), {}) for seat in seats[:1] for summary in with_references]
+        beside = [summary.own_relative(seat) for seat in seats[:1] for summary in with_references]
         show_series([summary.evaluation for summary in self.summaries], seats, beside)
         verified = sum(summary.verdict.sound for summary in self.summaries)
         console.print(f"\n{verified} of {len(self.summaries)} verified; traces in {self.spec.folder}", markup=False)

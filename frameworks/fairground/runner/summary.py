@@ -63,6 +63,12 @@ class Summary(NamedTuple):
         """By what played the seat, the agent first: numbers that need the references beside them."""
         return relative_numbers(seat, self._beside(seat))
 
+    def own_relative(self, seat: SeatId) -> Mapping[str, float | None]:
+        """The agent's row of `relative`; nothing where the market has no such numbers."""
+        for row in self.relative(seat).values():
+            return row
+        return {}
+
     def _beside(self, seat: SeatId) -> dict[str, Outcome[Any, Any]]:
         """The outcome by what played the seat, the agent first."""
         outcome = self.evaluation.outcome
