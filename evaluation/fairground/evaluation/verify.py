@@ -21,6 +21,7 @@ from fairground.contract.core import Core
 from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.event import ManifestCore, ToolCalled, parse_event
 from fairground.contract.replay import Divergence, Replayed
+from fairground.evaluation.importers import IMPORTED_MARKET
 from fairground.tracestore import NotATrace, StoredEvent, Trace, open_trace
 
 __all__ = ["OUTCOMES_OF_VERIFY", "SOUND", "Conclusion", "TraceFinding", "Verdict", "verify", "verify_file"]
@@ -310,6 +311,8 @@ class _Blob(NamedTuple):
 
 def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
     """A fresh episode to follow the log with; a flaw instead when its rules are not here."""
+    if core.market == IMPORTED_MARKET:
+        return None, _Flaw("foreign", "imported, no rules to re-execute; the chain holds")
     try:
         return Replayed(Core.restore(market_type(core.market), core)), None
     except FairgroundError as error:

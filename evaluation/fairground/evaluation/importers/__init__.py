@@ -10,7 +10,10 @@ from typing import NamedTuple, cast
 from fairground.contract.errors import ScenarioError
 from fairground.evaluation.importers.report import ImportReport
 
-__all__ = ["IMPORTERS", "Importer", "run_importer"]
+__all__ = ["IMPORTED_MARKET", "IMPORTERS", "Importer", "run_importer"]
+
+IMPORTED_MARKET = "mcp"
+"""The market of traces that no rules have made."""
 
 
 class Importer(NamedTuple):
@@ -24,6 +27,10 @@ IMPORTERS: Mapping[str, Importer] = {
     "bazaar-log": Importer(
         "public BAZAAR game logs (JSONL), re-executed by the double auction's rules",
         "fairground.evaluation.importers.bazaar_log:import_games",
+    ),
+    "mcp-jsonl": Importer(
+        "logs of MCP tool calls of any server (JSONL), kept as they are: there are no rules to re-execute",
+        "fairground.evaluation.importers.mcp_jsonl:import_logs",
     ),
 }
 
