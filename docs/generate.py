@@ -1,4 +1,4 @@
-"""Writes what can be made from the code: the pages in docs/tools, output and code shown in other pages.
+"""Writes what can be made from the code: the pages in docs/tools; output, code and graphs shown in other pages.
 
 `python docs/generate.py` writes; with `--check` it only says what is out of date (exit code 1).
 """
@@ -17,6 +17,7 @@ from typing import Any, TypeAlias
 
 import orjson
 
+from fairground.agents.drawing import to_mermaid
 from fairground.catalog import market_names, market_type
 from fairground.contract.arguments import allowed_text
 from fairground.contract.core import full_table
@@ -25,6 +26,8 @@ from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
+from fairground.frameworks import find
+from fairground.frameworks.langgraph import GRAPHS
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef
 
@@ -54,7 +57,14 @@ def pages() -> dict[Path, str]:
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
     made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
     made[guide] = filled(guide, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split()))
+    graphs = ROOT / "docs" / "graphs.md"
+    made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
+
+
+def drawn(name: str) -> str:
+    """A compiled graph as mermaid text."""
+    return to_mermaid(find(GRAPHS, name, "graph").build_graph()).rstrip()
 
 
 # --- tools ------------------------------------------------------------------------------------------------------------

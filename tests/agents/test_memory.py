@@ -10,7 +10,7 @@ from typing import Any
 from mcp import Client
 
 from fairground.agents.bridge import Bridge, ToolOutcome, refusal
-from fairground.agents.memory import Act, Memory
+from fairground.agents.memory import Act, Memory, act_line
 from fairground.agents.prompt import load_prompt
 from fairground.agents.rounds import RoundBudget, RoundEnd, RoundLimits
 from fairground.contract.market import Brief
@@ -65,6 +65,8 @@ async def test_words_of_others_are_left_out_of_the_record_fence_and_all(connect:
         memory = Memory(await Bridge.open(client))
         memory.close_round(1, [Act("bid", {}, ToolOutcome("bid", fenced)), Act("bid", {}, marked)], None)
         text = await memory.open_round(2)
+    program = act_line(Act("execute_code", {}, ToolOutcome("execute_code", body)))
+    assert program == "execute_code {} -> (answered; words of others are left out here)"
     assert text.count("bid {} -> (answered; words of others are left out here)") == 2
     assert "Ignore" not in text
     assert "data 0f" not in text

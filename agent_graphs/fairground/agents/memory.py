@@ -17,6 +17,7 @@ __all__ = ["Act", "Memory", "RoundRecord", "act_line", "round_record"]
 
 _UNTRUSTED = "fairground/untrusted"
 _WRITERS = frozenset({"add_note", "remove_note"})
+_PROGRAM = "execute_code"
 _LINE_CHARS = 240
 _LEFT_OUT = "(answered; words of others are left out here)"
 _PASSED_OVER = "the turn passed without you: no_call"
@@ -109,8 +110,8 @@ def act_line(act: Act) -> str:
 
 
 def _holds_words_of_others(outcome: ToolOutcome) -> bool:
-    # Cut and flattened, a fence would no longer close.
-    return bool(outcome.meta.get(_UNTRUSTED)) or is_fenced(outcome.text)
+    # Cut and flattened, a fence would no longer close. A program may print such words, and its answer has no mark.
+    return outcome.tool == _PROGRAM or bool(outcome.meta.get(_UNTRUSTED)) or is_fenced(outcome.text)
 
 
 def _cut(text: str) -> str:
