@@ -14,7 +14,7 @@ const MAX_TABLE = 2_000;
 export type Domain = [number, number];
 
 function unit(axis: Axis): string {
-  return axis.unit ? `${axis.label} (${axis.unit})` : axis.label;
+  return visible(axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
 }
 
 function drawn(options: Plot.PlotOptions): SVGElement {
@@ -102,7 +102,7 @@ function xyPlot(chart: XYChart, lines: Line[], width: number, height: number, x:
   const marks = lines.flatMap((line) => lineMark(line, Math.max(0, chart.lines.indexOf(line) % 6) * (small ? 0 : 1)));
   const all = lines.flatMap((line) => (line.mark === "dots" ? stacked(line) : points(line)));
   const tell = (point: Point) =>
-    `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${chart.x.label} ${number(point.x)}`;
+    `${point.name}: ${number(point.y)}${point.count > 1 ? ` (${point.count} times)` : ""}\n${visible(chart.x.label)} ${number(point.x)}`;
   return drawn({
     width, height,
     marginLeft: 7 * Math.max(number(y[0]).length, number(Math.round(y[1])).length, 3) + 16, marginBottom: small ? 24 : 36, marginTop: small ? 8 : 24, marginRight: 12,
@@ -200,7 +200,7 @@ function drawHeat(chart: HeatChart, width: number): Child {
   const found = cells(chart);
   const what = (cell: Cell) => (chart.levels.length ? visible(chart.levels[cell.value - 1] ?? "") : number(cell.value));
   const tell = (cell: Cell) =>
-    `${visible(chart.rows[cell.row] ?? "")}${chart.groups[cell.row] ? ` · ${visible(chart.groups[cell.row] ?? "")}` : ""}\n${chart.x.label} ${cell.column}: ${what(cell)}`;
+    `${visible(chart.rows[cell.row] ?? "")}${chart.groups[cell.row] ? ` · ${visible(chart.groups[cell.row] ?? "")}` : ""}\n${visible(chart.x.label)} ${cell.column}: ${what(cell)}`;
   const boundaries = chart.groups.flatMap((group, row) => (row > 0 && group !== chart.groups[row - 1] ? [row] : []));
   return drawn({
     width, height: height * chart.rows.length + 48, marginLeft: left, marginRight: 12, marginTop: 6, marginBottom: 38,

@@ -1,0 +1,244 @@
+"""The page of a report in a real browser, from the file system."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.evaluation.browsing import watched
+from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
+
+from fairground.evaluation.charts import Axis, BarChart, Bars
+from fairground.evaluation.report import PageData, build_report, episode_page, html_page
+from fairground.evaluation.report.packing import pack_json
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def store_page(folder: Path) -> str:
+    """Two weeks of a supermarket whose manager fumbles: findings with events, several kinds of calls."""
+    trace = play(folder / "store.trace", "retail/smoke", "fumbler", seed=3)
+    page = folder / "store.html"
+    page.write_bytes(build_report([trace], check=False).html)
+    return page.as_uri()
+
+
+@pytest.fixture(scope="module")
+def games(folder: Path) -> tuple[Path, Path]:
+    """The same luck, played by two policies; the first with notes about a model."""
+    zip_game = play(folder / "zip.trace", "double_auction/smoke", "zip", seed=4)
+    parts = parts_of(zip_game)
+    parts.notes = [("B1", note(1, ["view_my_value", "submit_quote"]))]
+    write_parts(parts, zip_game)
+    return zip_game, play(folder / "truthful.trace", "double_auction/smoke", "truthful", seed=4)
+
+
+def _write(path: Path, html: bytes) -> str:
+    path.write_bytes(html)
+    return path.as_uri()
+
+
+def _title(page: Page) -> str:
+    return page.locator("aside.detail h2").inner_text()
+
+
+def test_a_report_opens_from_a_file_and_asks_for_nothing_else(browser: Browser, store_page: str) -> None:
+    with watched(browser) as seen:
+        page = seen.show(store_page)
+        page.wait_for_selector("figure svg.plot")
+        assert page.locator("section#findings li.finding").count() > 0
+        assert [address for address in seen.asked if not address.startswith("data:")] == [store_page]
+        assert seen.errors == []
+        assert seen.violations == []
+
+
+def test_every_picture_is_drawn_and_has_its_numbers_as_a_table(browser: Browser, store_page: str) -> None:
+    with watched(browser) as seen:
+        page = seen.show(store_page)
+        figures = page.locator("section#pictures figure")
+        names = [figure.get_attribute("data-chart") for figure in figures.all()]
+        assert names == ["worth", "stock", "empty_shelves", "sales", "gain"]
+        for figure in figures.all():
+            figure.locator("svg.plot").wait_for()
+            figure.locator("summary").click()
+            assert figure.locator("table tbody tr").count() > 0
+        worth = figures.first.locator("table")
+        assert worth.locator("thead th").all_inner_texts() == ["day", "net worth", "cash"]
+        assert worth.locator("tbody tr").count() == 14
+
+
+def test_a_filter_says_how_many_calls_are_left(browser: Browser, store_page: str) -> None:
+    with watched(browser) as seen:
+        page = seen.show(store_page)
+        count = page.locator("section#timeline .count")
+        shown, _, everything = count.inner_text().removesuffix(" calls").partition(" of ")
+        assert shown == everything
+        assert count.get_attribute("aria-live") == "polite"
+        chip = page.locator('[data-chip="rejected"]')
+        refused = chip.locator(".num").inner_text()
+        chip.click()
+        assert count.inner_text() == f"{refused} of {everything} calls"
+        assert set(page.locator(".calls [role=option] span:nth-child(6)").all_inner_texts()) == {"rejected"}
+        page.locator('[data-chip="rejected"]').click()
+        page.get_by_role("searchbox").fill("no such text anywhere")
+        count.filter(has_text=re.compile("^0 of")).wait_for()
+        assert page.locator(".calls .empty").is_visible()
+
+
+def test_a_mark_of_the_timeline_opens_its_call(browser: Browser, games: tuple[Path, Path], folder: Path) -> None:
+    address = _write(folder / "game.html", build_report([games[0]]).html)
+    with watched(browser) as seen:
+        page = seen.show(address)
+        # The first cell of the first lane: a column begins 92 pixels from the left, a lane 22 from the top.
+        page.locator("canvas.marks").click(position={"x": 92 + 4, "y": 22 + 4})
+        page.locator("aside.detail section").first.wait_for()
+        assert _title(page).split() == ["#2", "view_my_value"]
+        assert page.evaluate("location.hash") == "#seq=2"
+        shown = page.locator("aside.detail").inner_text()
+        assert "I quote my value." in shown
+        assert "1,200" in shown
+        assert "250 ms" in shown
+        assert "identical" in page.locator(".badge").inner_text()
+
+
+def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page: str) -> None:
+    with watched(browser) as seen:
+        page = seen.show(store_page)
+        finding = page.locator('li.finding[data-finding="retail.rejected_actions"]')
+        link = finding.locator("[data-seq]").first
+        seq = link.get_attribute("data-seq")
+        link.click()
+        page.locator("aside.detail .cites").wait_for()
+        assert _title(page).startswith(f"#{seq}")
+        assert "retail.rejected_actions" in page.locator("aside.detail .cites").inner_text()
+        page.keyboard.press("Escape")
+        assert page.locator("aside.detail").is_hidden()
+        finding.get_by_text("show on the timeline").click()
+        page.locator("section#timeline .cited").get_by_text("retail.rejected_actions").wait_for()
+
+
+def test_an_address_with_an_event_opens_it(browser: Browser, store_page: str) -> None:
+    with watched(browser) as seen:
+        page = seen.show(f"{store_page}#seq=5")
+        page.locator("aside.detail .body section").first.wait_for()
+        assert _title(page).startswith("#5")
+
+
+def test_the_timeline_is_walked_with_the_keyboard_alone(
+    browser: Browser, games: tuple[Path, Path], folder: Path
+) -> None:
+    address = _write(folder / "keys.html", build_report([games[0]], check=False).html)
+    with watched(browser) as seen:
+        page = seen.show(address)
+        for _ in range(80):
+            page.keyboard.press("Tab")
+            if page.evaluate("document.activeElement.classList.contains('lanes')"):
+                break
+        page.keyboard.press("ArrowRight")
+        said = page.locator(".timeline [aria-live]")
+        assert said.inner_text().startswith("#2 · round 1 · B1 · view_my_value · ok")
+        page.keyboard.press("ArrowDown")
+        assert "B2" in said.inner_text()
+        page.keyboard.press("PageDown")
+        assert "round 2 · B2" in said.inner_text()
+        page.keyboard.press("Enter")
+        page.locator("aside.detail .body section").first.wait_for()
+        assert page.evaluate("document.activeElement === document.querySelector('aside.detail h2')")
+        before = _title(page)
+        page.keyboard.press("Tab")
+        page.keyboard.press("Tab")
+        page.keyboard.press("Enter")
+        page.locator("aside.detail h2").filter(has_not_text=before.split()[0]).wait_for()
+        page.keyboard.press("Escape")
+        assert page.evaluate("document.activeElement.classList.contains('lanes')")
+
+
+def test_two_episodes_are_compared_and_lead_to_where_they_part(
+    browser: Browser, games: tuple[Path, Path], folder: Path
+) -> None:
+    address = _write(folder / "pair.html", build_report(games, compare=True, check=False).html)
+    with watched(browser) as seen:
+        page = seen.show(address)
+        assert page.locator("section#pictures .two").first.locator("figure").count() == 2
+        assert "policy:truthful" in page.locator("section#summary table").first.inner_text()
+        sides = page.locator("section#divergence .side")
+        assert sides.count() == 2
+        link = sides.nth(1).get_by_role("button")
+        seq = link.get_attribute("data-seq")
+        link.click()
+        page.locator("aside.detail .body section").first.wait_for()
+        assert _title(page).startswith(f"#{seq}")
+        page.keyboard.press("Escape")
+        page.get_by_role("tab").nth(2).click()
+        assert page.locator("section#evidence").is_visible()
+        assert seen.errors == []
+
+
+def test_hostile_text_is_shown_as_text_and_runs_nothing(
+    browser: Browser, games: tuple[Path, Path], folder: Path
+) -> None:
+    data = PageData(
+        mode="report", version="0", episodes=[episode_page(hostile_trace(games[0], folder / "hostile.trace"))]
+    )
+    bars = BarChart(
+        id="hostile", title=HOSTILE_TEXT, note=HOSTILE_TEXT, x=Axis(label=HOSTILE_TEXT), y=Axis(label=HOSTILE_TEXT),
+        names=[HOSTILE_TEXT], bars=Bars(name=HOSTILE_TEXT, values=[1]),
+    )  # fmt: skip
+    episode = hostile.model_copy(update={"charts": [bars]})
+    address = _write(folder / "hostile.html", html_page(PageData(mode="report", version="0", episodes=[episode])))
+    with watched(browser) as seen:
+        page = seen.show(address)
+        page.wait_for_selector("figure svg.plot")
+        page.locator(".calls [role=option]").first.click()
+        page.locator("aside.detail .said").wait_for()
+        page.locator("aside.detail summary").last.click()
+        shown = page.evaluate("document.getElementById('app').textContent")
+        assert "</script><img src=x onerror=" in page.locator("aside.detail .said").inner_text()
+        for symbol in ("bell␇", "nul␀", "⟦U+202E⟧esrever", "⟦U+2028⟧line", "&amp; {{7*7}}"):
+            assert symbol in page.locator("aside.detail .said").inner_text()
+        assert "\u202e" not in shown
+        assert page.locator("header.top bdi", has_text="<b>bold</b>").count() == 1
+        assert page.locator("body img, body b:text-is('bold')").count() == 0
+        assert page.evaluate("window.__pwned") is None
+        assert [address for address in seen.asked if not address.startswith("data:")] == [address]
+        assert seen.violations == []
+        assert seen.errors == []
+
+
+def test_twenty_thousand_calls_do_not_fill_the_document(
+    browser: Browser, games: tuple[Path, Path], folder: Path
+) -> None:
+    episode = episode_page(games[0], check=False)
+    count = 20_000
+    columns: dict[str, Any] = {
+        "names": ["tool_called", "quote", "B1", "submit_quote", "action", "ok", ""],
+        "seq": list(range(1, count + 1)),
+        "round": [1 + row // 100 for row in range(count)],
+        **{name: [word] * count for name, word in
+           (("event", 0), ("phase", 1), ("seat", 2), ("tool", 3), ("kind", 4), ("status", 5), ("parent", -1),
+            ("latency_us", 10), ("size", 100), ("reply", -1))},
+    }  # fmt: skip
+    large = episode.model_copy(update={"events": pack_json(columns)})
+    address = _write(folder / "large.html", html_page(PageData(mode="report", version="0", episodes=[large])))
+    with watched(browser) as seen:
+        page = seen.show(address)
+        assert page.locator("section#timeline .count").inner_text() == "20,000 of 20,000 calls"
+        assert page.evaluate("document.querySelectorAll('*').length") < 4_000
+        page.locator(".calls").focus()
+        page.keyboard.press("End")
+        page.wait_for_selector(".calls [aria-posinset='20000'][aria-selected=true]")
+        assert seen.errors == []
+
+
+def test_a_narrow_screen_needs_no_sideways_scrolling(browser: Browser, store_page: str) -> None:
+    with watched(browser, width=390) as seen:
+        page = seen.show(store_page)
+        page.wait_for_selector("figure svg.plot")
+        assert page.evaluate("document.documentElement.scrollWidth") <= 390

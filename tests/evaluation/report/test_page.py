@@ -1,0 +1,168 @@
+"""The file of a report: one page, nothing executable from data, the same bytes again, honest about what was cut."""
+
+from __future__ import annotations
+
+import base64
+import re
+import zlib
+from collections.abc import Sequence
+from functools import cache
+from html.parser import HTMLParser
+from pathlib import Path
+
+import orjson
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from tests.evaluation.mutations import (
+    DAMAGES,
+    Damage,
+    Mutation,
+    Parts,
+    damage,
+    mutated_parts,
+    mutations,
+    parts_of,
+    write_parts,
+)
+from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
+
+from fairground.contract.errors import TraceError
+from fairground.evaluation.report import PageData, build_report, episode_page, html_page
+from fairground.evaluation.report.model import Packed
+from fairground.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
+
+MEGABYTE = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def game(folder: Path) -> Path:
+    return play(folder / "game.trace", "double_auction/smoke", "zip", seed=2)
+
+
+class Elements(HTMLParser):
+    """Names of all elements with their attributes, and the text of scripts by type."""
+
+    def __init__(self, html: bytes) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+        self.feed(html.decode())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+    def named(self, name: str) -> list[dict[str, str | None]]:
+        return [attributes for tag, attributes in self.found if tag == name]
+
+
+def rows_of(packed: Packed) -> list[list[list[str | int | None]]]:
+    chunks = [orjson.loads(zlib.decompress(base64.b64decode(chunk), -15)) for chunk in packed.chunks]
+    return [row for chunk in chunks for row in chunk]
+
+
+def test_a_page_is_one_file_under_a_megabyte_plus_data() -> None:
+    shell = html_page(PageData(mode="report", version="0"))
+    assert len(shell) < MEGABYTE
+    elements = Elements(shell)
+    assert [attributes.get("src") for attributes in elements.named("script")] == [None, None]
+    assert [link["href"] for link in elements.named("link")] == ["data:,"]
+    assert elements.named("img") == []
+
+
+def test_the_policy_lets_nothing_run_but_the_bundle() -> None:
+    elements = Elements(html_page(PageData(mode="report", version="0")))
+    (policy,) = (meta["content"] for meta in elements.named("meta") if meta.get("http-equiv"))
+    assert policy is not None
+    directives = dict(part.strip().split(" ", 1) for part in policy.split(";"))
+    assert directives["default-src"] == "'none'"
+    assert re.fullmatch(r"'sha256-[\w+/=]+'", directives["script-src"])
+    assert re.fullmatch(r"'sha256-[\w+/=]+'", directives["style-src"])
+    assert "connect-src" not in directives
+    assert "unsafe" not in policy
+
+
+def test_hostile_text_cannot_leave_the_data(game: Path, folder: Path) -> None:
+    page = build_report([hostile_trace(game, folder / "hostile.trace")], check=False).html
+    assert [tag for tag, _ in Elements(page).found] == [
+        tag for tag, _ in Elements(build_report([game], check=False).html).found
+    ]
+    data = page[page.index(b'id="data">') :].partition(b"</script>")[0]
+    assert all(symbol not in data[10:] for symbol in (b"<", b">", b"&", "\u2028".encode(), "\u2029".encode()))
+    held = orjson.loads(data[10:])
+    assert held["episodes"][0]["description"] == HOSTILE_TEXT
+
+
+def test_the_same_trace_gives_the_same_page(game: Path) -> None:
+    assert build_report([game]).html == build_report([game]).html
+
+
+def test_a_page_names_no_folder(game: Path) -> None:
+    assert str(game.parent).encode() not in build_report([game]).html
+
+
+def test_every_event_is_on_the_page_as_it_is_stored(game: Path) -> None:
+    episode = episode_page(game)
+    bodies = [stored.decode() for stored in parts_of(game).bodies]
+    assert [row[0] for row in rows_of(episode.bodies)] == [[body, None] for body in bodies]
+    assert episode.verification is not None
+    assert episode.verification.verdict == "identical"
+
+
+def test_large_results_are_found_beside_their_events(folder: Path) -> None:
+    store = play(folder / "store.trace", "retail/smoke", "careful_reader", seed=3)
+    parts = parts_of(store)
+    assert parts.blobs
+    rows = rows_of(episode_page(store, check=False).bodies)
+    assert [row[1][0] for row in rows if row[1][0] is not None] == [blob.decode() for blob in parts.blobs.values()]
+
+
+def test_a_reply_is_tied_to_the_calls_that_it_asked_for(game: Path, folder: Path) -> None:
+    parts = parts_of(game)
+    parts.notes = [("B1", note(1, ["view_my_value"])), ("B1", note(1, ["unknown_tool", "submit_quote"]))]
+    episode = episode_page(write_parts(parts, folder / "noted.trace"), check=False)
+    columns = orjson.loads(zlib.decompress(base64.b64decode(episode.events.chunks[0]), -15))
+    words = columns["names"]
+    asked = [(words[columns["tool"][row]], reply) for row, reply in enumerate(columns["reply"]) if reply >= 0]
+    assert asked == [("view_my_value", 0), ("submit_quote", 1)]
+    account = next(seat.account for seat in episode.seats if seat.id == "B1")
+    assert (account["input_tokens"], account["cost_usd_micro"]) == (2400, 620)
+
+
+def test_long_texts_are_cut_and_say_how_long_they_were() -> None:
+    packed = pack_texts([["x" * 300, None], ["short", "y" * 256]], 256)
+    assert rows_of(packed) == [[["x" * 256, 300], [None, None]], [["short", None], ["y" * 256, None]]]
+    assert (packed.rows, packed.cut, packed.limit) == (2, 1, 256)
+
+
+def test_the_more_there_is_the_shorter_texts_are_cut() -> None:
+    assert fitting_limit([100] * 10, budget=1_000) == LIMITS[0]
+    assert fitting_limit([10_000] * 10, budget=50_000) == 4_096
+    assert fitting_limit([10**9] * 10**4, budget=1_000) == LIMITS[-1]
+
+
+@given(st.lists(st.lists(st.none() | st.text(), min_size=2, max_size=2)))
+def test_packed_texts_are_found_again(rows: list[list[str | None]]) -> None:
+    packed = pack_texts(rows, 10_000)
+    assert [[text for text, _ in row] for row in rows_of(packed)] == rows
+
+
+@cache
+def taken_apart(path: Path) -> Parts:
+    parts = parts_of(path)
+    parts.notes.append(("B1", note(1, ["submit_quote"])))
+    return parts
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
+def test_a_spoilt_trace_gives_a_page_or_a_trace_error(
+    game: Path, folder: Path, changes: Sequence[Mutation], how: Damage | None
+) -> None:
+    spoilt = write_parts(mutated_parts(taken_apart(game), changes), folder / "spoilt.trace")
+    if how is not None:
+        damage(spoilt, how)
+    try:
+        page = build_report([spoilt]).html
+    except TraceError:
+        return
+    assert page.endswith(b"</html>\n")

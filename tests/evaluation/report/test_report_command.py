@@ -1,0 +1,66 @@
+"""`fairground report` as people and programs call it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.report.playing import play
+
+from fairground.cli import run
+
+
+@pytest.fixture(scope="module")
+def games(folder: Path) -> tuple[Path, Path]:
+    return (
+        play(folder / "a" / "zip.trace", "double_auction/smoke", "zip", seed=2),
+        play(folder / "b" / "truthful.trace", "double_auction/smoke", "truthful", seed=2),
+    )
+
+
+def test_it_says_what_it_wrote(games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "page.html"
+    assert run(["report", str(games[0]), "-o", str(page), "--json"]) == 0
+    said = orjson.loads(capsys.readouterr().out)
+    assert said["bytes"] == page.stat().st_size
+    assert 0 < said["data_bytes"] < said["bytes"]
+    assert (said["episodes"], said["verdict"]) == (1, "identical")
+
+
+def test_a_folder_gives_one_page_about_all_its_traces(
+    games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", str(games[0].parent.parent), "-o", str(tmp_path / "all.html"), "--no-verify"]) == 0
+    assert "2 episodes" in capsys.readouterr().out
+
+
+def test_a_comparison_takes_two_traces(games: tuple[Path, Path], tmp_path: Path) -> None:
+    page = tmp_path / "pair.html"
+    assert run(["report", *map(str, games), "--compare", "-o", str(page)]) == 0
+    assert b'"mode":"compare"' in page.read_bytes()
+    assert run(["report", str(games[0]), "--compare", "-o", str(page)]) == 2
+
+
+def test_a_trace_that_does_not_verify_is_shown_and_is_a_finding(games: tuple[Path, Path], tmp_path: Path) -> None:
+    parts = parts_of(games[0])
+    parts.bodies = [body.replace(b'"price":', b'"price": ') for body in parts.bodies]
+    forged = write_parts(parts, tmp_path / "forged.trace")
+    assert run(["report", str(forged), "-o", str(tmp_path / "forged.html")]) == 1
+    assert (tmp_path / "forged.html").exists()
+
+
+def test_what_is_no_trace_is_a_finding_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    odd = tmp_path / "odd.trace"
+    odd.write_bytes(b"nothing of the kind")
+    assert run(["report", str(odd), "-o", str(tmp_path / "page.html")]) == 1
+    assert "not a trace" in capsys.readouterr().err
+    assert not (tmp_path / "page.html").exists()
+
+
+def test_a_page_that_cannot_be_written_is_said_in_a_line(
+    games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", str(games[0]), "-o", str(tmp_path / "no" / "such" / "page.html"), "--no-verify"]) == 3
+    assert "cannot be written" in capsys.readouterr().err
