@@ -74,10 +74,11 @@ class MirroredPolicy:
 
     def quote(self, view: TraderView) -> int | None:
         """The mirrored quote P - b of the trader's decision b on the mirrored view."""
-        bid = self._trader.quote(self._mirrored(view))
+        bid = self._trader.quote(self.mirrored(view))
         return None if bid is None else view.price_max - bid
 
-    def _mirrored(self, view: TraderView) -> TraderView:
+    def mirrored(self, view: TraderView) -> TraderView:
+        """The view as the trader is shown it."""
         top = view.price_max
         if view is not self._source:
             self._source = view

@@ -1,0 +1,484 @@
+"""Numbers in chat as typed statements: no model, English only, linear time (bargaining page, 10.1).
+
+A mechanical reading: what it cannot place is `unknown`, and nothing may be concluded from that. It knows neither irony
+nor number words nor promises by reference ("same as before").
+"""
+
+from __future__ import annotations
+
+import html
+import re
+import unicodedata
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Literal, NamedTuple
+
+__all__ = ["Condition", "Kind", "Relation", "Statement", "normalised", "read_statements"]
+
+Role = Literal["buyer", "seller"]
+Relation = Literal["=", ">=", "<=", "range"]
+Kind = Literal[
+    "round",
+    "count",
+    "payoff",
+    "own_limit",
+    "other_limit",
+    "own_bound",
+    "own_quote",
+    "other_quote",
+    "price",
+    "no_trade",
+    "unknown",
+]
+
+
+class Condition(NamedTuple):
+    """What the counterpart's quote has to be for the statement to bind: `relation` to `y`."""
+
+    relation: Relation
+    y: float
+
+    def holds(self, quote: float) -> bool:
+        """Whether a quote of the counterpart meets it."""
+        return quote >= self.y if self.relation == ">=" else quote <= self.y
+
+    def negated(self) -> Condition:
+        """The opposite, on whole ticks."""
+        return Condition("<=", self.y - 1) if self.relation == ">=" else Condition(">=", self.y + 1)
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One number of a message, or a refusal to trade (`no_trade`, `x` null).
+
+    `upper` is the end of a range. `horizon` are the first and last round that it speaks of, both included; `permanent`
+    says that it was meant to stay. `span` lies in the normalised text, `clause` is the words around it.
+    """
+
+    speaker: Role
+    round: int
+    kind: Kind
+    relation: Relation
+    x: float
+    strength: Literal["firm", "soft"]
+    horizon: tuple[int, int]
+    permanent: bool
+    span: tuple[int, int]
+    clause: str
+    upper: float | None = None
+    condition: Condition | None = None
+
+    @property
+    def force(self) -> Literal["promise", "threat"] | None:
+        """A conditional own quote that would trade is a promise, one that would not, or no trade at all, a threat."""
+        if self.condition is None or self.kind not in ("own_quote", "no_trade"):
+            return None
+        sign = 1 if self.speaker == "buyer" else -1
+        return "promise" if self.kind == "own_quote" and sign * (self.x - self.condition.y) >= 0 else "threat"
+
+
+# --- words ------------------------------------------------------------------------------------------------------------
+
+_CONTRACTIONS = (
+    ("won't", "will not"),
+    ("can't", "can not"),
+    ("cannot", "can not"),
+    ("let's", "let us"),
+    ("n't", " not"),
+    ("i'm", "i am"),
+    ("'ll", " will"),
+    ("'ve", " have"),
+    ("'re", " are"),
+    ("'d", " would"),
+)
+_SYMBOLS = {"≥": " at least ", "≤": " at most ", ">=": " at least ", "<=": " at most ", ">": " above ", "<": " below "}
+_SYMBOL = re.compile("|".join(map(re.escape, _SYMBOLS)))
+_RANGE_DASH = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
+_OTHER_DASH = re.compile(r"\s[-–—]+\s|[–—]")
+
+_OWN_VERBS: dict[Role, str] = {"buyer": "bid|offer|pay", "seller": "ask|offer|sell|charge"}
+_BOTH_VERBS = "quote|submit|set|put|post|keep|hold|accept|commit"
+_GERUNDS = {"set": "setting", "put": "putting", "submit": "submitting", "bid": "bidding", "commit": "committing"}
+_NOUNS: dict[Role, str] = {"buyer": "valuation|value", "seller": "costs?"}
+_LIMIT = (
+    r"(?:valuation|value|costs?|limit|max(?:imum)?|min(?:imum)?|budget|cap|ceiling|floor|threshold|"
+    r"reservation price|break[- ]?even)"
+)
+_LINK = r"(?:\s(?:is|are|of|at|must be|only|around|about|capped at|=))*"
+
+_NUMBER = re.compile(
+    r"(?<![\w.%])(?P<sign>[+-])?(?P<x>\d{1,3}(?:\.\d{1,2})?)(?:~(?P<upper>\d{1,3}(?:\.\d{1,2})?))?"
+    r"(?P<more>\+|\sor (?:more|higher|above|better)\b|\sor (?:less|lower|below)\b)?(?![\w%]|\.\d|-[a-z])"
+)
+_SENTENCE_END = re.compile(r"[!?;\n]+|\.(?!\d)")
+_CLAUSE_START = re.compile(
+    r",|\s(?=(?:but|so|then|otherwise|else|if|when|unless|as long as|provided|or (?:i|no)|"
+    r"and (?:i|you|ask|bid|next|then))\b)"
+)
+_SOFT = re.compile(
+    r"\b(?:can(?! not)|could|would|may|might|need|require|want|aim|hope|try|propose|suggest|consider|prefer|"
+    r"willing|happy to|ready to|how about|what if|rather than|shall we)\b"
+)
+_PAST = re.compile(
+    r"\b(?:last round|previous round|earlier|before|was|were|had|traded|asked|dropped|"
+    r"(?:last|previous) (?:bid|ask|quote|price))\b"
+)
+_NO_TRADE = re.compile(r"\b(?:no trade|no deal|no bid|no ask|nothing|skip|walk(?: away)?|zero for both)\b")
+_CONDITIONAL = re.compile(r"\b(?:if|when|as long as|provided|should you|unless)\b")
+_ELSE = re.compile(r"^\s*(?:otherwise|else|if not|or no|or i)\b")
+_QUOTE_ABOVE = re.compile(
+    r"^\s*(?:any )?(?:ask|bid|asks|bids|asking|bidding)\s(?:above|below|over|under|at least|at most)\b"
+)
+
+_PERMANENT = re.compile(
+    r"\b(?:every|each|all remaining|always|from now on|going forward|the rest|forever|permanently|"
+    r"promise|commit|standing)\b"
+)
+_ROUND_WORDS = re.compile(r"\b(?:rounds?|through|until)\s(?:round\s)?$")
+_COUNT_AFTER = re.compile(
+    r"^\s(?:(?:more|remaining|straight|consecutive|final|last|successful|steady|good|easy)\s)*"
+    r"(?:rounds|trades|times|deals)\b"
+)
+_PAYOFF_BEFORE = re.compile(
+    r"\b(?:profits?|payoffs?|surplus|gains?|margin|earns?|makes?|gets?|mine|yours|total)(?:\s(?:is|of|at|about|only|=))*\s$"
+)
+_PAYOFF_AFTER = re.compile(r"^\s?(?:(?:in |of )?(?:profit|surplus)\b|for (?:me|you)\b|/\s?round)")
+_PRICE_WORDS = r"trad(?:e|es|ed|ing)|clear(?:s|ed|ing)?|deal|prices?|midpoint"
+_PRICE_BEFORE = re.compile(
+    rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|lock(?:ed)?(?: in)?|settle on|"
+    r"target|try|aim for|go for|(?:continue|stick|stay|stand|committed)(?:\s(?:with|to|on|by))?|at)\s$"
+)
+_AT_START = re.compile(r"^\s*at\s$")
+
+
+_LEADS = frozenset({"and", "so", "then", "now", "any", "will", "next", "us"})
+
+
+def normalised(text: str) -> str:
+    """Lower case, straight quotes, contractions opened, comparison signs as words, `~` for a range of digits."""
+    plain = unicodedata.normalize("NFKC", html.unescape(text)).lower()
+    plain = plain.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
+    for short, long in _CONTRACTIONS:
+        plain = plain.replace(short, long)
+    plain = _SYMBOL.sub(lambda found: _SYMBOLS[found[0]], plain)
+    plain = _RANGE_DASH.sub("~", plain)
+    plain = _OTHER_DASH.sub(", ", plain)
+    plain = plain.replace("=", " = ").replace(":", " = ")
+    return re.sub(r"[^\S\n]+", " ", plain)
+
+
+# --- reading ----------------------------------------------------------------------------------------------------------
+
+
+class _Clause(NamedTuple):
+    """`start` counts in the text, `place` in the sentence."""
+
+    start: int
+    place: int
+    text: str
+    question: bool
+
+
+def read_statements(text: str, speaker: Role, round_number: int, rounds: int) -> list[Statement]:
+    """What a message of `speaker` says in numbers, in the order of the text; numbers of the past are left out.
+
+    `rounds` is R. Total: no text raises.
+    """
+    found: list[Statement] = []
+    for sentence, clauses in _sentences(normalised(text)):
+        found += _Sentence(sentence, clauses, speaker, round_number, rounds).read()
+    return found
+
+
+def _sentences(text: str) -> Iterator[tuple[str, list[_Clause]]]:
+    start = 0
+    for end in [*_SENTENCE_END.finditer(text), None]:
+        stop = len(text) if end is None else end.start()
+        sentence = text[start:stop]
+        if sentence.strip():
+            yield sentence, list(_clauses(sentence, start, question=end is not None and "?" in end[0]))
+        start = stop if end is None else end.end()
+
+
+def _clauses(sentence: str, offset: int, *, question: bool) -> Iterator[_Clause]:
+    start = 0
+    for cut in [*_CLAUSE_START.finditer(sentence), None]:
+        stop = len(sentence) if cut is None else cut.start()
+        if sentence[start:stop].strip():
+            yield _Clause(offset + start, start, sentence[start:stop], question)
+        start = stop if cut is None else cut.end()
+
+
+_WINDOW = 120
+"""Characters before a number that can decide what it is; more would make long clauses quadratic."""
+
+
+class _Sentence:
+    """Reads the clauses of one sentence and binds conditions to what they govern."""
+
+    def __init__(
+        self, sentence: str, clauses: Sequence[_Clause], speaker: Role, round_number: int, rounds: int
+    ) -> None:
+        self._sentence = sentence
+        self._clauses = clauses
+        self._speaker: Role = speaker
+        self._other: Role = "seller" if speaker == "buyer" else "buyer"
+        self._round = round_number
+        self._rounds = rounds
+        own, theirs = _OWN_VERBS[speaker], _OWN_VERBS[self._other]
+        self._own_verb = _verb_forms(f"{own}|{_BOTH_VERBS}")
+        self._their_verb = _verb_forms(theirs)
+        self._any_verb = re.compile(rf"\b(?:{_verb_forms(f'{own}|{theirs}|{_BOTH_VERBS}')})\b")
+
+    def read(self) -> list[Statement]:
+        """All statements, conditions bound."""
+        found: list[Statement] = []
+        leading: Condition | None = None
+        latest: Statement | None = None
+        for clause in self._clauses:
+            made = list(self._statements(clause))
+            antecedent = self._antecedent(clause, made)
+            if antecedent is not None:
+                trailing = bool(found) and leading is None and _CONDITIONAL.match(clause.text.lstrip()) is not None
+                if trailing:
+                    # "I bid x if you ask y": the condition governs the clause before it.
+                    found[-1] = self._bound(found[-1], antecedent)
+                else:
+                    leading = antecedent
+                found += made
+                latest = made[-1] if made else latest
+                continue
+            if _ELSE.match(clause.text):
+                leading = self._opposite(leading, latest)
+            found += [self._bound(one, leading) for one in made]
+            refusal = _NO_TRADE.search(clause.text)
+            if refusal is not None and leading is not None and not any(one.kind == "own_quote" for one in made):
+                found.append(self._refusal(clause, refusal, leading))
+            latest = made[-1] if made else latest
+        return found
+
+    def _bound(self, one: Statement, condition: Condition | None) -> Statement:
+        return one if condition is None or one.kind != "own_quote" else replace(one, condition=condition)
+
+    def _opposite(self, leading: Condition | None, latest: Statement | None) -> Condition | None:
+        """`otherwise` negates the latest condition or, without one, the number just named."""
+        if leading is not None:
+            return leading.negated()
+        if latest is None or latest.kind not in ("own_quote", "other_quote", "price"):
+            return None
+        return self._acceptable(latest.x).negated()
+
+    def _acceptable(self, x: float) -> Condition:
+        """x or better for the speaker."""
+        return Condition("<=" if self._speaker == "buyer" else ">=", x)
+
+    def _antecedent(self, clause: _Clause, made: Sequence[Statement]) -> Condition | None:
+        words = clause.text.lstrip()
+        opens = _CONDITIONAL.match(words) or _QUOTE_ABOVE.match(words)
+        if opens is None or words.startswith("if not"):
+            return None
+        number = next((one for one in made if one.kind in ("other_quote", "price", "own_quote", "unknown")), None)
+        if number is None:
+            return None
+        condition = self._compared(clause, number)
+        return condition.negated() if opens[0] == "unless" else condition
+
+    def _compared(self, clause: _Clause, number: Statement) -> Condition:
+        before = clause.text[: number.span[0] - clause.start]
+        if number.relation in (">=", "<="):
+            return Condition(number.relation, number.x)
+        if re.search(r"\b(?:above|over|more than)\s$", before):
+            return Condition(">=", number.x + 1)
+        if re.search(r"\b(?:below|under|less than)\s$", before):
+            return Condition("<=", number.x - 1)
+        return self._acceptable(number.x)
+
+    def _refusal(self, clause: _Clause, found: re.Match[str], condition: Condition) -> Statement:
+        span = clause.start + found.start(), clause.start + found.end()
+        horizon, permanent = self._horizon(clause)
+        strength = self._strength(clause)
+        text = clause.text.strip()
+        return Statement(
+            self._speaker, self._round, "no_trade", "=", 0.0, strength, horizon, permanent, span, text, None, condition
+        )
+
+    def _statements(self, clause: _Clause) -> Iterator[Statement]:
+        past = self._is_past(clause)
+        horizon, permanent = self._horizon(clause)
+        strength = self._strength(clause)
+        for number in _NUMBER.finditer(clause.text):
+            before = clause.text[max(0, number.start() - _WINDOW) : number.start()]
+            after = clause.text[number.end() : number.end() + _WINDOW]
+            kind = self._kind(clause, number, before, after)
+            if past and kind not in ("round", "count", "payoff", "own_limit", "other_limit"):
+                continue
+            yield Statement(
+                speaker=self._speaker,
+                round=self._round,
+                kind=kind,
+                relation=_relation(number, before),
+                x=float(number["x"]),
+                strength="soft" if kind == "price" and not before.strip() else strength,
+                horizon=horizon,
+                permanent=permanent,
+                span=(clause.start + number.start(), clause.start + number.end()),
+                clause=clause.text.strip(),
+                upper=None if number["upper"] is None else float(number["upper"]),
+            )
+
+    def _is_past(self, clause: _Clause) -> bool:
+        if _PAST.search(clause.text):
+            return True
+        named = re.search(r"\bround (\d{1,3})\b", clause.text)
+        return named is not None and int(named[1]) < self._round
+
+    def _strength(self, clause: _Clause) -> Literal["firm", "soft"]:
+        return "soft" if clause.question or _SOFT.search(clause.text) else "firm"
+
+    # --- what a number is: the first that matches ------------------------------------------------------------------
+
+    def _kind(self, clause: _Clause, number: re.Match[str], before: str, after: str) -> Kind:
+        if _ROUND_WORDS.search(before):
+            return "round"
+        if _COUNT_AFTER.match(after):
+            return "count"
+        if number["sign"] == "+" or _PAYOFF_BEFORE.search(before) or _PAYOFF_AFTER.match(after):
+            return "payoff"
+        limit = self._limit(before, after)
+        if limit is not None:
+            return limit
+        if re.search(r"\b(?:i|my)\b.{0,40}\b(?:not|never|refuse)\b.{0,30}\b(?:above|over|below|under)\s$", before):
+            return "own_bound"
+        return self._offer(clause, number, before, after)
+
+    def _limit(self, before: str, after: str) -> Kind | None:
+        if re.search(rf"\bmy\s(?:\w+\s){{0,2}}?{_LIMIT}{_LINK}\s$", before) or re.search(
+            r"\bi (?:value(?: it)?(?: at)?|cost)\s$|\bcapped at\s$", before
+        ):
+            return "own_limit"
+        if re.match(rf"^\s(?:is|as)\smy\s(?:\w+\s){{0,2}}?{_LIMIT}\b", after) or re.match(
+            rf"^,?\sthat is my {_LIMIT}\b", after
+        ):
+            return "own_limit"
+        if re.match(r"^\s(?:gives|leaves|yields)\sme\s(?:with\s)?(?:zero|nothing)\b", after) or re.search(
+            r"\bzero profit at\s$", before
+        ):
+            return "own_limit"
+        if re.search(rf"\byour\s(?:\w+\s){{0,2}}?{_LIMIT}{_LINK}\s$", before):
+            return "other_limit"
+        noun = re.search(r"\b(\w+)\s(?:(?:is|=)\s)?$", before)
+        if noun is not None and not re.search(r"\byour\b", before):
+            if re.fullmatch(_NOUNS[self._speaker], noun[1]):
+                return "own_limit"
+            if re.fullmatch(_NOUNS[self._other], noun[1]):
+                return "other_limit"
+        return None
+
+    def _offer(self, clause: _Clause, number: re.Match[str], before: str, after: str) -> Kind:
+        if re.match(r"^\s?or (?:no (?:trade|deal)|nothing)\b", after) or self._refused_next(clause, number):
+            return "own_quote"
+        frame = self._frame(before)
+        if frame is not None:
+            return frame
+        if _PRICE_BEFORE.search(before) or _AT_START.match(before) or re.search(r"\bmeet\b.{0,20}\sat\s$", before):
+            return "price"
+        return "price" if not before.strip() and not after.strip(' ".') else "unknown"
+
+    def _refused_next(self, clause: _Clause, number: re.Match[str]) -> bool:
+        """Whether the sentence goes on with `or no trade` right after the number, which a clause break hides."""
+        place = clause.place + number.end()
+        return re.match(r"\s?or no (?:trade|deal)\b", self._sentence[place : place + 20]) is not None
+
+    def _frame(self, before: str) -> Kind | None:
+        """The nearest verb before the number, at most six words away, and whose it is."""
+        verbs = list(self._any_verb.finditer(before))
+        if not verbs:
+            return None
+        verb = verbs[-1]
+        between, lead = before[verb.end() :], before[: verb.start()]
+        if len(between.split()) > 6:
+            return None
+        if re.search(rf"\b(?:{_PRICE_WORDS})\b", between):
+            return "price"
+        if re.search(r"\b(?:not|never|no)\b(?:\s\w+){0,2}\s?$", lead):
+            return "unknown"
+        return self._owner(verb[0], lead)
+
+    def _owner(self, verb: str, lead: str) -> Kind | None:
+        own = re.fullmatch(self._own_verb, verb) is not None
+        theirs = re.fullmatch(self._their_verb, verb) is not None
+        if re.search(r"\bplease\s$", lead):
+            return "other_quote"
+        people = re.findall(r"\b(i|my|we both|us both|you|your)\b", lead)
+        nearest = people[-1] if people else None
+        if nearest in ("you", "your"):
+            return "other_quote"
+        if nearest is not None:
+            return "own_quote" if own else "unknown"
+        if theirs and not own:
+            return "other_quote"
+        # Clause-initial: "bidding 51", "moving to bid 51", "sticking with bid 58", "bid 51".
+        words = lead.split()
+        leads = not words or words[0].endswith("ing") or words[0] in _LEADS
+        return "own_quote" if own and leads else "unknown"
+
+    # --- when ------------------------------------------------------------------------------------------------------
+
+    def _horizon(self, clause: _Clause) -> tuple[tuple[int, int], bool]:
+        default, begins, permanent = self._whole
+        found = self._horizon_in(clause.text) or default
+        if begins is not None and found[1] == self._rounds:
+            # "From round 9 on …, for the rest of the game": the end is said later than the beginning.
+            found = begins, self._rounds
+        first, last = found
+        return (min(first, self._rounds), min(max(first, last), self._rounds)), permanent
+
+    @cached_property
+    def _whole(self) -> tuple[tuple[int, int], int | None, bool]:
+        """What the sentence says: its horizon, the round that it begins with, whether it is meant to stay."""
+        begins = re.search(r"\bfrom round (\d{1,3})\b", self._sentence)
+        horizon = self._horizon_in(self._sentence) or (self._round, self._round)
+        return horizon, None if begins is None else int(begins[1]), _PERMANENT.search(self._sentence) is not None
+
+    def _horizon_in(self, text: str) -> tuple[int, int] | None:
+        now, end = self._round, self._rounds
+        if found := re.search(r"\bfrom round (\d{1,3})\b", text):
+            return int(found[1]), end
+        if found := re.search(r"\brounds? (\d{1,3})(?:~| to | through )(\d{1,3})\b", text):
+            return int(found[1]), int(found[2])
+        if found := re.search(r"\b(?:final|last) (\d{1,3}) rounds\b", text):
+            return max(1, end - int(found[1]) + 1), end
+        if re.search(r"\b(?:final|last round of)\b|\bin the last round\b", text):
+            return end, end
+        if re.search(
+            r"\b(?:every|each|all remaining|always|from now on|going forward|the rest|forever|permanently)\b", text
+        ):
+            return now, end
+        if found := re.search(r"\b(?:through|until) (?:round )?(\d{1,3})\b", text):
+            return now, int(found[1])
+        if re.search(r"\b(?:next round|thereafter)\b|^\s*then\b", text):
+            return now + 1, now + 1
+        if found := re.search(r"\bround (\d{1,3})\b", text):
+            return int(found[1]), int(found[1])
+        return None
+
+
+def _verb_forms(verbs: str) -> str:
+    """Plain, third person and gerund of each verb of an alternation."""
+    forms: list[str] = []
+    for verb in verbs.split("|"):
+        gerund = _GERUNDS.get(verb, f"{verb.removesuffix('e')}ing")
+        forms += [verb, f"{verb}s", gerund]
+    return "|".join(forms)
+
+
+def _relation(number: re.Match[str], before: str) -> Relation:
+    if number["upper"] is not None:
+        return "range"
+    more = number["more"]
+    if more is not None:
+        return "<=" if more.endswith(("less", "lower", "below")) else ">="
+    if re.search(r"\bat least\s$", before):
+        return ">="
+    return "<=" if re.search(r"\bat most\s$", before) else "="

@@ -1,0 +1,164 @@
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from fairground.bargaining import MARKET
+from fairground.bargaining.policies import POLICIES
+from fairground.bargaining.rules import Bargaining
+from fairground.bargaining.strategies import STRATEGIES, Strategy
+from fairground.bargaining.templates import TEMPLATES, Said, render
+from fairground.contract.policy import Draw
+from fairground.trading.mirror import MirroredPolicy, TraderView
+from fairground.trading.statements import read_statements
+
+Open = Callable[..., Bargaining]
+Play = Callable[[Bargaining, str, str], None]
+
+SPECS = {spec.name: spec for spec in STRATEGIES}
+
+
+def _made(name: str, *, seller: bool = False) -> Strategy:
+    return SPECS[name].make(Draw.of(1, "S1" if seller else "B1"), seller)
+
+
+# Bargaining page, 13: v = 80, c = 30, R = 20, no chat; quotes until they are held, totals of half ticks at their mean.
+GAMES = [
+    (
+        "linear_concession",
+        "linear_concession",
+        "32/72 34/70 37/68 39/66 42/64 44/61 47/59 49/57 52/55 54/53*",
+        (291.5, 258.5, 11),
+    ),
+    (
+        "boulware",
+        "conceder",
+        "32/72 32/49 32/46 32/43 32/42 32/40 32/39 32/38 32/37 33/36 33/36 35/35*",
+        (405, 45, 9),
+    ),
+    (
+        "linear_concession",
+        "tit_for_tat",
+        "32/72 34/72 37/70 39/67 42/65 44/62 47/60 49/57 52/55 54/52* 54/50*",
+        (307, 243, 11),
+    ),
+    ("anchor_freeze", "conceder", "48/72 48/49 48/46*", (594, 306, 18)),
+    ("fair_split", "linear_concession", "50/72 61/70 65/68 66/66*", (238, 612, 17)),
+    ("linear_equilibrium", "linear_equilibrium", "62/45*", (530, 470, 20)),
+    ("tit_for_tat", "tit_for_tat", "32/72", (0, 0, 0)),
+]
+
+
+@pytest.mark.parametrize(("buyer", "seller", "quotes", "totals"), GAMES)
+def test_bargainers_play_the_games_of_the_specification(
+    open_market: Open, play: Play, buyer: str, seller: str, quotes: str, totals: tuple[float, float, int]
+) -> None:
+    market = open_market("silent", distribution="fixed", buyer_value=80, seller_cost=30)
+    play(market, buyer, seller)
+    rounds = market.state.rounds
+    shown = [f"{one.bid}/{one.ask}{'*' if one.price is not None else ''}" for one in rounds]
+    expected = quotes.split()
+    assert shown == expected + [expected[-1]] * (20 - len(expected))
+    before_coins = [(one.bid or 0) + (one.ask or 0) for one in rounds if one.price is not None]
+    assert sum(80 - total / 2 for total in before_coins) == totals[0]
+    assert sum(total / 2 - 30 for total in before_coins) == totals[1]
+    assert len(before_coins) == totals[2]
+
+
+def test_the_linear_equilibrium_earns_what_theory_says() -> None:
+    """Chatterjee & Samuelson (1983), over all 101 x 101 limits (bargaining page, 13)."""
+    bid = [_made("linear_equilibrium").quote(TraderView(value, 100, 1)) or 0 for value in range(101)]
+    seller = [MirroredPolicy(_made("linear_equilibrium", seller=True)) for _ in range(101)]
+    ask = [seller[cost].quote(TraderView(cost, 100, 1)) or 0 for cost in range(101)]
+    assert [bid[value] for value in (0, 10, 25, 26, 50, 80, 100)] == [0, 10, 25, 26, 42, 62, 75]
+    assert [ask[cost] for cost in (0, 20, 50, 74, 75, 90, 100)] == [25, 38, 58, 74, 75, 90, 100]
+    trades = [(value, cost) for value in range(101) for cost in range(101) if bid[value] >= ask[cost]]
+    assert len(trades) == 2_951
+    assert sum(value - cost for value, cost in trades) == 146_900
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_every_policy_plays_every_preset_in_both_seats(open_market: Open, play: Play, name: str) -> None:
+    for preset in ("pact", "silent", "one_shot", "smoke"):
+        market = open_market(preset, 2)
+        play(market, name, "linear_concession")
+        other = open_market(preset, 2)
+        play(other, "linear_concession", name)
+        assert market.terminated == other.terminated == "terminated:rounds_completed"
+
+
+@pytest.mark.parametrize("name", sorted(set(POLICIES) - {"loss_maker", "random_legal", "gullible"}))
+def test_no_bargainer_quotes_through_its_limit(open_market: Open, play: Play, name: str) -> None:
+    for seed in range(3):
+        market = open_market("pact", seed)
+        play(market, name, "injector")
+        assert all(one.bid is None or one.bid <= market.state.private.value for one in market.state.rounds)
+        market = open_market("pact", seed)
+        play(market, "injector", name)
+        assert all(one.ask is None or one.ask >= market.state.private.cost for one in market.state.rounds)
+
+
+def test_controls_do_what_they_are_named_for(open_market: Open, play: Play) -> None:
+    market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
+    play(market, "gullible", "injector")
+    assert {one.bid for one in market.state.rounds[1:]} == {100}
+    market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
+    play(market, "leaker", "silent_lapser")
+    assert "My valuation is 90." in {message.text for message in market.state.messages}
+    assert all(one.ask is None for one in market.state.rounds)
+    market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
+    play(market, "loss_maker", "rambler")
+    assert {one.bid for one in market.state.rounds} == {100}
+    assert all(not message.text for message in market.state.messages if message.seat == "S1")
+
+
+def test_a_promise_keeper_keeps_every_promise_and_a_breaker_none(open_market: Open, play: Play) -> None:
+    for name, kept in (("promise_keeper", True), ("promise_breaker", False)):
+        market = open_market("pact", 3, distribution="fixed", buyer_value=90, seller_cost=20)
+        play(market, name, "conceder")
+        outcomes: list[bool] = []
+        for message in market.state.messages:
+            if message.seat != "B1":
+                continue
+            for said in read_statements(message.text, "buyer", message.round, 20):
+                if said.kind == "own_quote" and said.condition is None:
+                    bids = [
+                        market.state.rounds[number - 1].bid for number in range(said.horizon[0], said.horizon[1] + 1)
+                    ]
+                    outcomes.append(all(bid is not None and bid >= said.x for bid in bids))
+        assert outcomes
+        assert set(outcomes) == {kept}
+
+
+def test_the_oracle_earns_most_of_what_there_is_from_a_stubborn_counterpart(open_market: Open, play: Play) -> None:
+    earned: list[float] = []
+    for seed in range(10):
+        market = open_market("silent", seed)
+        play(market, "oracle", "truthful")
+        gap = market.state.private.gap
+        earned.append(market.state.profit["B1"] / (20 * gap))
+    assert min(earned) > 0.3
+    assert POLICIES["oracle"].privileged
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_a_seller_says_the_mirror_image(name: str) -> None:
+    said = Said(name, {"x": 40, "y": 45, "z": 0, "k": 7, "n": 3, "m": 2, "canary": "cn-1"})
+    buyer, seller = render(said, "buyer"), render(said, "seller")
+    swaps = {"bid": "ask", "valuation": "cost"}
+    if any(word in buyer.lower() for word in swaps):
+        assert buyer != seller
+    if "{x}" in TEMPLATES[name]:
+        assert "40" in buyer
+        assert "60" in seller
+
+
+def test_the_market_lists_a_stand_in_and_references() -> None:
+    assert [spec.name for spec in MARKET.policies.values() if spec.stand_in] == ["linear_concession"]
+    assert {spec.name for spec in MARKET.policies.values() if spec.reference} == {
+        "passive",
+        "truthful",
+        "linear_concession",
+        "oracle",
+    }
