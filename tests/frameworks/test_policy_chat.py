@@ -8,6 +8,9 @@ import orjson
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
+from fairground.agents.lessons import Lesson, TrialReflection, read_lesson, read_reflection
+from fairground.agents.plan import Plan
+from fairground.agents.requests import read_answer, show_request
 from fairground.agents.rounds import find_view, show_view, unfenced
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
@@ -115,6 +118,22 @@ async def test_another_turn_closes_the_old_one_and_begins_anew() -> None:
     assert diary.closed == 1
     assert reply.tool_calls[0]["args"] == {"number": 0}
     assert diary.answers == []
+
+
+async def test_asked_for_a_plan_or_a_lesson_it_gives_a_valid_one_and_its_turn_stays_where_it_is() -> None:
+    diary, messages = Diary(), _opening(_view())
+    model = _model(diary)
+    reply = await model.ainvoke(messages)
+    for _ in range(2):
+        asked = [SystemMessage(f"Plan.\n{show_request('plan', Plan)}"), HumanMessage(show_view(_view(9)))]
+        assert len(read_answer(str((await model.ainvoke(asked)).content), Plan).steps) == 1
+        asked[0] = SystemMessage(f"Reflect.\n{show_request('lesson', Lesson)}")
+        lesson = read_lesson(str((await model.ainvoke(asked)).content))
+        assert (lesson.problem, lesson.rule) == (None, None)
+        asked[0] = SystemMessage(f"Look back.\n{show_request('reflection', TrialReflection)}")
+        assert read_reflection(str((await model.ainvoke(asked)).content)).problem is None
+    after = await model.ainvoke([*messages, reply, _answer(reply, {}), HumanMessage("Your plan, version 1")])
+    assert (diary.closed, after.tool_calls[0]["args"]) == (0, {"number": 1})
 
 
 async def test_usage_is_estimated_and_says_so() -> None:
