@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -128,6 +128,7 @@ class Desk:
     address: Address
     client: AsyncOpenAI
     calls: list[ModelCall]
+    close_gateway: Callable[[], Awaitable[None]]
 
     async def ask(self, messages: list[Json], **options: Any) -> Any:
         """One chat completion."""
@@ -151,13 +152,15 @@ def desk() -> OpenDesk:
     async def open_desk(endpoint: ModelEndpoint, *, max_retries: int = 4, **options: Any) -> AsyncGenerator[Desk]:
         calls: list[ModelCall] = []
         timeout_s = options.pop("timeout_s", 20.0)
-        async with (
-            open_address(endpoint, on_call=calls.append, **options) as address,
-            AsyncOpenAI(
-                base_url=address.base_url, api_key=address.api_key, timeout=timeout_s, max_retries=max_retries
-            ) as client,
-        ):
-            yield Desk(address, client, calls)
+        async with AsyncExitStack() as stack:
+            gateway = await stack.enter_async_context(AsyncExitStack())
+            address = await gateway.enter_async_context(open_address(endpoint, on_call=calls.append, **options))
+            client = await stack.enter_async_context(
+                AsyncOpenAI(
+                    base_url=address.base_url, api_key=address.api_key, timeout=timeout_s, max_retries=max_retries
+                )
+            )
+            yield Desk(address, client, calls, gateway.aclose)
 
     return open_desk
 

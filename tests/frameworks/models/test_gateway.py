@@ -101,16 +101,16 @@ def _put_together(chunks: list[Any]) -> tuple[str, list[tuple[str, str, str]], s
 async def test_only_the_key_from_the_environment_goes_upstream_and_errors_come_back_without_it(
     desk: Any, serving: Any, answers: Any, monkeypatch: pytest.MonkeyPatch, tape: Any, opened: Any
 ) -> None:
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    async with serving(answers.says("well"), answers.fails(401, "Incorrect API key: sk-secret")) as upstream:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-of-tests")
+    async with serving(answers.says("well"), answers.fails(401, "Incorrect API key: sk-secret-of-tests")) as upstream:
         async with desk(upstream.endpoint(), record=tape) as table:
             await table.ask([opened])
             with pytest.raises(AuthenticationError, match=r"Incorrect API key: \[key\]"):
                 await table.ask([opened, opened])
         local = table.address.api_key
-    assert upstream.keys == ["Bearer sk-secret"] * 2
+    assert upstream.keys == ["Bearer sk-secret-of-tests"] * 2
     assert local not in repr(table.address)
-    assert not any(secret in tape.read_text() for secret in ("sk-secret", local))
+    assert not any(secret in tape.read_text() for secret in ("sk-secret-of-tests", local))
 
 
 async def test_an_upstream_that_is_busy_is_retried_by_the_client_alone(
@@ -152,13 +152,23 @@ async def test_a_client_that_gives_up_too_early_gets_the_answer_that_was_under_w
     assert sorted((call.retried, call.occurrence) for call in table.calls) == [(False, 1), (True, 1)]
 
 
-@pytest.mark.parametrize(("stated", "status", "said"), [(200, 502, "no chat completion"), (503, 503, "status 503")])
+_DEEP = '{"choices":' + "[" * 500 + "]" * 500 + ', "gone": 1}'
+
+
+@pytest.mark.parametrize(
+    ("page", "stated", "status", "said"),
+    [
+        ("<html>gone</html>", 200, 502, "no chat completion.*gone"),
+        ("<html>gone</html>", 503, 503, "status 503.*gone"),
+        (_DEEP, 200, 502, "no chat completion"),
+    ],
+    ids=["page", "error page", "nested"],
+)
 async def test_an_upstream_that_makes_no_sense_is_quoted(
-    desk: Any, serving: Any, stated: int, status: int, said: str, opened: Any
+    desk: Any, serving: Any, page: str, stated: int, status: int, said: str, opened: Any
 ) -> None:
-    page = PlainTextResponse("<html>gone</html>", stated)
-    async with serving(page) as upstream, desk(upstream.endpoint(), max_retries=0) as table:
-        with pytest.raises(APIStatusError, match=f"{said}.*gone") as failure:
+    async with serving(PlainTextResponse(page, stated)) as upstream, desk(upstream.endpoint(), max_retries=0) as table:
+        with pytest.raises(APIStatusError, match=said) as failure:
             await table.ask([opened])
     assert failure.value.status_code == status
 
@@ -202,6 +212,7 @@ async def test_requests_that_nobody_can_answer_are_refused_in_openais_shape(desk
         (b'{"model":"policy:diary","messages":[{"role":"user","content":[{"type":"image_url"}]}]}', 400, "text only"),
         (b'{"model":"policy:diary","messages":[{"role":"user","content":"play"}]}', 400, "no visible message shows"),
         (b'{"messages":' + b"[" * 200_000, 400, "not JSON"),
+        (b'{"messages":' + b"[" * 500 + b"]" * 500 + b"}", 400, "nested too deeply"),
         (b" " * (REQUEST_LIMIT + 1), 413, "longer than"),
     ]
     async with desk(diary_endpoint) as table, _raw(table) as http:
@@ -255,3 +266,33 @@ async def test_a_chat_model_behind_a_gateway_is_the_policy_with_its_usage_flagge
     assert reply.response_metadata["model_name"] == "policy:diary"
     assert reply.response_metadata["usage_estimated"] is True
     assert len(told) == 1
+
+
+async def test_a_gateway_that_closes_lets_those_who_wait_go(desk: Any, serving: Any, opened: Any) -> None:
+    arrived, never = asyncio.Event(), asyncio.Event()
+
+    class Silent(PlainTextResponse):
+        async def __call__(self, *given: Any) -> None:
+            arrived.set()
+            await never.wait()
+
+    async with serving(Silent()) as upstream:
+        async with desk(upstream.endpoint()) as table, _raw(table) as http:
+            asked = {"model": "tiny", "messages": [opened]}
+            waiting = asyncio.create_task(http.post("/chat/completions", json=asked, timeout=30))
+            await asyncio.wait_for(arrived.wait(), 20)
+            await table.close_gateway()
+            response = await waiting
+        never.set()
+    assert (response.status_code, response.json()["error"]["code"]) == (503, "closing")
+
+
+async def test_a_teller_that_fails_ends_the_call_and_is_not_tried_again(diary_endpoint: Any, opened: Any) -> None:
+    from langchain_core.messages import HumanMessage
+
+    def on_call(call: Any) -> None:
+        raise ValueError("nobody listens")
+
+    async with open_chat_model(diary_endpoint, on_call=on_call) as model:
+        with pytest.raises(HarnessFailure, match=r"the gateway failed: nobody listens$"):
+            await model.ainvoke([HumanMessage(opened["content"])])

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openai import BadRequestError
 
-from fairground.contract.errors import ScenarioError
+from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.frameworks.models import Faults, parse_model
 from fairground.frameworks.models.canonical import canonical
 from fairground.frameworks.models.recording import Recording
@@ -252,6 +252,12 @@ async def test_a_file_that_is_no_recording_is_refused_with_its_line_and_not_writ
     tape.write_text("")
     with pytest.raises(ScenarioError, match="empty"):
         Recording(tape)
+
+
+async def test_a_disk_that_is_full_is_a_failure_of_the_harness() -> None:
+    with pytest.raises(HarnessFailure, match=r"/dev/full: the recording cannot be written: No space"):
+        async with open_address(_GONE, record=Path("/dev/full")):
+            pass
 
 
 async def test_what_cannot_be_recorded_or_replayed_is_said_at_once(tmp_path: Path, tape: Path) -> None:

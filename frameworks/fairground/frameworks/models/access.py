@@ -15,6 +15,7 @@ __all__ = [
     "api_key",
     "check_allowed",
     "endpoint_url",
+    "is_loopback",
     "redacted",
     "shown_url",
 ]
@@ -23,6 +24,7 @@ ALLOW_MODELS = "FAIRGROUND_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
 
 KEY_NAME = "OPENAI_API_KEY"
+_SECRET_LENGTH = 12
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
@@ -33,7 +35,7 @@ def endpoint_url(base_url: str | None) -> str:
 
 def check_allowed(url: str) -> None:
     """Raises HarnessFailure where the switch refuses the URL."""
-    if os.environ.get(ALLOW_MODELS) == "0" and not _is_loopback(url):
+    if os.environ.get(ALLOW_MODELS) == "0" and not is_loopback(url):
         raise HarnessFailure(
             f"{ALLOW_MODELS}=0 refuses the model endpoint at {_host(url) or 'an unknown host'}: not loopback"
         )
@@ -59,14 +61,15 @@ def shown_url(url: str) -> str:
 
 
 def redacted(text: str, *secrets: str | None) -> str:
-    """The text with every secret replaced; endpoints quote keys in their errors."""
+    """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`."""
     for secret in secrets:
-        if secret and secret != "none":
+        if secret and len(secret) >= _SECRET_LENGTH:
             text = text.replace(secret, "[key]")
     return text
 
 
-def _is_loopback(url: str) -> bool:
+def is_loopback(url: str) -> bool:
+    """Whether the URL leads to this machine alone."""
     host = _host(url)
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

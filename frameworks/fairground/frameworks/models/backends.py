@@ -7,13 +7,28 @@ from typing import Any, Protocol, cast
 import orjson
 
 from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models.access import KEY_NAME, api_key, check_allowed, endpoint_url, redacted, shown_url
+from fairground.frameworks.models.access import (
+    KEY_NAME,
+    api_key,
+    check_allowed,
+    endpoint_url,
+    is_loopback,
+    redacted,
+    shown_url,
+)
 from fairground.frameworks.models.canonical import Canonical
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.models.fault_replies import FAULT_ID
 from fairground.frameworks.models.policy_brain import PolicyBrain, Visible, is_refusal
 from fairground.frameworks.models.recording import SeatRecording
-from fairground.frameworks.models.wire import Answer, ChatRequest, completion, error_answer, function_call
+from fairground.frameworks.models.wire import (
+    Answer,
+    ChatRequest,
+    can_be_sent,
+    completion,
+    error_answer,
+    function_call,
+)
 
 __all__ = ["Backend", "PolicyBackend", "RecordingBackend", "UpstreamBackend"]
 
@@ -88,7 +103,8 @@ class UpstreamBackend:
         self.model = endpoint.model
         self._key = endpoint.api_key or api_key(url)
         self._url = f"{url.rstrip('/')}/chat/completions"
-        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout_s, connect=10.0))
+        # A proxy of the environment is for the world outside.
+        self._http = httpx2.AsyncClient(timeout=httpx2.Timeout(timeout_s, connect=10.0), trust_env=not is_loopback(url))
 
     async def answer(self, request: ChatRequest, asked: Canonical, occurrence: int) -> Answer:
         """The endpoint's reply or error; 502 where there was no answer that makes sense, 504 where there was none."""
@@ -122,7 +138,7 @@ class UpstreamBackend:
         except orjson.JSONDecodeError:
             parsed = None
         body = cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else {}
-        if body and (status >= 400 or "choices" in body):
+        if body and can_be_sent(body) and (status >= 400 or "choices" in body):
             return Answer(status, body, headers)
         what = f"{shown_url(self._url)} answered with status {status} and no chat completion: {text[:300]!r}"
         return error_answer(status if status >= 400 else 502, what, "upstream_answer", retry=status >= 400)

@@ -15,7 +15,7 @@ from fairground.frameworks.models.canonical import Canonical, canonical
 from fairground.frameworks.models.fault_replies import fault_reply, refused
 from fairground.frameworks.models.faults import Fault, Faults
 from fairground.frameworks.models.recording import Recorder
-from fairground.frameworks.models.wire import Answer, ChatRequest, error_answer, usage_of
+from fairground.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer, usage_of
 
 __all__ = ["Delivery", "Gateway", "ModelCall", "OnCall", "noting"]
 
@@ -97,10 +97,14 @@ class Gateway:
         self._faults = faults or Faults()
         self._on_call = on_call
         self._attempts = Attempts(recorder.counts if recorder else None)
+        self._running: set[asyncio.Task[Answer]] = set()
         self._number = 0
 
     async def complete(self, request: ChatRequest, *, retried: bool = False) -> Delivery:
-        """The answer to a request; `retried` when the client says that it asks again."""
+        """The answer to a request; `retried` when the client says that it asks again.
+
+        Raises HarnessFailure when the call cannot be recorded, and what `on_call` raises.
+        """
         started = perf_counter()
         self._number += 1
         number, fault = self._number, self._faults.at(self._number)
@@ -118,6 +122,9 @@ class Gateway:
 
     async def close(self) -> None:
         """Close backend and recording."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
         await self._backend.close()
         if self._recorder is not None:
             self._recorder.close()
@@ -133,6 +140,8 @@ class Gateway:
         """The ticket's answer: the one there is, the one under way, or a new one."""
         if ticket.task is None:
             ticket.task = asyncio.create_task(self._answer(request, asked, ticket, number, fault))
+            self._running.add(ticket.task)
+            ticket.task.add_done_callback(self._running.discard)
         # A client that gives up must not cancel the question: its retry gets the answer.
         answer = await asyncio.shield(ticket.task)
         if not answer.ok:
@@ -148,6 +157,8 @@ class Gateway:
         else:
             try:
                 answer = await self._backend.answer(request, asked, ticket.occurrence)
+            except RequestError as error:
+                answer = error_answer(error.status, str(error), error.code, retry=False)
             except Exception as error:
                 # A policy is somebody's code: its fault ends the run, and must not look like the agent's.
                 answer = error_answer(400, f"{self.model} failed: {error!r}"[:1_000], "harness_failure", retry=False)

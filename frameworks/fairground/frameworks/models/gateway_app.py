@@ -6,7 +6,7 @@ import asyncio
 import logging
 import secrets
 import socket
-from collections.abc import AsyncGenerator, AsyncIterator, Generator
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
@@ -33,6 +33,8 @@ __all__ = ["GatewayApp", "serve_app"]
 
 _STALL_LIMIT_S = 600.0
 _GRACE_S = 5
+
+_log = logging.getLogger("fairground.gateway")
 
 
 class GatewayApp:
@@ -70,11 +72,15 @@ class GatewayApp:
             self._check_key(request)
             asked = parse_request(await _body(request))
             self._check_model(asked)
-            delivery = await self._gateway.complete(asked, retried=_retried(request))
+            delivery = await self._unless_closing(self._gateway.complete(asked, retried=_retried(request)))
         except RequestError as error:
             return _sent(error)
         except ClientDisconnect:
             return Response(status_code=400)
+        except Exception as error:
+            # Ours, whatever it is: a client that tried again would only hide it.
+            _log.exception("the gateway failed")
+            return _sent(RequestError(f"the gateway failed: {error}"[:1_000], 400, "harness_failure"))
         return await self._deliver(request, asked, delivery)
 
     async def _deliver(self, request: Request, asked: ChatRequest, delivery: Delivery) -> Response:
@@ -89,6 +95,16 @@ class GatewayApp:
         if asked.stream and answer.ok:
             return StreamingResponse(_events(answer, asked), media_type="text/event-stream")
         return JSONResponse(answer.body, answer.status, headers=dict(answer.headers))
+
+    async def _unless_closing(self, answering: Coroutine[Any, Any, Delivery]) -> Delivery:
+        """What `answering` gives; RequestError when the gateway closes first."""
+        task, closing = asyncio.create_task(answering), asyncio.create_task(self._closing.wait())
+        await asyncio.wait({task, closing}, return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+        if task.done():
+            return task.result()
+        task.cancel()
+        raise RequestError("the gateway is closing", 503, "closing")
 
     async def _stall(self, request: Request, seconds: float | None) -> None:
         gone = asyncio.create_task(_disconnected(request))
@@ -197,7 +213,8 @@ async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) 
     listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     server = _Uvicorn(app.asgi)
     # Cut connections are meant here; uvicorn would print each as an error.
-    logging.getLogger("uvicorn.error").addFilter(_not_cut)
+    quiet = _NotCut()
+    logging.getLogger("uvicorn.error").addFilter(quiet)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
         await _ready(server, serving)
@@ -208,7 +225,7 @@ async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) 
         server.should_exit = True
         await asyncio.wait({serving})
         listening.close()
-        logging.getLogger("uvicorn.error").removeFilter(_not_cut)
+        logging.getLogger("uvicorn.error").removeFilter(quiet)
 
 
 async def _ready(server: _Uvicorn, serving: asyncio.Task[None]) -> None:
@@ -219,5 +236,6 @@ async def _ready(server: _Uvicorn, serving: asyncio.Task[None]) -> None:
         raise HarnessFailure("the gateway's server did not start") from serving.exception()
 
 
-def _not_cut(record: logging.LogRecord) -> bool:
-    return "without completing response" not in record.msg
+class _NotCut(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "without completing response" not in str(record.msg)

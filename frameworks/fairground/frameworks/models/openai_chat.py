@@ -21,6 +21,7 @@ from openai import (
     APITimeoutError,
     AsyncOpenAI,
     AuthenticationError,
+    DefaultAsyncHttpxClient,
     OpenAIError,
 )
 from openai.types import CompletionUsage
@@ -28,7 +29,7 @@ from openai.types.chat import ChatCompletion
 from pydantic import Field, JsonValue, PrivateAttr
 
 from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models.access import KEY_NAME, check_allowed, endpoint_url, redacted, shown_url
+from fairground.frameworks.models.access import KEY_NAME, check_allowed, endpoint_url, is_loopback, redacted, shown_url
 from fairground.frameworks.models.access import api_key as key_of_environment
 
 __all__ = ["OpenAIChat"]
@@ -61,7 +62,12 @@ class OpenAIChat(BaseChatModel):
         check_allowed(self._url)
         self._key = api_key or key_of_environment(self._url)
         self._client = AsyncOpenAI(
-            base_url=self._url, api_key=self._key, timeout=self.timeout_s, max_retries=self.max_retries
+            base_url=self._url,
+            api_key=self._key,
+            timeout=self.timeout_s,
+            max_retries=self.max_retries,
+            # A proxy of the environment is for the world outside.
+            http_client=DefaultAsyncHttpxClient(trust_env=False) if is_loopback(self._url) else None,
         )
 
     @property
@@ -116,7 +122,7 @@ class OpenAIChat(BaseChatModel):
 
     def _failure(self, error: OpenAIError, seconds: float) -> HarnessFailure:
         """What happened at which endpoint, and what to set; never a credential."""
-        message = error.message if isinstance(error, APIError) else str(error)
+        message = _said(error)
         status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
         cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
         text = f"{self._place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
@@ -132,6 +138,15 @@ class OpenAIChat(BaseChatModel):
     @property
     def _place(self) -> str:
         return f"openai:{self.model} at {shown_url(self._url)}"
+
+
+def _said(error: OpenAIError) -> str:
+    """The endpoint's own words where there are any; the package's quote the whole body."""
+    if not isinstance(error, APIError):
+        return str(error)
+    stated: Any = error.body
+    said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
+    return said if isinstance(said, str) else error.message
 
 
 def _retried(error: OpenAIError) -> bool:

@@ -11,15 +11,18 @@ last one, which is passed over. Credentials are in none of it.
 
 from __future__ import annotations
 
+import errno
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from fairground.contract.errors import ScenarioError
+from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
 from fairground.frameworks.models.wire import Answer, error_answer, usage_of
 
@@ -199,7 +202,9 @@ def _said(error: Exception) -> str:
 
 
 class Recorder:
-    """Appends the calls of one seat to a file; several seats may share one. Raises ScenarioError for another's file."""
+    """Appends the calls of one seat to a file; several seats may share one. Raises ScenarioError for another's
+    file, HarnessFailure when it cannot be written any more.
+    """
 
     def __init__(self, path: Path, seat: str | None, model: str, options: Mapping[str, Any]) -> None:
         self._seat = seat
@@ -209,7 +214,8 @@ class Recorder:
             earlier = Recording(path)
             self._known = set(earlier.parts)
             self.counts = earlier.seats[seat].counts if seat in earlier.seats else {}
-        self._file: BinaryIO = _appending(path)
+        self._path = path
+        self._file = _appending(path)
         opening: list[_Line] = [] if self._file.tell() else [_Header()]
         self._write([*opening, _Seat(seat=seat, model=model, options=dict(options))])
 
@@ -238,17 +244,22 @@ class Recorder:
         self._file.close()
 
     def _write(self, lines: Sequence[_Line]) -> None:
-        self._file.write(b"".join(orjson.dumps(line.model_dump()) + b"\n" for line in lines))
-        self._file.flush()
+        block = b"".join(orjson.dumps(line.model_dump()) + b"\n" for line in lines)
+        try:
+            # One unbuffered write: seats that share the file do not mix their lines.
+            if self._file.write(block) != len(block):
+                raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        except OSError as error:
+            raise HarnessFailure(f"{self._path}: the recording cannot be written: {error.strerror}") from None
 
 
-def _appending(path: Path) -> BinaryIO:
+def _appending(path: Path) -> FileIO:
     """The file, open at its end, without the broken line that a killed run may have left."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with path.open("ab+") as file:
             _cut_broken_line(file)
-        file = path.open("ab")
+        file = path.open("ab", buffering=0)
     except OSError as error:
         raise ScenarioError(f"{path}: the recording cannot be written: {error.strerror}") from None
     file.seek(0, 2)
@@ -264,5 +275,6 @@ def _cut_broken_line(file: BinaryIO) -> None:
         if found >= 0:
             file.truncate(start + found + 1)
             return
+        if not start:
+            file.truncate(0)
         end = start
-    file.truncate(0)

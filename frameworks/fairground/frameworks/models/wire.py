@@ -10,8 +10,8 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 __all__ = [
-    "Answer", "ChatRequest", "RequestError", "Usage", "chunks", "completion", "error_answer", "function_call",
-    "parse_request", "usage_of",
+    "REQUEST_LIMIT", "Answer", "ChatRequest", "RequestError", "Usage", "can_be_sent", "chunks", "completion",
+    "error_answer", "function_call", "parse_request", "usage_of",
 ]  # fmt: skip
 
 REQUEST_LIMIT = 16 * 1024 * 1024
@@ -77,6 +77,8 @@ def parse_request(body: bytes) -> ChatRequest:
     """A request from its bytes. Raises RequestError, which names the field that is wrong."""
     try:
         raw: Any = orjson.loads(body)
+        if not can_be_sent(raw):
+            raise RequestError("the body is nested too deeply")
         return ChatRequest.model_validate({**raw, "raw": raw} if isinstance(raw, dict) else raw)
     except orjson.JSONDecodeError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
@@ -84,6 +86,15 @@ def parse_request(body: bytes) -> ChatRequest:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "body"
         raise RequestError(f"{place}: {first['msg']}") from None
+
+
+def can_be_sent(value: object) -> bool:
+    """Whether the value can be written as JSON again: what is nested too deeply cannot."""
+    try:
+        orjson.dumps(value)
+    except orjson.JSONEncodeError:
+        return False
+    return True
 
 
 class Usage(NamedTuple):
