@@ -30,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),
     Command("report", "Audit", "One self-contained HTML page.", "fairground.evaluation.report.commands:report"),
     Command("view", "Audit", "A folder of traces in the browser.", "fairground.evaluation.viewer.commands:view"),
+    Command("trace", "Audit", "Ask one trace questions.", "fairground.evaluation.store.commands:trace"),
     Command("export", "Audit", "Write traces in other formats.", "fairground.evaluation.export.commands:export"),
     Command("markets", "Look", "The installed markets.", "fairground.catalog.commands:markets"),
     Command("scenarios", "Look", "List, show and check scenarios.", "fairground.catalog.commands:scenarios"),

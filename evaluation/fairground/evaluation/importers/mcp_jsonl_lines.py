@@ -309,9 +309,11 @@ def _content(result: Any) -> Any:
         return result
     text: str = parts[0]["text"]
     try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
+        parsed: Any = orjson.loads(text)
+        orjson.dumps([[[parsed]]])  # it goes into an event, and must be writable there
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return {"text": text}
+    return parsed
 
 
 def _beside(item: Mapping[str, Any]) -> bool:

@@ -72,7 +72,8 @@ class TraceTables:
                 ) from None
             raise ScenarioError(f"SQLite refuses the query: {error}") from None
         except (sqlite3.Error, MemoryError, OverflowError, ValueError) as error:
-            raise ScenarioError(f"SQLite refuses the query: {error}") from None
+            hint = "; one SELECT over the tables is allowed" if "authoriz" in str(error) else ""
+            raise ScenarioError(f"SQLite refuses the query: {error}{hint}") from None
         finally:
             self._database.set_progress_handler(None, 0)
 
