@@ -184,9 +184,7 @@ def test_two_episodes_are_compared_and_lead_to_where_they_part(
 def test_hostile_text_is_shown_as_text_and_runs_nothing(
     browser: Browser, games: tuple[Path, Path], folder: Path
 ) -> None:
-    data = PageData(
-        mode="report", version="0", episodes=[episode_page(hostile_trace(games[0], folder / "hostile.trace"))]
-    )
+    hostile = episode_page(hostile_trace(games[0], folder / "hostile.trace"))
     bars = BarChart(
         id="hostile", title=HOSTILE_TEXT, note=HOSTILE_TEXT, x=Axis(label=HOSTILE_TEXT), y=Axis(label=HOSTILE_TEXT),
         names=[HOSTILE_TEXT], bars=Bars(name=HOSTILE_TEXT, values=[1]),

@@ -57,11 +57,8 @@ def test_building_again_gives_the_same_bytes(tmp_path: Path) -> None:
     if npm is None:
         pytest.skip("npm is not installed")
     shutil.copytree(WEB, tmp_path / "web", ignore=shutil.ignore_patterns("node_modules"))
-    for command in (
-        ["ci", "--no-audit", "--no-fund"],
-        ["run", "check"],
-        ["run", "build", "--", str(tmp_path / "made")],
-    ):
+    made = tmp_path / "made"
+    for command in (["ci", "--no-audit", "--no-fund"], ["run", "check"], ["run", "build", "--", str(made)]):
         done = subprocess.run([npm, *command], cwd=tmp_path / "web", capture_output=True, text=True, timeout=300)
         if command[0] == "ci" and done.returncode:
             pytest.skip(f"the npm registry cannot be reached: {done.stderr[-200:]}")
