@@ -271,7 +271,8 @@ class _Forking:
         about = {name: self.about[name] for name in _COPIED if name in self.about}
         seats, agent = self._seats(), self.spec.agent
         if seat is not None and agent is not None:
-            late = {name for name in self.about.get("late", []) if name != seat}
+            said = self.about.get("late")
+            late = set(self._seats()).intersection(said if isinstance(said, list) else ()) - {seat}  # pyright: ignore[reportUnknownArgumentType]
             about["labels"] = {**self._labels(), seat: agent.label}
             if agent.framework == NATIVE:
                 seats[seat] = str(agent.model)

@@ -38,7 +38,7 @@ def judge(
     found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
     better = [metric for metric in found if _b_is_better(metric)]
     worse = [metric for metric in found if not _b_is_better(metric)]
-    sentences = [_sentence(metric, metric in found, floors.get(metric.name)) for metric in primary]
+    sentences = [_sentence(metric, metric in found) + _noise(floors.get(metric.name), same_agent) for metric in primary]
     if same_agent:
         sentences.insert(0, "A and B are the same agent under other draws (A/A)")
     if better and worse:
@@ -64,7 +64,7 @@ def _b_is_better(metric: Metric) -> bool:
     return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
 
 
-def _sentence(metric: Metric, detected: bool, floor: NoiseFloor | None) -> str:
+def _sentence(metric: Metric, detected: bool) -> str:
     if metric.mean_difference is None:
         return f"{metric.name}: undefined on every pair"
     if metric.n < MIN_PAIRS:
@@ -80,10 +80,14 @@ def _sentence(metric: Metric, detected: bool, floor: NoiseFloor | None) -> str:
     parts.append(f"B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses} of {metric.n} pairs")
     if not detected:
         parts.append(_reach(metric))
-    if floor is not None and floor.half_width is not None:
-        word = "within" if floor.within else "beyond"
-        parts.append(f"{word} the noise floor of ±{number_text(floor.half_width)} (A/A, {_pairs(floor.n)})")
     return ", ".join(parts)
+
+
+def _noise(floor: NoiseFloor | None, same_agent: bool) -> str:
+    if floor is None or floor.half_width is None:
+        return ""
+    shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
+    return f", {shown}" if same_agent else f", {'within' if floor.within else 'beyond'} the A/A {shown}"
 
 
 def _reach(metric: Metric) -> str:
