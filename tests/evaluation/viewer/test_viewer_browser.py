@@ -1,0 +1,93 @@
+"""The viewer in a real browser: list, filter, sort, compare, follow."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.evaluation.browsing import watched
+from tests.evaluation.report.playing import play
+from tests.evaluation.viewer.serving import Client, serving
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.browser
+
+
+@pytest.fixture(scope="module")
+def viewer(folder: Path) -> Iterator[Client]:
+    place = folder / "runs"
+    for seed, policy in ((4, "zip"), (5, "truthful"), (6, "zic")):
+        play(place / f"{policy}.trace", "double_auction/smoke", policy, seed=seed)
+    (place / "<img src=x onerror=window.__pwned=1>.trace").write_bytes(b"damaged")
+    with serving(place) as client:
+        yield client
+
+
+def test_traces_are_filtered_sorted_and_computed(browser: Browser, viewer: Client) -> None:
+    with watched(browser) as seen:
+        page = seen.show(viewer.url)
+        rows = page.locator("table.traces tbody tr")
+        count = page.locator(".list .count")
+        assert count.inner_text() == "4 of 4 traces"
+        assert page.locator("tr.damaged").count() == 1
+        page.get_by_role("button", name="seed").click()
+        assert rows.locator("td:nth-child(3)").all_inner_texts()[:3] == ["6", "5", "4"]
+        assert page.locator('th[aria-sort="descending"]').inner_text().strip().startswith("seed")
+        page.get_by_role("searchbox").fill("policy:zic")
+        assert count.inner_text() == "1 of 4 traces"
+        # What has to be computed comes by itself.
+        rows.first.locator("td", has_text="intact").wait_for()
+        assert page.evaluate("window.__pwned") is None
+        assert {address.startswith((viewer.url, "data:")) for address in seen.asked} == {True}
+        assert seen.violations == []
+        assert seen.errors == []
+
+
+def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> None:
+    with watched(browser) as seen:
+        page = seen.show(viewer.url)
+        for policy in ("zip", "truthful"):
+            page.get_by_role("checkbox", name=f"Choose {policy}.trace").check()
+        page.get_by_role("link", name="Compare the two").click()
+        page.wait_for_selector("body[data-ready]")
+        assert page.locator("section#divergence").count() == 1
+        page.go_back()
+        page.get_by_role("link", name="double_auction/smoke").first.click()
+        page.locator(".badge.good").wait_for()
+        assert "identical" in page.locator(".badge").inner_text()
+        page.locator(".calls [role=option]").first.click()
+        with page.expect_popup() as opened:
+            page.get_by_role("link", name="Raw JSON").click()
+        assert '"event":{"seq":2' in opened.value.content()
+
+
+def test_a_running_episode_grows_on_the_page(browser: Browser, folder: Path) -> None:
+    place = folder / "live"
+    trace = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
+    with closing(sqlite3.connect(trace)) as writer:
+        later = writer.execute("SELECT * FROM events WHERE seq > 9").fetchall()
+        sealed = writer.execute("SELECT value FROM meta WHERE key = 'about'").fetchone()[0]
+        writer.execute("PRAGMA journal_mode = WAL")
+        writer.execute("DELETE FROM events WHERE seq > 9")
+        writer.execute("UPDATE meta SET value = '{}' WHERE key = 'about'")
+        writer.commit()
+        with serving(place) as client, watched(browser) as seen:
+            page = seen.show(client.url)
+            page.get_by_role("link", name="double_auction/smoke").click()
+            page.locator(".live", has_text="following · 9 events").wait_for()
+            slots = ", ".join("?" * len(later[0]))
+            writer.executemany(f"INSERT INTO events VALUES ({slots})", later)
+            writer.execute("UPDATE meta SET value = ? WHERE key = 'about'", (sealed,))
+            writer.commit()
+            page.locator(".live", has_text="the episode has ended").wait_for()
+            calls = sum(b"tool_called" in row[1] for row in later)
+            shown = page.locator("section#timeline .count").inner_text()
+            assert int(shown.partition(" ")[0]) >= calls
+            page.locator("section#summary dd", has_text="rounds completed").wait_for()
+            assert seen.errors == []
