@@ -137,6 +137,22 @@ async def test_a_policy_that_declines_a_phase_lapses_in_that_phase_only(teaching
     assert teaching.written(table).head == inside.head
 
 
+class Undecided:
+    """Looks three times in the talk phase and says nothing; later it never stops looking."""
+
+    def turn(self, now: TurnView) -> Turns:
+        for _ in range(3 if now.phase == "talk" else 100):
+            yield ToolCall("view_my_value")
+
+
+@pytest.mark.parametrize("framework", ["react", "openai_loop", "policy"])
+async def test_limits_are_those_of_the_round_though_a_phase_was_passed_over(teaching: Any, framework: str) -> None:
+    async with teaching.table("talk", rounds=1) as table:
+        report = await table.play(framework, teaching.around(Undecided()), Limits(calls_per_round=5))
+    assert (report.given_up, report.tool_calls, report.rounds) == ({"no_call": 1, "call_limit": 1}, 5, 1)
+    assert table.lapses == [(1, "talk"), (1, "claim")]
+
+
 @pytest.mark.parametrize("framework", ["react", "policy"])
 async def test_without_a_way_to_lapse_a_given_up_round_ends_the_play(teaching: Any, framework: str) -> None:
     async with teaching.table() as table:
