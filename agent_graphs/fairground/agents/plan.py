@@ -87,7 +87,8 @@ class Progress:
         mark = _MARKS[0 if index < self.step else 1 if index == self.step else 2]
         tool = f" [{step.tool}: {self._done()[index]} of {step.times}]" if step.tool else ""
         target = f" [target: {step.target}]" if step.target else ""
-        return f"{index + 1}. ({mark}) {step.intent}{tool}{target}; done when: {step.check}"
+        # On one line, whatever the planner wrote.
+        return " ".join(f"{index + 1}. ({mark}) {step.intent}{tool}{target}; done when: {step.check}".split())
 
     def _place(self, tool: str, read_only: bool) -> int | None:
         for index in range(self.step, len(self.plan.steps)):

@@ -129,15 +129,17 @@ async def _executor(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str
 async def _tools(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
     context, progress = runtime.context, state["progress"]
     done, update = await use_tools(state, context)
+    may_plan = state["plans"] < MAX_PLANS
     if progress is None:
         unplanned = state["unplanned"] + len(done.calls)
-        return {**update, "unplanned": unplanned, "replan": "calls" if unplanned >= context.replan_every else None}
+        anew = may_plan and unplanned >= context.replan_every
+        return {**update, "unplanned": unplanned, "replan": "calls" if anew else None}
     followed = _follow(progress, done, context.bridge)
     if context.note is not None:
         noted = {"reply": state["messages"][-1].id, "plan": progress.version, "calls": followed.calls}
         await context.note(_noted("plan_calls", state["view"], noted))
     reason = followed.why_anew(context.replan_every)
-    return {**update, "progress": followed.progress, "replan": reason if state["plans"] < MAX_PLANS else None}
+    return {**update, "progress": followed.progress, "replan": reason if may_plan else None}
 
 
 class _Followed(NamedTuple):
