@@ -78,7 +78,7 @@ class Bargaining:
         )
         self.clock = Clock(1, self.state.phase, 0)
         self._ordered = False
-        self._history: hashlib.blake2b | None = None
+        self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
         self._hashed = (0, 0)
 
     # --- who is asked ---------------------------------------------------------------------------------------------
@@ -334,19 +334,20 @@ class Bargaining:
         )
 
     def digest(self) -> bytes:
-        """BLAKE2b-256 of seed, limits, closed rounds and messages (a running hash) and of the open round."""
+        """BLAKE2b-256 of seed, limits, closed rounds and messages (running hashes) and of the open round."""
         state = self.state
-        history = self._history
-        if history is None:
+        if self._history is None:
             start = [self.seed, self.scenario.model_dump(mode="json"), list(state.private)]
-            history = self._history = hashlib.blake2b(canonical(start), digest_size=32)
-        rounds, messages = self._hashed
-        for item in (*state.rounds[rounds:], *state.messages[messages:]):
-            history.update(canonical([*item]))
+            self._history = hashlib.blake2b(canonical(start), digest_size=32), hashlib.blake2b(digest_size=32)
+        # Two hashes, so that nothing depends on how often the digest was asked for.
+        for running, items, known in zip(self._history, (state.rounds, state.messages), self._hashed, strict=True):
+            for item in items[known:]:
+                running.update(canonical([*item]))
         self._hashed = len(state.rounds), len(state.messages)
+        past = b"".join(running.digest() for running in self._history)
         inputs = self._inputs[len(state.rounds) :]
         now = [state.round, state.phase, state.book, sorted(state.lapsed), inputs, self.read_marks, self.terminated]
-        return hashlib.blake2b(history.digest() + canonical(now), digest_size=32).digest()
+        return hashlib.blake2b(past + canonical(now), digest_size=32).digest()
 
     def check(self) -> None:
         """Conservation laws (bargaining page, 13); raises AssertionError."""

@@ -6,7 +6,6 @@ import unicodedata
 from collections.abc import Mapping
 from typing import Annotated
 
-from fairground.bargaining.policies import POLICIES
 from pydantic import AfterValidator, BaseModel, Field
 
 from fairground.bargaining import views
@@ -21,6 +20,7 @@ from fairground.bargaining.model import (
     QuoteReceipt,
     SurplusIf,
 )
+from fairground.bargaining.policies import POLICIES
 from fairground.bargaining.rules import Bargaining
 from fairground.contract.errors import ScenarioError
 from fairground.contract.evidence import EvidenceMap, Need
@@ -177,7 +177,6 @@ _EVIDENCE: EvidenceMap = {
     "send_message": (
         Need(("private_limit",), "episode"),
         Need(("public_record",), "round", from_round=2),
-        Need(("messages",), "round", from_round=2, when=_talks),
     ),
     "submit_quote": (
         Need(("private_limit",), "episode"),

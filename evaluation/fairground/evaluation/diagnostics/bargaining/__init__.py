@@ -1,0 +1,1 @@
+"""What the general diagnostics can only learn from the facts of bargaining."""
