@@ -139,7 +139,7 @@ function drawBars(chart: BarChart, width: number, domain: Domain | null): Child 
   const longest = Math.max(...rows.map((row) => row.name.length), 3);
   const [low, high] = domain ?? barDomain(chart);
   const values = aligned(rows.map((row) => row.value)), said = (_: unknown, place: number): string => values[place] ?? "";
-  const left = Math.min(width * 0.36, longest * 6.6 + 14), wide = Math.max(...values.map((value) => value.length)) * 7 + 12;
+  const left = Math.min(width * 0.42, longest * 6.6 + 14), wide = Math.max(...values.map((value) => value.length)) * 7 + 12;
   const room = ((high - low) * wide) / Math.max(80, width - left - 14 - (low < 0 ? 2 : 1) * wide);
   return drawn({
     width, height: rows.length * 25 + 46,

@@ -1,14 +1,13 @@
 // Elements without markup: every text, whoever wrote it, becomes a text node.
 
-// Characters that hide, reorder or break text: C1 controls, zero-width and bidirectional controls, separators, tags.
-const HIDDEN = /[\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
-const CONTROL = /[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g;
+// Characters that hide, reorder or break text: controls but tab and line feed, zero-width and bidirectional controls,
+// separators, tags. Fonts lack the symbols that Unicode has for some of them, so all are named by their numbers.
+const HIDDEN =
+  /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\u{e0000}-\u{e007f}]/gu;
 
-// The same text with every control character as a symbol.
+// The same text with every such character as a symbol.
 export function visible(text: string): string {
-  return text
-    .replace(CONTROL, (letter) => String.fromCharCode(0x2400 + letter.charCodeAt(0)))
-    .replace(HIDDEN, (letter) => `⟦U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
+  return text.replace(HIDDEN, (letter) => `⟦U+${(letter.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}⟧`);
 }
 
 export type Child = Node | string | number | null | undefined | false | Child[];

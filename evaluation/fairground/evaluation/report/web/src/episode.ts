@@ -115,7 +115,7 @@ function finding(opened: Opened, one: Finding, open: OpenEvent, show: (one: Find
   return h("li", { class: "finding", "data-finding": one.id },
     h("div", { class: "cost" }, one.severity === null ? h("span", { class: "quiet" }, "cost unknown") : [h("b", { class: "num" }, number(Math.round(one.severity * 100) / 100)), h("span", { class: "unit" }, one.severity_unit)]),
     h("div", {},
-      h("h4", {}, words(one.id.replace(/^[^.]+\./, "")), " ", h("span", { class: "quiet num" }, [number(one.value), ratioText(one) ? ` (${ratioText(one)})` : ""])),
+      h("h3", {}, words(one.id.replace(/^[^.]+\./, "")), " ", h("span", { class: "quiet num" }, [number(one.value), ratioText(one) ? ` (${ratioText(one)})` : ""])),
       h("p", {}, one.formula, "; raised when ", one.threshold, "."),
       parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
       one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,

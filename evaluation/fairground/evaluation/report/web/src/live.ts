@@ -31,6 +31,8 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
       numbers = performance.now();
       stale = false;
     }
+    const seen = header.querySelector<HTMLElement>(".badge");
+    if (!more.open && seen) void fetchBadge(id, seen);
     state.textContent = more.open ? `following · ${number(opened.events.seq.length)} events` : "the episode has ended";
     return more.open;
   };
