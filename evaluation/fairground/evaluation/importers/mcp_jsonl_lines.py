@@ -290,7 +290,8 @@ def _moment(value: object) -> int | None:
 def _error(said: Any, code: str) -> dict[str, Any]:
     """A refusal in our shape, from an object with code and message, or from text."""
     content = _mapping(said) or {"message": said}
-    named, message, hint = (content.get(name) for name in ("code", "message", "hint"))
+    named, hint = content.get("code"), content.get("hint")
+    message = _first(content, ("message", "text"))
     return {
         "code": named[:_MAX_NAME] if isinstance(named, str) and named else code,
         "message": (message if isinstance(message, str) else orjson.dumps(said).decode())[:2_000],

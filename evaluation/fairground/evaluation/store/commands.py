@@ -16,13 +16,14 @@ from rich.text import Text
 from fairground.contract.errors import ScenarioError
 from fairground.evaluation.store.in_duckdb import ParquetTables
 from fairground.evaluation.store.in_sqlite import TraceTables
-from fairground.evaluation.store.queries import QUERIES
+from fairground.evaluation.store.queries import QUERIES, Answer
 from fairground.evaluation.store.questions import QUESTIONS, Filters, Part, ask, named_query, show_event
 
 __all__ = ["trace"]
 
 _MAX_CELL = 100
-_MAX_UNBROKEN = 26
+_MAX_UNBROKEN = 12
+_MAX_ACROSS = 6
 _NAMES = ", ".join(["show", *QUESTIONS, *(name for name in QUERIES if name not in QUESTIONS)])
 
 
@@ -96,17 +97,28 @@ def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None
         if not part.answer.rows:
             console.print("none", style="dim")
             continue
-        table = Table(box=None, pad_edge=False, header_style="bold")
-        cells = [[_plain(_cell(cell)) for cell in row] for row in part.answer.rows]
-        for place, column in enumerate(part.answer.columns):
-            short = max(len(row[place]) for row in cells) <= _MAX_UNBROKEN
-            table.add_column(_plain(column.replace("_", "\n")), overflow="fold", no_wrap=short)
-        for row in cells:
-            table.add_row(*row)
-        console.print(table)
+        console.print(_table(part.answer))
         if part.answer.cut:
             console.print("… there are more; --limit shows them", style="dim")
     return None
+
+
+def _table(answer: Answer) -> Table:
+    """Rows under their columns; a single row of many columns stands upright."""
+    cells = [[_plain(_cell(cell)) for cell in row] for row in answer.rows]
+    upright = len(cells) == 1 and len(answer.columns) > _MAX_ACROSS
+    names = [_plain(name.replace("_", " " if upright else "\n")) for name in answer.columns]
+    table = Table(box=None, pad_edge=False, header_style="bold", show_header=not upright)
+    if upright:
+        for row in zip(names, *cells, strict=True):
+            table.add_row(*row)
+        return table
+    for place, name in enumerate(names):
+        short = max(len(row[place]) for row in cells) <= _MAX_UNBROKEN
+        table.add_column(name, overflow="fold", no_wrap=short)
+    for row in cells:
+        table.add_row(*row)
+    return table
 
 
 def _cell(value: object) -> str:

@@ -49,7 +49,7 @@ class Question(NamedTuple):
 
 
 def ask(tables: TraceTables, name: str, argument: str | None, filters: Filters) -> Sequence[Part]:
-    """The answer to a question or a named query. ScenarioError for one that there is not, or that lacks its argument."""
+    """The answer to a question or a named query. ScenarioError for one that there is not, or without its argument."""
     question = QUESTIONS.get(name)
     if question is None or (name in QUERIES and argument is None):
         if name.replace("-", "_") not in QUERIES:
@@ -72,13 +72,16 @@ def named_query(tables: Any, name: str, filters: Filters) -> Sequence[Part]:
 # --- the questions ------------------------------------------------------------------------------------------------
 
 
+_OF_EPISODE = ("episode", "market", "scenario", "end_reason", "rounds")
+
+
 def _summary(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
     by_tool = (
         "SELECT tool, kind, COUNT(*) AS calls, SUM(CASE WHEN status <> 'ok' THEN 1 ELSE 0 END) AS refused,"
         " MIN(seq) AS first_seq, MAX(seq) AS last_seq FROM calls GROUP BY tool, kind ORDER BY COUNT(*) DESC, tool, kind"
     )
     outcomes = tables.run(QUERIES["outcomes"])
-    keep = [place for place, name in enumerate(outcomes.columns) if name not in ("episode", "market", "scenario")]
+    keep = [place for place, name in enumerate(outcomes.columns) if name not in _OF_EPISODE]
     seats = Answer([outcomes.columns[p] for p in keep], [tuple(row[p] for p in keep) for row in outcomes.rows])
     return [
         Part("episode", tables.select("SELECT * FROM episodes")),
@@ -89,7 +92,7 @@ def _summary(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
 
 
 def _calls(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
-    found = "SELECT seq, round, seat, tool, kind, status, error_code, arguments, result_size FROM calls AS c"
+    found = "SELECT seq, round, seat, tool, kind, status, error_code, arguments FROM calls AS c"
     sql, values = _where(found, "c", filters)
     return [Part("calls", _cut(tables.select(f"{sql} ORDER BY seq LIMIT ?", [*values, filters.limit + 1]), filters))]
 

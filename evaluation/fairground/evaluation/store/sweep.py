@@ -12,6 +12,7 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.store.gathering import gather
 from fairground.evaluation.store.rows import TableRow
 from fairground.evaluation.store.source import episode_id
+from fairground.evaluation.store.tables import TABLES
 from fairground.evaluation.store.to_parquet import ParquetFolder
 from fairground.tracestore import open_trace
 
@@ -54,7 +55,7 @@ def write_sweep(paths: Sequence[Path], folder: Path, *, seat: SeatId | None = No
             except TraceError as error:
                 problems.append(SweepProblem(str(path), 0, str(error)))
         tables.describe(traces=len(traces), seat=seat)
-    return WrittenSweep(len(traces), tables.rows, problems)
+    return WrittenSweep(len(traces), {name: tables.rows[name] for name in TABLES}, problems)
 
 
 def _watched(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
