@@ -1,4 +1,4 @@
-"""The published evidence map: what actions need and which tool gives it, as one TOML made from the tool table.
+"""The published evidence maps: what actions need and which tool gives it, as one TOML per market, from the tool table.
 
 `python -m fairground.evaluation.diagnostics.published` writes it anew; a test compares.
 """
@@ -15,10 +15,24 @@ from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool
 from fairground.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
-__all__ = ["PUBLISHED", "evidence_toml"]
+__all__ = ["PUBLISHED", "evidence_toml", "map_version", "published_toml"]
 
-PUBLISHED = {"retail": Path(__file__).parent / "retail" / "evidence.toml"}
+PUBLISHED = {name: Path(__file__).parent / name / "evidence.toml" for name in ("retail", "double_auction")}
 """Where each market's map is published."""
+
+_VERSIONS = {"retail": EVIDENCE_VERSION}
+_RECENCY: Mapping[str, Mapping[str, int]] = {"retail": RECENCY_DAYS}
+
+
+def map_version(kind: MarketType) -> str | None:
+    """The version of a market's evidence map: its own, else that of the rules; null where nothing is asked for."""
+    return _VERSIONS.get(kind.name, f"rules-{kind.version}") if kind.evidence_map else None
+
+
+def published_toml(market: str) -> str:
+    """What the published file of a market should hold."""
+    kind = market_type(market)
+    return evidence_toml(kind, map_version(kind) or "", _RECENCY.get(market, {}))
 
 
 def evidence_toml(kind: MarketType, version: str, recency_days: Mapping[str, int]) -> str:
@@ -27,10 +41,9 @@ def evidence_toml(kind: MarketType, version: str, recency_days: Mapping[str, int
         "# Made from the tool table and the evidence map: python -m fairground.evaluation.diagnostics.published",
         f'market = "{kind.name}"',
         f'version = "{version}"',
-        "",
-        "[recency_days]",
-        *(f"{category} = {days}" for category, days in recency_days.items()),
     ]
+    if recency_days:
+        lines += ["", "[recency_days]", *(f"{category} = {days}" for category, days in recency_days.items())]
     for action, needs in kind.evidence_map.items():
         for need in needs:
             lines += ["", *_need(action, need)]
@@ -70,6 +83,5 @@ def _words(function: object) -> str:
 
 
 if __name__ == "__main__":
-    PUBLISHED["retail"].write_text(
-        evidence_toml(market_type("retail"), EVIDENCE_VERSION, RECENCY_DAYS), encoding="utf-8"
-    )
+    for name, path in PUBLISHED.items():
+        path.write_text(published_toml(name), encoding="utf-8")

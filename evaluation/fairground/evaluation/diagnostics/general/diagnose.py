@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from fairground.contract.errors import TraceError
+from fairground.catalog import market_type
+from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.diagnostics.general.detectors import GENERAL, find_general
 from fairground.evaluation.diagnostics.general.reading import read_play
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.insight import GivesInsight, Insight
 from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis, Finding
+from fairground.evaluation.diagnostics.published import map_version
 from fairground.tracestore import Trace
 
 __all__ = ["diagnose_trace", "general_findings"]
@@ -38,4 +40,10 @@ def _insight(trace: Trace, evaluator: object) -> Insight:
 
 
 def _nothing(trace: Trace) -> Diagnosis:
-    return Diagnosis(market=trace.manifest.core.market, version="", evidence_map=None, stages=[], findings=[])
+    """Where the market has no diagnostics of its own."""
+    market = trace.manifest.core.market
+    try:
+        version = map_version(market_type(market))
+    except ScenarioError:
+        version = None
+    return Diagnosis(market=market, version="", evidence_map=version, stages=[], findings=[])

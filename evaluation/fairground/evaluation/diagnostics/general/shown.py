@@ -13,7 +13,8 @@ from fairground.evaluation.diagnostics.general.canary import MARK, Canary, find_
 
 __all__ = ["Shown", "named_ids", "text_of"]
 
-_WORD = re.compile(r"\w+(?:[:-]\w+)*")
+_WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
+"""Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
 _ID = ("_id", "_ids")
 _MAX_ID = 200
 
@@ -57,14 +58,17 @@ class Shown:
 def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
     """Texts at arguments whose name ends in `_id` or `_ids`, or is in `more`, at any depth."""
     found: list[str] = []
-    waiting: list[tuple[bool, Any]] = [(False, arguments)]
+    waiting: list[Any] = [arguments]
     while waiting:
-        is_id, value = waiting.pop()
-        if isinstance(value, str):
-            if is_id:
-                found.append(value[:_MAX_ID])
-        elif isinstance(value, dict):
-            waiting += [(name in more or name.endswith(_ID), inner) for name, inner in mapped(value).items()]  # pyright: ignore[reportUnknownArgumentType]
-        else:
-            waiting += [(is_id, inner) for inner in listed(value)]
+        value: object = waiting.pop()
+        waiting += filter(_holds_more, listed(value))
+        for name, inner in mapped(value).items():
+            if _holds_more(inner):
+                waiting.append(inner)
+            if name in more or name.endswith(_ID):
+                found += (text[:_MAX_ID] for text in (*listed(inner), inner) if isinstance(text, str))
     return found
+
+
+def _holds_more(value: object) -> bool:
+    return isinstance(value, (dict, list))
