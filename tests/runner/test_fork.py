@@ -148,9 +148,7 @@ async def test_a_resumed_fork_goes_on_where_it_stopped(tmp_path: Path) -> None:
     sealed = ("head_seq", "head_hash", "outcome_digest", "end_reason", "seal", "finished", "noted", "awaits")
     with open_trace(whole) as trace:
         said = {key: value for key, value in trace.manifest.about.items() if key not in sealed}
-        later = next(
-            event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["event"] == "tool_called"
-        )
+        later = next(event["seq"] for event in events(whole) if event["seq"] > at + 6 and event["seat"] == "B1")
         await write_prefix(half, trace.manifest.core_bytes, said, list(copied_records(trace, later)))
     await resume_episode(half)
     assert head(half) == head(whole)
@@ -190,6 +188,18 @@ async def test_futures_in_which_nobody_draws_are_not_counted_as_evidence(tmp_pat
     assert "no test" in report.verdict
 
 
+async def test_a_fork_in_the_middle_of_another_seats_turn_lets_it_finish_what_it_began(tmp_path: Path) -> None:
+    path = await auction(tmp_path / "run")
+    at = first(path, "submit_quote", "S1")
+    forked = await fork_episode(ForkSpec(path, tmp_path / "fork", at=at, agent=TRUTHFUL, seat="B1"))
+    future = forked.futures[0]
+    assert future.kept is None  # the event is not a decision of the seat that is forked
+    looked = [event for event in events(future.fork) if event.get("tool") == "view_my_value" and event["seat"] == "S1"]
+    assert len(looked) == 1
+    assert bodies(future.fork)[at - 1] == bodies(path)[at - 1]
+    assert "going on from there instead was worth" in report_fork(forked).verdict
+
+
 async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tmp_path: Path) -> None:
     path = await auction(tmp_path / "run", policy="shading_20", framework="react")
     at = first(path, "submit_quote", "B1")
@@ -202,6 +212,7 @@ async def test_a_decision_of_an_agent_over_mcp_is_redone_by_an_agent_over_mcp(tm
     report = report_fork(forked)
     assert report.effects[0].decision is None
     assert report.effects[0].together is not None
+    assert report.effects[0].afterwards is None
     native = await fork_episode(ForkSpec(path, tmp_path / "native", at=at, agent=TRUTHFUL))
     assert head(native.futures[0].fork) == head(future.fork)
 

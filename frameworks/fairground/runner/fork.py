@@ -228,6 +228,8 @@ class _Forking:
         """The decision (or the withheld event) as it was, then the new player."""
         if self.seat is None or not self.spec.isolate:
             return None
+        if self.withheld is None and self.cut.event.get("seat") != self.seat:
+            return None  # the event is somebody else's: it happens in all arms
         after = self.cut if self.withheld is not None else self._after(self.cut)
         if after is None:
             return None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from contextlib import AbstractAsyncContextManager
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -12,10 +14,12 @@ import typer
 
 from fairground.contract.errors import TraceError
 from fairground.frameworks.base import Limits
+from fairground.host.episode import Episode
 from fairground.host.setup import default_folder
 from fairground.runner.agent_spec import NATIVE, AgentSpec
 from fairground.runner.episode_runner import recorded_agent
 from fairground.runner.fork import ForkSpec, fork_episode
+from fairground.runner.summary import show_progress
 from fairground.tracestore import open_trace
 
 __all__ = ["fork"]
@@ -59,13 +63,18 @@ def fork(
         futures=seeds,
         isolate=isolate,
     )
-    report = report_fork(asyncio.run(fork_episode(spec)))
+    report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=as_json))))
     if as_json:
         content = orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
         sys.stdout.buffer.write(content + b"\n")
     else:
         show_fork(report)
     return 1 if report.unsound else 0
+
+
+def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncContextManager[None]:
+    """Progress of an arm, called by its folder."""
+    return show_progress(episode, episode.path.parent.name, quiet=quiet)
 
 
 def _agent(trace: Path, framework: str, model: str, base_url: str) -> AgentSpec | None:

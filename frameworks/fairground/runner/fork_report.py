@@ -232,7 +232,7 @@ def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
         if effect.together is not None:
             parts.append(f"with all that {forked.before} did afterwards {_amount(effect.together, effect)}")
     elif effect.together is not None:
-        parts.append(f"{thing} and what followed cost {_amount(effect.together, effect)} against the original")
+        parts.append(f"going on from there instead was worth {_amount(effect.together, effect)} against the original")
     else:
         return f"{effect.name} cannot be compared: an arm is missing or has no such number"
     test = effect.test

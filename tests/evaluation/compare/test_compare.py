@@ -130,6 +130,17 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
     assert [row.k for row in found.reliability] == [1, 2, 4, 8]
 
 
+@pytest.mark.slow
+def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
+    shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
+    found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))
+    assert found.verdict.startswith(
+        "B (policy:careful_reader) is better than A (policy:reorder_point). gain: B − A = +"
+    )
+    assert [row.p_method for row in found.metrics if row.primary] == ["exact", "exact"]
+    assert all(row.wins == 16 for row in found.metrics if row.primary)
+
+
 def test_regret_is_undefined_where_the_oracle_is_no_better_than_passive(play_seeds: PlaySeeds) -> None:
     a, b = play_seeds("a", "zip", range(4)), play_seeds("b", "truthful", range(4))
     passive = play_seeds("passive", "passive", range(4))

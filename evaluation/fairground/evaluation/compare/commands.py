@@ -8,6 +8,7 @@ from typing import Annotated
 
 import orjson
 import typer
+from rich.console import Console
 
 from fairground.contract.errors import StorageUnavailable
 from fairground.evaluation.compare.comparing import Options, compare_folders, parse_success
@@ -42,7 +43,8 @@ def compare(
     Exit code 1 when a trace is damaged or no pair is left.
     """
     options = Options(seat, noise_floor, oracle, passive, parse_success(success) if success else None)
-    comparison = compare_folders(a, b, options)
+    with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
+        comparison = compare_folders(a, b, options)
     content = orjson.dumps(comparison.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
     if output is not None:
         _write(output, content)
