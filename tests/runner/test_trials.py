@@ -35,6 +35,7 @@ async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(t
     trials = await play_trials(spec_of(tmp_path), 3, play)
     assert carried == [(), (WRITTEN,), (WRITTEN, WRITTEN)]
     assert trials.written == [WRITTEN] * 3
+    assert trials.spec.agent.label == "reflection+trials/policy:zip"
     assert trials.exit_code == 0
     assert len({summary.played.path for summary in trials.summaries}) == 3
     with open_trace(trials.summaries[-1].played.path) as trace:

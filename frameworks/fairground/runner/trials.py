@@ -78,10 +78,12 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
         raise ScenarioError(f"trials are for --agent {FRAMEWORK}, not for {spec.agent.framework}")
     if len(seats) != 1:
         raise ScenarioError(f"trials are for one agent's seat, and here are {len(seats)}: name one with --seat")
+    before = spec.agent.trials or ()
+    spec = replace(spec, agent=replace(spec.agent, trials=before))
     summaries: list[Summary] = []
     written: list[str] = []
     for number in range(count):
-        carried = (*(spec.agent.trials or ()), *filter(None, written))
+        carried = (*before, *filter(None, written))
         try:
             summary = await play(replace(spec, agent=replace(spec.agent, trials=carried)), number)
         except HarnessFailure as failure:
