@@ -44,6 +44,14 @@ def test_a_policy_of_ones_own_plays_in_process(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "verify: identical"
 
 
+def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
+    done = run("examples/own_agent.py", str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines()[0] == "over: terminated:rounds_completed"
+    assert "B1 payoff" in done.stdout
+    assert len(list(tmp_path.glob("*.trace"))) == 1
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_lead_somewhere(page: Path) -> None:
     for target in re.findall(r"\]\(([^)\s]+)\)", page.read_text(encoding="utf-8")):

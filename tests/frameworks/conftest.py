@@ -19,6 +19,10 @@ from fairground.contract.policy import Draw, Policy
 from fairground.frameworks import load_framework
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
 from fairground.frameworks.models import ModelEndpoint, parse_model
+from fairground.frameworks.models.canonical import Canonical
+from fairground.frameworks.models.gateway import Gateway
+from fairground.frameworks.models.gateway_app import GatewayApp, serve_app
+from fairground.frameworks.models.wire import Answer, ChatRequest, completion, function_call
 from fairground.host.binding import build_server
 from fairground.host.episode import Episode
 from fairground.host.scripted import Scripted
@@ -142,6 +146,42 @@ class Teaching:
 
     def around(self, policy: Policy, name: str = "mine") -> ModelEndpoint:
         return parse_model(f"policy:{name}").with_policy(policy)
+
+
+class Script:
+    """A model that says what it was told to, in order, and keeps what it was asked."""
+
+    model = "scripted"
+
+    def __init__(self, *bodies: dict[str, Any]) -> None:
+        self.bodies = list(bodies)
+        self.requests: list[dict[str, Any]] = []
+
+    async def answer(self, request: ChatRequest, asked: Canonical, occurrence: int) -> Answer:
+        self.requests.append(request.raw)
+        return Answer(200, self.bodies.pop(0))
+
+    async def close(self) -> None:
+        """Nothing to free."""
+
+    @staticmethod
+    def says(*calls: tuple[str, str], text: str | None = None, same_id: bool = False) -> dict[str, Any]:
+        """A reply with calls as (name, arguments); their ids are those of their places, or all one."""
+        made = [function_call(f"p{0 if same_id else index}", *call) for index, call in enumerate(calls)]
+        message = {"content": text, **({"tool_calls": made} if made else {})}
+        reason = "tool_calls" if made else "stop"
+        return completion("scripted", 1, message, reason, input_tokens=10, output_tokens=2).body
+
+    @asynccontextmanager
+    async def served(self) -> AsyncGenerator[ModelEndpoint]:
+        """The model as `--model openai:scripted` with a base URL."""
+        async with serve_app(GatewayApp(Gateway(self), "key")) as url:
+            yield ModelEndpoint("openai", self.model, "openai:scripted", base_url=url, api_key="key")
+
+
+@pytest.fixture
+def script() -> type[Script]:
+    return Script
 
 
 @pytest.fixture

@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import sys
+import json
 from dataclasses import asdict
 from importlib.util import find_spec
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure, ScenarioError
+from fairground.contract.errors import HarnessFailure
 from fairground.contract.limits import Limit
 from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks import EXTRAS, load_framework
+from fairground.frameworks import EXTRAS
 from fairground.frameworks.base import Limits
+from fairground.frameworks.chat_client import read_arguments
 from fairground.frameworks.models import Faults, ModelEndpoint, parse_model
 from fairground.frameworks.models.serving import open_address
 
@@ -116,6 +117,49 @@ async def test_refusals_notes_strangers_text_and_unknown_tools_are_the_same_in_t
 
 
 @each_framework
+async def test_the_model_is_told_the_same_words_and_tools(teaching: Any, framework: str) -> None:
+    faults = "malformed@2,unknown_tool@4,empty@6..7"
+    ours = await heard(teaching, "react", faults)
+    theirs = await heard(teaching, framework, faults)
+    assert theirs == ours
+
+
+async def heard(teaching: Any, framework: str, faults: str) -> list[Any]:
+    """All that a model was told and answered while `Fumbler` played: messages and tools, each once, in plain form."""
+    tape = teaching.folder / f"{framework}.jsonl"
+    endpoint = teaching.around(Fumbler())
+    async with (
+        teaching.table("talk") as table,
+        open_address(endpoint, faults=Faults.parse(faults), record=tape) as address,
+    ):
+        await table.play(framework, address.endpoint(endpoint.label))
+    lines = [json.loads(line) for line in tape.read_text(encoding="utf-8").splitlines()]
+    parts = {line["id"]: plain(line["body"]) for line in lines if line["kind"] == "part"}
+    calls = [line for line in lines if line["kind"] == "call"]
+    # Some frameworks drop replies that said nothing.
+    told = [[parts[part] for part in [*call["messages"], call["tools"]]] for call in calls]
+    return [[part for part in parts if part != ("assistant", "", [], None)] for parts in told]
+
+
+def plain(part: Any) -> Any:
+    """A message or the tools without what says nothing to a model: empty fields, strictness, spelling of arguments."""
+    if isinstance(part, list):
+        shown: list[dict[str, Any]] = [tool["function"] for tool in cast("list[Any]", part)]
+        return [(tool["name"], tool["description"], tool["parameters"]) for tool in shown]
+    message = cast("dict[str, Any]", part)
+    made: list[dict[str, Any]] = [call["function"] for call in message.get("tool_calls") or ()]
+    calls = [(call["name"], spelt(call["arguments"])) for call in made]
+    return message["role"], message.get("content") or "", calls, message.get("tool_call_id")
+
+
+def spelt(arguments: str) -> Any:
+    """Arguments in a history: an object, or the text that was none, under whatever name it is resent."""
+    read = read_arguments(arguments)
+    assert read is not None, "an endpoint that parses the history would refuse it"
+    return next(iter(read.values())) if read.keys() & {"malformed_arguments", "INVALID_JSON"} else read
+
+
+@each_framework
 async def test_a_silent_model_is_nudged_once_a_phase_and_each_phase_lapses(teaching: Any, framework: str) -> None:
     done = await both(teaching, framework, "passive", "talk")
     assert (done.report["given_up"], done.report["nudges"]) == ({"no_call": 6}, 6)
@@ -191,6 +235,28 @@ async def test_an_endpoint_that_stays_broken_is_a_harness_failure(teaching: Any,
 
 
 @each_framework
+@pytest.mark.parametrize("body", [{"choices": []}, {"choices": [{"message": None}]}], ids=["nothing", "null"])
+async def test_an_answer_that_is_no_reply_is_the_providers_failure(
+    teaching: Any, script: Any, framework: str, body: dict[str, Any]
+) -> None:
+    async with teaching.table() as table, script(body).served() as endpoint:
+        with pytest.raises(HarnessFailure):
+            await table.play(framework, endpoint)
+
+
+@each_framework
+async def test_the_calls_of_one_reply_are_made_in_order_once_and_not_after_the_turns_end(
+    teaching: Any, script: Any, framework: str
+) -> None:
+    calls = [("claim", '{"slices": 99}'), ("fly", "{}"), ("view_my_value", ""), ("claim", '{"slices": 1}')]
+    model = script(script.says(*calls, ("claim", '{"slices": 2}')))
+    async with teaching.table(rounds=1) as table, model.served() as endpoint:
+        report = await table.play(framework, endpoint)
+    assert [tool for tool, _ in teaching.written(table).calls] == ["claim", "fly", "view_my_value", "claim"]
+    assert (report.replies, report.tool_calls, report.given_up) == (1, 5, {})
+
+
+@each_framework
 async def test_a_failing_policy_is_a_harness_failure(teaching: Any, framework: str) -> None:
     class Broken:
         def turn(self, now: TurnView) -> Turns:
@@ -218,13 +284,3 @@ async def test_a_seat_without_a_way_to_lapse_ends_with_the_phase_that_was_given_
     async with teaching.table() as table:
         report = await table.play(framework, teaching.endpoint("passive"), lapse=None)
     assert (report.stop, report.end_reason) == ("gave_up", None)
-
-
-@pytest.mark.parametrize("framework", EXTRAS)
-def test_a_framework_whose_package_is_missing_says_how_to_get_it(
-    framework: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(sys, "path", [])
-    monkeypatch.delitem(sys.modules, EXTRAS[framework].module, raising=False)
-    with pytest.raises(ScenarioError, match=rf"pip install 'fairground\[{EXTRAS[framework].name}\]'"):
-        load_framework(framework)

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from importlib import import_module
+from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
 from fairground.contract.errors import ScenarioError
 
-__all__ = ["EXTRAS", "FRAMEWORKS", "Extra", "find", "load_framework"]
+__all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
 
 FRAMEWORKS: Mapping[str, str] = {
     "react": "fairground.frameworks.langgraph:react",
@@ -24,6 +25,9 @@ FRAMEWORKS: Mapping[str, str] = {
     "external": "fairground.frameworks.external:ExternalAgent",
 }
 """Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
+
+GROUP = "fairground.frameworks"
+"""The entry-point group in which frameworks of others announce themselves in the same way."""
 
 
 class Extra(NamedTuple):
@@ -57,4 +61,6 @@ def load_framework(name: str) -> Any:
     extra = EXTRAS.get(name)
     if extra is not None and find_spec(extra.module) is None:
         raise ScenarioError(f"--agent {name} needs an extra: pip install 'fairground[{extra.name}]'")
-    return find(FRAMEWORKS, name, "framework")
+    # Only names that are installed: a name may come from a trace, which may come from anybody.
+    others = {} if name in FRAMEWORKS else {point.name: point.value for point in entry_points(group=GROUP)}
+    return find({**others, **FRAMEWORKS}, name, "framework")

@@ -8,27 +8,40 @@ from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
 
 from fairground.contract.errors import HarnessFailure
+from fairground.frameworks.models.access import redacted
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.models.serving import open_address
 
 if TYPE_CHECKING:
     from openai import AsyncOpenAI
 
-__all__ = ["ChatClient", "failure", "open_client", "read_arguments", "resent_arguments"]
+__all__ = ["ChatClient", "open_client", "read_arguments", "resent_arguments"]
 
 _TIMEOUT_S = 120.0
 _RETRIES = 4
 
 
 class ChatClient(NamedTuple):
-    """An open client and the model to name. Only this client retries, and the gateway behind it."""
+    """An open client of a framework and the model to name. Only this client retries, and the gateway behind it."""
 
+    framework: str
     openai: AsyncOpenAI
     model: str
 
+    def failure(self, error: Exception) -> HarnessFailure:
+        """A provider's or a framework's error as ours, without the key, for `raise … from error`."""
+        status = getattr(error, "status_code", None)
+        shown = "" if status is None else f"status {status}: "
+        text = redacted(str(getattr(error, "message", error)), self.openai.api_key)
+        return self.failed(f"{type(error).__name__}: {shown}{text[:1_000]}")
+
+    def failed(self, what: str) -> HarnessFailure:
+        """The failure `what`, with framework and model."""
+        return HarnessFailure(f"{self.framework}, {self.model}: {what}")
+
 
 @asynccontextmanager
-async def open_client(endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
+async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
     """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached."""
     from openai import AsyncOpenAI
 
@@ -38,15 +51,7 @@ async def open_client(endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
             base_url=address.base_url, api_key=address.api_key, timeout=_TIMEOUT_S, max_retries=_RETRIES
         ) as client,
     ):
-        yield ChatClient(client, address.model)
-
-
-def failure(framework: str, model: str, error: Exception) -> HarnessFailure:
-    """A provider's or a framework's error as ours, for `raise … from error`."""
-    status = getattr(error, "status_code", None)
-    shown = "" if status is None else f"status {status}: "
-    text = str(getattr(error, "message", error))[:500]
-    return HarnessFailure(f"{framework}, {model}: {type(error).__name__}: {shown}{text}")
+        yield ChatClient(framework, client, address.model)
 
 
 def read_arguments(text: str | None) -> dict[str, Any] | None:

@@ -15,7 +15,7 @@ from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, failure, open_client, read_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments, resent_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
 from fairground.frameworks.seat_round import Reply, SeatRound
@@ -35,7 +35,7 @@ class OpenAIAgentsAgent:
         bridge = await open_bridge(seat)
         # Any, here and below: the package may be missing where types are checked.
         sdk: Any = import_module("agents")
-        async with open_client(endpoint) as client:
+        async with open_client(self.name, endpoint) as client:
             agent = sdk.Agent(
                 name=seat.seat,
                 instructions=load_prompt("react").system(brief),
@@ -63,11 +63,13 @@ class _Conversation:
         self._turn = turn
         self._items: list[Any] = []
         self._acting = True
+        self._asking = False
         self._begun = 0.0
         self._config = sdk.RunConfig(
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
             tool_error_formatter=self._not_found,
+            call_model_input_filter=_resent,
         )
         self._hooks = sdk.RunHooks()
         self._hooks.on_llm_start = self._asks
@@ -91,8 +93,8 @@ class _Conversation:
         except Exception as error:
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            if not isinstance(error, self._sdk.ModelBehaviorError):
-                raise failure("openai_agents", self._client.model, error) from error
+            if self._asking or not isinstance(error, self._sdk.ModelBehaviorError):
+                raise self._client.failure(error) from error
             self._turn.give_up("framework_error")
             return
         self._items = result.to_input_list()
@@ -101,7 +103,7 @@ class _Conversation:
         if self._turn.finished or not self._acting:
             self._items = list(items)
             raise _Enough
-        self._begun = time.perf_counter()
+        self._asking, self._begun = True, time.perf_counter()
 
     async def _hears(self, context: Any, agent: Any, response: Any) -> None:
         usage: dict[str, Any] = response.raw_usage or {}
@@ -110,7 +112,7 @@ class _Conversation:
             for item in response.output
             if item.type == "function_call"
         ]
-        self._acting = bool(calls)
+        self._asking, self._acting = False, bool(calls)
         reply = Reply(
             text=_text(response.output),
             calls=calls,
@@ -148,6 +150,16 @@ def _stop_when_finished(sdk: Any) -> Any:
         return sdk.ToolsToFinalOutputResult(context.context.finished, "")
 
     return decide
+
+
+def _resent(data: Any) -> Any:
+    """The history with malformed arguments as JSON: some endpoints parse it, and would refuse the whole request."""
+    items: list[dict[str, Any]] = data.model_data.input
+    data.model_data.input = [
+        {**item, "arguments": resent_arguments(item["arguments"])} if item.get("type") == "function_call" else item
+        for item in items
+    ]
+    return data.model_data
 
 
 def _refusal(refused: Any) -> str:

@@ -14,10 +14,9 @@ from openai.types.chat import ChatCompletion
 
 from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
-from fairground.contract.errors import HarnessFailure
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, failure, open_client, read_arguments, resent_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments, resent_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
 from fairground.frameworks.seat_round import Reply, SeatRound
@@ -36,7 +35,7 @@ class OpenAILoop:
         endpoint = required(model, self.name)
         bridge = await open_bridge(seat)
         system = load_prompt("react").system(brief)
-        async with open_client(endpoint) as client:
+        async with open_client(self.name, endpoint) as client:
             fields = {"model": client.model, "tools": list(map(_tool, shown_tools(bridge)))}
             return await play_talks(
                 self.name, lambda turn: _Conversation(client, fields, system, turn), bridge, seat, endpoint, limits
@@ -67,16 +66,20 @@ class _Conversation:
     async def _ask(self) -> list[Call]:
         """One request; the calls of the reply."""
         begun = time.perf_counter()
-        # Any: the package types each message; ours are the wire's.
-        completions: Any = self._client.openai.chat.completions
+        body = {**self._fields, "messages": self._messages}
         try:
-            answer = await completions.create(messages=self._messages, **self._fields)
+            # Not `chat.completions.create`: it reads the types of every message again in each request.
+            answer = await self._client.openai.post("/chat/completions", cast_to=ChatCompletion, body=body)
         except OpenAIError as error:
-            raise failure("openai_loop", self._client.model, error) from error
-        if not isinstance(answer, ChatCompletion) or not answer.choices:
-            raise HarnessFailure(f"openai_loop, {self._client.model}: the answer is not a chat completion")
-        reply = _reply(answer, time.perf_counter() - begun)
-        self._messages.append(_resent(answer, reply))
+            raise self._client.failure(error) from error
+        except ValueError as error:
+            raise self._client.failed(f"the answer is not a chat completion: {error}") from error
+        try:
+            reply = _reply(answer, time.perf_counter() - begun)
+            self._messages.append(_resent(answer, reply))
+        except (AttributeError, IndexError, TypeError) as error:
+            # The package checks nothing: plain text comes back as a string, and fields may be missing.
+            raise self._client.failed("the answer is not a chat completion") from error
         await self._turn.reply(reply)
         return list(reply.calls)
 

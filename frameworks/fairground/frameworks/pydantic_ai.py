@@ -10,7 +10,7 @@ from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, failure, open_client, read_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
 from fairground.frameworks.seat_round import Reply, SeatRound
@@ -32,7 +32,7 @@ class PydanticAIAgent:
         ai: Any = import_module("pydantic_ai")
         openai_model: Any = import_module("pydantic_ai.models.openai").OpenAIChatModel
         provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
-        async with open_client(endpoint) as client:
+        async with open_client(self.name, endpoint) as client:
             agent = ai.Agent(
                 openai_model(client.model, provider=provider(openai_client=client.openai)),
                 instructions=load_prompt("react").system(brief),
@@ -54,6 +54,7 @@ class _Conversation:
         self._agent = agent
         self._client = client
         self._turn = turn
+        self._asking = False
         self._messages: list[Any] = []
 
     async def say(self, words: str) -> None:
@@ -62,8 +63,8 @@ class _Conversation:
         except Exception as error:
             if self._turn.failure is not None:
                 raise self._turn.failure from error
-            if not isinstance(error, self._ai.UnexpectedModelBehavior):
-                raise failure("pydantic_ai", self._client.model, error) from error
+            if self._asking or not isinstance(error, self._ai.UnexpectedModelBehavior):
+                raise self._client.failure(error) from error
             self._turn.give_up("framework_error")
 
     async def _run(self, words: str) -> list[Any]:
@@ -73,8 +74,9 @@ class _Conversation:
         async with self._agent.iter(words or None, **given) as run:
             node = await run.next(run.next_node)
             while self._ai.Agent.is_model_request_node(node):
-                begun = time.perf_counter()
+                begun, self._asking = time.perf_counter(), True
                 node = await run.next(node)
+                self._asking = False
                 reply = self._reply(node.model_response, time.perf_counter() - begun)
                 await self._turn.reply(reply)
                 if not reply.calls:

@@ -113,7 +113,11 @@ class OpenAIChat(BaseChatModel):
             raise self._no_completion(str(error)) from error
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise self._no_completion(str(answer))
-        message = _from_wire(answer)
+        try:
+            message = _from_wire(answer)
+        except (AttributeError, TypeError) as error:
+            # The package checks nothing: fields may be missing or null.
+            raise self._no_completion(str(answer)) from error
         message.response_metadata |= {
             "retries": response.retries_taken,
             "latency_s": round(perf_counter() - started, 4),

@@ -1,0 +1,79 @@
+"""The same policy on the same seed through every framework: the same actions, and a market that cannot tell."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.frameworks import EXTRAS
+from fairground.frameworks.base import Limits
+from fairground.host.setup import plan_seats
+from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from fairground.tracestore import open_trace
+
+SEED = 7
+TASKS = {"double_auction": ("duel", "policy:zip"), "retail": ("smoke", "policy:careful_reader")}
+ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
+
+
+class Played(NamedTuple):
+    """What a trace says of the market; the head is over reads and refusals as well."""
+
+    accepted: list[tuple[str, Any]]
+    outcome: str
+    head: str
+
+
+def _cases() -> Iterator[Any]:
+    for market in TASKS:
+        # Some hundred calls through three graphs: they are many for the default run.
+        slow = [pytest.mark.slow] if market == "retail" else []
+        yield from (pytest.param(market, name, marks=slow) for name in ALWAYS)
+        for name, extra in EXTRAS.items():
+            missing = find_spec(extra.module) is None
+            skip = pytest.mark.skipif(missing, reason=f"{extra.module} is not installed: make test-extras")
+            yield pytest.param(market, name, marks=[pytest.mark.extra, skip])
+
+
+async def _play(market: str, framework: str, folder: Path) -> Played:
+    preset, policy = TASKS[market]
+    kind, scenario = market_type(market), load_scenario(market, preset)
+    agent = AgentSpec(framework, policy, limits=Limits(calls_per_round=200))
+    spec = PlaySpec(
+        market=market,
+        scenario=scenario,
+        seed=SEED,
+        plan=plan_seats(kind, scenario),
+        agent=agent,
+        folder=folder,
+    )
+    played = await play_episode(spec)
+    with open_trace(played.path) as trace:
+        about = trace.manifest.about
+        accepted = [
+            (event["tool"], event["arguments"])
+            for event in trace.decoded()
+            if event["event"] == "tool_called" and event["seat"] in played.agents and _is_accepted(event)
+        ]
+        return Played(accepted, str(about["outcome_digest"]), str(about["head_hash"]))
+
+
+def _is_accepted(event: Mapping[str, Any]) -> bool:
+    return event["kind"] == "action" and event["status"] == "ok"
+
+
+@pytest.mark.parametrize(("market", "framework"), list(_cases()))
+async def test_the_same_policy_makes_the_same_market_through_every_framework(
+    market: str, framework: str, tmp_path: Path
+) -> None:
+    inside = await _play(market, "policy", tmp_path / "inside")
+    seated = await _play(market, framework, tmp_path / "seated")
+    assert seated.accepted == inside.accepted
+    assert seated.outcome == inside.outcome
+    assert seated.head == inside.head
+    assert inside.accepted
