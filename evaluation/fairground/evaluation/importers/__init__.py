@@ -28,6 +28,10 @@ IMPORTERS: Mapping[str, Importer] = {
         "public BAZAAR game logs (JSONL), re-executed by the double auction's rules",
         "fairground.evaluation.importers.bazaar_log:import_games",
     ),
+    "pact-log": Importer(
+        "public PACT game logs (JSONL), re-executed by the rules of bargaining",
+        "fairground.evaluation.importers.pact_log:import_games",
+    ),
     "mcp-jsonl": Importer(
         "logs of MCP tool calls of any server (JSONL), kept as they are: there are no rules to re-execute",
         "fairground.evaluation.importers.mcp_jsonl:import_logs",
