@@ -43,6 +43,13 @@ def test_a_comparison_takes_two_traces(games: tuple[Path, Path], tmp_path: Path)
     assert run(["report", str(games[0]), "--compare", "-o", str(page)]) == 2
 
 
+def test_more_traces_than_a_page_can_hold_are_refused(
+    games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(["report", *[str(games[0])] * 41, "-o", str(tmp_path / "page.html")]) == 2
+    assert "fairground view" in capsys.readouterr().err
+
+
 def test_a_trace_that_does_not_verify_is_shown_and_is_a_finding(games: tuple[Path, Path], tmp_path: Path) -> None:
     parts = parts_of(games[0])
     parts.bodies = [body.replace(b'"price":', b'"price": ') for body in parts.bodies]

@@ -12,6 +12,8 @@ from fairground.contract.errors import StorageUnavailable
 
 __all__ = ["report"]
 
+_MOST = 40
+
 
 def report(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
@@ -32,6 +34,10 @@ def report(
     files = [file for path in paths for file in find_traces(path)]
     if compare and len(files) != 2:
         raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
+    if len(files) > _MOST:
+        raise typer.BadParameter(
+            f"{len(files)} traces are too many for one page (at most {_MOST}); see fairground view"
+        )
     made = build_report(files, compare=compare, check=check, progress=_progress)
     try:
         output.write_bytes(made.html)
