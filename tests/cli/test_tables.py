@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
@@ -74,6 +74,7 @@ def test_what_a_stranger_wrote_is_never_markup() -> None:
     assert shown(names("seat"), [["[red]B1[/]"]], 40) == ["seat", "[red]B1[/]"]
 
 
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(
     st.lists(st.lists(st.text("ab._/-é ", max_size=30), min_size=4, max_size=4), max_size=4),
     st.integers(min_value=1, max_value=90),

@@ -13,7 +13,7 @@ import typer
 
 from fairground.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
 from fairground.cli.table import Command
-from fairground.contract.errors import FairgroundError, HarnessFailure, StorageUnavailable, TraceError
+from fairground.contract.errors import FairgroundError, HarnessFailure, StorageUnavailable, TraceError, in_plain_words
 
 __all__ = ["invoke"]
 
@@ -68,6 +68,9 @@ def _usage_or_fault(fault: Exception) -> int:
     """What the parser refuses shows itself and is a matter of usage; anything else is our fault."""
     show = getattr(fault, "show", None)
     if callable(show) and hasattr(fault, "exit_code"):
+        message = getattr(fault, "message", None)
+        if isinstance(message, str):
+            setattr(fault, "message", in_plain_words(message))  # noqa: B010  # the parser's classes are its own
         show()
         return USAGE
     traceback.print_exception(fault)

@@ -13,6 +13,7 @@ from fairground.contract.policy import Draw, parse_policy
 from fairground.contract.seats import SeatId
 from fairground.frameworks import FRAMEWORKS, load_framework
 from fairground.frameworks.base import Limits
+from fairground.frameworks.models.access import api_key, check_allowed, endpoint_url
 from fairground.frameworks.models.endpoint import ModelEndpoint, parse_model
 from fairground.frameworks.models.faults import Faults
 from fairground.frameworks.models.prices import load_prices
@@ -125,11 +126,22 @@ def check_agent(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str])
         _check_policy(kind, agent, roles)
     else:
         load_prices()
+    if endpoint.kind == "openai" and agent.replay is None:
+        _check_address(endpoint)
     if agent.window is not None:
         from fairground.agents.window import parse_window
 
         parse_window(agent.window)
     _check_files(agent, endpoint, list(roles))
+
+
+def _check_address(endpoint: ModelEndpoint) -> None:
+    """Raises ScenarioError for what is no address, HarnessFailure where the switch or a missing key forbids it."""
+    url = endpoint_url(endpoint.base_url)
+    if not url.startswith(("http://", "https://")):
+        raise ScenarioError("the base URL is no address of an endpoint: write --base-url https://HOST/v1")
+    check_allowed(url)
+    api_key(url)
 
 
 def _check_no_model_calls(agent: AgentSpec) -> None:

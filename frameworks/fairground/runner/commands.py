@@ -195,7 +195,8 @@ async def _episodes(
 
 async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: bool) -> Summary:
     if not path.is_file():
-        raise ScenarioError(f"--resume {path}: there is no such file; a run prints its trace when it begins or stops")
+        what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
+        raise ScenarioError(f"--resume {path}: {what}")
     if given.get("framework"):
         spec = AgentSpec(**given, limits=limits.of(None))
     else:

@@ -76,8 +76,10 @@ def _text(market: str, name: str) -> tuple[str, str]:
     if name.endswith(".toml"):
         try:
             return Path(name).read_text(encoding="utf-8"), name
-        except (OSError, UnicodeDecodeError) as error:
-            raise ScenarioError(f"{name}: cannot be read: {error}") from None
+        except OSError as error:
+            raise ScenarioError(f"{name}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ScenarioError(f"{name}: not text in UTF-8") from None
     wanted = name if "/" in name else f"{market}/{name}"
     if wanted not in scenario_ids(market):
         raise ScenarioError(

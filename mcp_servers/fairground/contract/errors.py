@@ -28,6 +28,7 @@ __all__ = [
     "SeatError",
     "StorageUnavailable",
     "TraceError",
+    "in_plain_words",
 ]
 
 SHARED_CODES: dict[str, str] = {
@@ -50,6 +51,30 @@ SHARED_CODES: dict[str, str] = {
     "code_limit": "the code given to execute_code reached one of its limits",
     "internal_error": "a fault of the server; nothing changed",
 }
+
+
+_VALIDATORS_WORDS = (
+    (", unable to parse string as an integer", ""),
+    (", unable to parse string as a number", ""),
+    (", unable to interpret input", ""),
+    ("Input should be", "it should be"),
+    ("a valid integer", "a whole number"),
+    ("a valid number", "a number"),
+    ("a valid boolean", "true or false"),
+    ("a valid string", "text"),
+    ("a valid list", "a list"),
+    ("a valid dictionary", "a table"),
+    ("greater than or equal to", "at least"),
+    ("less than or equal to", "at most"),
+    ("greater than", "more than"),
+)
+
+
+def in_plain_words(message: str) -> str:
+    """A validation library's message as a person would put it; for files and command lines, never for agents."""
+    for theirs, ours in _VALIDATORS_WORDS:
+        message = message.replace(theirs, ours)
+    return message
 
 
 class ErrorInfo(NamedTuple):

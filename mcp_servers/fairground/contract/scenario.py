@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 
-from fairground.contract.errors import ScenarioError
+from fairground.contract.errors import ScenarioError, in_plain_words
 from fairground.contract.limits import Limit
 
 __all__ = ["Scenario", "Timing", "build_scenario", "parse_override", "parse_toml", "with_overrides"]
@@ -99,4 +99,4 @@ def _describe(error: Any) -> str:
         return f"{where}: unknown key"
     if error["type"] == "missing":
         return f"{where}: required"
-    return f"{where} = {str(error['input'])[:60]}: {error['msg']}"
+    return f"{where} = {str(error['input'])[:60]}: {in_plain_words(error['msg'])}"

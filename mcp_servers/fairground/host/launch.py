@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from fairground.catalog import load_scenario, market_type, scenario_ids
+from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
 from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
@@ -22,7 +22,16 @@ from fairground.host.app import Host, HttpServer, run_stdio
 from fairground.host.episode import Episode
 from fairground.host.registry import load_host_file
 from fairground.host.sandbox import Sandbox
-from fairground.host.setup import AGENT, SeatPlan, default_folder, new_episode, new_seed, plan_seats, reopen_episode
+from fairground.host.setup import (
+    AGENT,
+    SeatPlan,
+    default_folder,
+    make_folder,
+    new_episode,
+    new_seed,
+    plan_seats,
+    reopen_episode,
+)
 from fairground.tracestore import find_traces
 
 __all__ = ["EpisodeOptions", "HostOptions", "choose", "run_host", "run_serve", "seat_alone"]
@@ -56,7 +65,7 @@ class HostOptions(NamedTuple):
 def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
     """The market and its scenario (the first one by default). Raises ScenarioError."""
     if not options.market:
-        raise ScenarioError("name a market, such as double_auction")
+        raise ScenarioError(f"name a market: {', '.join(market_names())}")
     kind = market_type(options.market)
     name = options.scenario or next(iter(scenario_ids(options.market)), "")
     if not name:
@@ -137,7 +146,7 @@ async def _fresh_host(
     plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     host = Host(folder, body_limit=hosting.body_limit, linger_s=hosting.linger_s)
     for index in range(hosting.episodes):
         seed = None if options.seed is None else options.seed + index
@@ -187,11 +196,11 @@ def _folder(options: EpisodeOptions) -> Path:
 
 
 def _one_trace(path: Path) -> Path:
-    if path.is_file():
-        return path
-    found = find_traces(path) if path.is_dir() else []
+    if not path.exists():
+        raise ScenarioError(f"--resume {path}: there is no such file")
+    found = find_traces(path)
     if len(found) != 1:
-        raise TraceError(f"{path}: name one trace file; there are {len(found)} here")
+        raise ScenarioError(f"--resume {path}: name one of its {len(found)} traces")
     return found[0]
 
 

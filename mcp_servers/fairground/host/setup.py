@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairground.catalog import market_type
-from fairground.contract.errors import ScenarioError, TraceError
+from fairground.contract.errors import ScenarioError, StorageUnavailable, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
@@ -28,6 +28,7 @@ __all__ = [
     "MAX_SEED",
     "SeatPlan",
     "default_folder",
+    "make_folder",
     "new_episode",
     "new_episode_id",
     "new_seed",
@@ -143,7 +144,7 @@ async def new_episode(
     """
     if not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
-    folder.mkdir(parents=True, exist_ok=True)
+    make_folder(folder)
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
     return await Episode.create(
@@ -193,6 +194,14 @@ def new_seed() -> int:
 def new_episode_id() -> str:
     """12 hex digits."""
     return secrets.token_hex(6)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder, if it is not there yet. Raises StorageUnavailable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"{folder}: the folder cannot be made: {error.strerror}") from None
 
 
 def default_folder(market: str) -> Path:

@@ -1,0 +1,58 @@
+"""Command lines that cannot work: one line says what was wrong and what to do, in plain words; nothing is written."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairground.cli import run
+
+PLAY = ("play", "double_auction", "--scenario", "smoke")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "says"),
+    [
+        (("play",), 2, "name a market: double_auction, retail, teaching (or go on with a trace: --resume TRACE)"),
+        (("play", "nope"), 2, "installed are double_auction"),
+        (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
+        (("play", "--resume", "."), 2, "a folder: name the trace in it"),
+        (("play", "teaching", "--resume", "x.trace"), 2, "leave MARKET out"),
+        (("play", "--resume", "x.trace", "--seed", "3", "--seeds", "2"), 2, "leave --seed, --seeds out"),
+        (("play", "teaching", "--scenario", "missing.toml"), 2, "missing.toml: cannot be read: No such file"),
+        ((*PLAY, "--set", "rounds=many"), 2, "rounds = many: it should be a whole number"),
+        ((*PLAY, "--set", "rounds=-3"), 2, "rounds = -3: it should be at least 1"),
+        ((*PLAY, "--seed", "seven"), 2, "'--seed': it should be a whole number"),
+        ((*PLAY, "--max-tokens", "0"), 2, "it should be at least 1"),
+        ((*PLAY, "--agent", "dance"), 2, "there are external, langchain_agent"),
+        ((*PLAY, "--model", "gpt"), 2, "policy:<name>, replay:<file>"),
+        ((*PLAY, "--model", "openai:x", "--base-url", "example.org"), 2, "write --base-url https://HOST/v1"),
+        ((*PLAY, "--model", "openai:x"), 3, "set OPENAI_API_KEY"),
+        ((*PLAY, "--out", "/dev/null/x"), 3, "/dev/null/x: the folder cannot be made: Not a directory"),
+        (("serve",), 2, "name a market: double_auction"),
+        (("serve", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
+        (("host", "double_auction", "--out", "/dev/null/x"), 3, "the folder cannot be made"),
+        (("host", "--resume", "nope"), 1, "cannot be read: No such file"),
+        (("scenarios", "show", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
+    ],
+)
+def test_a_command_line_that_cannot_work_is_told_why(
+    arguments: tuple[str, ...],
+    code: int,
+    says: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
+    monkeypatch.delenv("FAIRGROUND_ALLOW_MODELS", raising=False)
+    assert run(arguments) == code
+    captured = capsys.readouterr()
+    told = " ".join(captured.err.split())
+    assert says in told
+    assert captured.out == ""
+    assert not [word for word in ("Traceback", "Input should", "Errno", "validation error") if word in told]
+    assert list(tmp_path.iterdir()) == []
