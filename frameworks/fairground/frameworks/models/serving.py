@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.frameworks.models.access import ALLOW_MODELS, api_key, check_allowed, endpoint_url
@@ -22,9 +22,10 @@ from fairground.frameworks.models.faults import Faults
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
+    from fairground.frameworks.models.backends import Backend
     from fairground.frameworks.models.gateway import Gateway, OnCall
 
-__all__ = ["Address", "open_address", "open_chat_model", "open_gateway"]
+__all__ = ["Address", "Between", "open_address", "open_chat_model", "open_gateway"]
 
 
 @dataclass(frozen=True)
@@ -40,98 +41,104 @@ class Address:
         return ModelEndpoint("openai", self.model, label, base_url=self.base_url, api_key=self.api_key)
 
 
+class Between(TypedDict, total=False):
+    """What may stand between an agent and its model.
+
+    `record`: a file that every call is appended to. `replay`: one that answers in the endpoint's place. `seat`: part of
+    what names a call in either. `on_call`: told of every request.
+    """
+
+    record: Path | None
+    replay: Path | None
+    faults: Faults | None
+    seat: str | None
+    on_call: OnCall | None
+
+
 @asynccontextmanager
-async def open_address(
-    endpoint: ModelEndpoint,
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
-    faults: Faults | None = None,
-    seat: str | None = None,
-    on_call: OnCall | None = None,
-) -> AsyncGenerator[Address]:
+async def open_address(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[Address]:
     """An address of the endpoint, served on the loopback while the context is open.
 
     In front of the live policy of a `policy:` endpoint, of the upstream of an `openai:` one, or of a recording
-    (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own address. `record`
-    is appended to; `seat` is part of what names a call in a recording. Raises HarnessFailure, ScenarioError.
+    (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own address. Options
+    are those of `Between`. Raises HarnessFailure, ScenarioError.
     """
-    between = record or replay or faults or on_call or endpoint.params
-    if endpoint.kind == "openai" and not between:
+    if endpoint.kind == "openai" and not (_stands(between) or endpoint.params):
         yield _direct(endpoint)
         return
     from fairground.frameworks.models.gateway_app import GatewayApp, serve_app
 
-    async with open_gateway(
-        endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call
-    ) as gateway:
+    async with open_gateway(endpoint, **between) as gateway:
         key = secrets.token_urlsafe(24)
         async with serve_app(GatewayApp(gateway, key)) as url:
             yield Address(url, gateway.model, key)
 
 
 @asynccontextmanager
-async def open_gateway(
-    endpoint: ModelEndpoint,
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
-    faults: Faults | None = None,
-    seat: str | None = None,
-    on_call: OnCall | None = None,
-) -> AsyncGenerator[Gateway]:
+async def open_gateway(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[Gateway]:
     """The gateway of an endpoint, not served yet; closed afterwards. As `open_address`."""
-    from fairground.frameworks.models.backends import Backend, PolicyBackend, RecordingBackend, UpstreamBackend
     from fairground.frameworks.models.gateway import Gateway
-    from fairground.frameworks.models.recording import Recorder, Recording
+    from fairground.frameworks.models.recording import Recorder
 
-    options = {} if endpoint.kind == "policy" else dict(endpoint.params)
-    backend: Backend
-    if replay is not None or endpoint.kind == "replay":
-        if record is not None:
-            raise ScenarioError("a run is recorded or replayed, not both")
-        recorded = Recording(replay or Path(endpoint.model)).seat(seat)
-        named = None if endpoint.kind == "replay" else _name(endpoint)
-        options = {**recorded.options, **options} if endpoint.kind == "replay" else options
-        backend = RecordingBackend(recorded, named)
-    elif endpoint.kind == "policy":
-        backend = PolicyBackend(endpoint)
-    elif endpoint.kind == "openai":
-        backend = UpstreamBackend(endpoint)
-    else:
-        raise HarnessFailure(f"{endpoint.label} has no address: langgraph plays it, or name its openai:<model>")
-    try:
-        recorder = Recorder(record, seat, backend.model, options) if record is not None else None
-        gateway = Gateway(backend, seat=seat, options=options, recorder=recorder, faults=faults, on_call=on_call)
-    except BaseException:
-        await backend.close()
-        raise
-    try:
+    record, replay, seat = between.get("record"), between.get("replay"), between.get("seat")
+    if record is not None and (replay is not None or endpoint.kind == "replay"):
+        raise ScenarioError("a run is recorded or replayed, not both")
+    async with AsyncExitStack() as stack:
+        backend, options = _behind(endpoint, replay, seat)
+        stack.push_async_callback(backend.close)
+        recorder = None if record is None else Recorder(record, seat, backend.model, options)
+        gateway = Gateway(
+            backend,
+            seat=seat,
+            options=options,
+            recorder=recorder,
+            faults=between.get("faults"),
+            on_call=between.get("on_call"),
+        )
+        stack.push_async_callback(gateway.close)
         yield gateway
-    finally:
-        await gateway.close()
+
+
+class _Behind(NamedTuple):
+    """What answers, and the fields that its requests have unless they say otherwise."""
+
+    backend: Backend
+    options: dict[str, Any]
+
+
+def _behind(endpoint: ModelEndpoint, replay: Path | None, seat: str | None) -> _Behind:
+    from fairground.frameworks.models.backends import PolicyBackend, RecordingBackend, UpstreamBackend
+    from fairground.frameworks.models.recording import Recording
+
+    params = dict(endpoint.params)
+    if endpoint.kind == "replay":
+        recorded = Recording(replay or Path(endpoint.model)).seat(seat)
+        return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
+    if replay is not None:
+        named = endpoint.label if endpoint.kind == "policy" else endpoint.model
+        return _Behind(
+            RecordingBackend(Recording(replay).seat(seat), named), {} if endpoint.kind == "policy" else params
+        )
+    if endpoint.kind == "policy":
+        # Its parameters are the policy's own.
+        return _Behind(PolicyBackend(endpoint), {})
+    if endpoint.kind == "openai":
+        return _Behind(UpstreamBackend(endpoint), params)
+    raise HarnessFailure(f"{endpoint.label} has no address: langgraph plays it, or name its openai:<model>")
 
 
 @asynccontextmanager
-async def open_chat_model(
-    endpoint: ModelEndpoint,
-    *,
-    record: Path | None = None,
-    replay: Path | None = None,
-    faults: Faults | None = None,
-    seat: str | None = None,
-    on_call: OnCall | None = None,
-) -> AsyncGenerator[BaseChatModel]:
+async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[BaseChatModel]:
     """The chat model of an endpoint, closed afterwards; through a gateway when anything is in between.
 
     Raises HarnessFailure when it may not or cannot be reached.
     """
     if endpoint.kind == "langchain":
-        if record or replay or faults:
+        if _stands(between):
             raise ScenarioError(f"{endpoint.label}: only openai:, policy: and replay: can be recorded or replayed")
         yield _of_provider(endpoint)
         return
-    if endpoint.kind == "policy" and not (record or replay or faults or on_call):
+    if endpoint.kind == "policy" and not _stands(between):
         from fairground.frameworks.models.policy_chat import PolicyChatModel
 
         if endpoint.policy is None:
@@ -142,24 +149,23 @@ async def open_chat_model(
 
     options = dict(endpoint.params) if endpoint.kind == "openai" else {}
     async with AsyncExitStack() as stack:
-        if endpoint.kind != "openai" or record or replay or faults or on_call:
-            address = await stack.enter_async_context(
-                open_address(endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call)
-            )
+        if endpoint.kind != "openai" or _stands(between):
+            address = await stack.enter_async_context(open_address(endpoint, **between))
             endpoint, options = address.endpoint(endpoint.label), {}
         model = OpenAIChat(model=endpoint.model, base_url=endpoint.base_url, options=options, api_key=endpoint.api_key)
         stack.push_async_callback(model.aclose)
         yield model
 
 
+def _stands(between: Between) -> bool:
+    """Whether anything is to stand in between; a seat's name alone is nothing."""
+    return any(value is not None for name, value in between.items() if name != "seat")
+
+
 def _direct(endpoint: ModelEndpoint) -> Address:
     url = endpoint_url(endpoint.base_url)
     check_allowed(url)
     return Address(url, endpoint.model, endpoint.api_key or api_key(url))
-
-
-def _name(endpoint: ModelEndpoint) -> str:
-    return endpoint.label if endpoint.kind == "policy" else endpoint.model
 
 
 def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:
