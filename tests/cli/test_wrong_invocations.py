@@ -21,7 +21,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("play", "teaching", "--resume", "x.trace"), 2, "leave MARKET out"),
         (("play", "--resume", "x.trace", "--seed", "3", "--seeds", "2"), 2, "leave --seed, --seeds out"),
         (("play", "teaching", "--scenario", "missing.toml"), 2, "missing.toml: cannot be read: No such file"),
-        ((*PLAY, "--set", "rounds=many"), 2, "rounds = many: it should be a whole number"),
+        ((*PLAY, "--set", "rounds=many"), 2, "rounds = 'many': it should be a whole number"),
         ((*PLAY, "--set", "rounds=-3"), 2, "rounds = -3: it should be at least 1"),
         ((*PLAY, "--seed", "seven"), 2, "'--seed': it should be a whole number"),
         ((*PLAY, "--max-tokens", "0"), 2, "it should be at least 1"),

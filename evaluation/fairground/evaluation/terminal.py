@@ -177,7 +177,10 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None
 def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     raised = diagnosis.raised
     found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
-    console.print(_plain(f"\nfound: {len(found)} of {len(looked_for)} failure modes"), style="bold")
+    checked = {finding.id for finding in diagnosis.findings if finding.checked}
+    head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
+    more = "; fairground evaluate says which and why" if brief else ""
+    console.print(_plain(f"\n{head}{more}"), style="bold", soft_wrap=True)
     for finding in raised:
         cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
         head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
@@ -188,10 +191,9 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     for finding in () if brief else diagnosis.not_found:
         if finding.note:
             console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
-    for head, checked in (("checked, not found", True), *((("nothing to check", False),) if brief else ())):
-        ids = [finding.id for finding in diagnosis.not_found if finding.checked is checked and finding.id not in found]
-        if ids:
-            console.print(_plain(f"{head}: {', '.join(dict.fromkeys(ids))}"), soft_wrap=True)
+    clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found]
+    if clear and not brief:
+        console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
 
 
 def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
@@ -233,7 +235,7 @@ def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
     """What a reader of these figures could get wrong."""
     for name in shown:
         if name in FOOTNOTES:
-            console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim", soft_wrap=True)
+            console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim")
 
 
 def _plain(text: str) -> Text:

@@ -99,4 +99,7 @@ def _describe(error: Any) -> str:
         return f"{where}: unknown key"
     if error["type"] == "missing":
         return f"{where}: required"
-    return f"{where} = {str(error['input'])[:60]}: {in_plain_words(error['msg'])}"
+    given = error["input"]
+    # "10" in quotes where a number is due: without them the complaint would contradict itself.
+    quoted = isinstance(given, str) and error["type"].endswith("_type")
+    return f"{where} = {(repr(given) if quoted else str(given))[:60]}: {in_plain_words(error['msg'])}"
