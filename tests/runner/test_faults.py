@@ -48,6 +48,17 @@ async def test_a_fault_on_the_way_is_retried_and_changes_no_byte(
 
 
 @each_framework
+async def test_a_reply_that_does_not_come_in_time_is_asked_for_again_and_the_policy_is_asked_once(
+    duel: Any, told: Any, calm: Any, framework: str
+) -> None:
+    played = await play_episode(duel(disturbed(framework, "stall@2", timeout_s=0.5)))
+    trace = told(played.path)
+    assert trace.about["head_hash"] == calm.about["head_hash"]
+    assert [note["fault"] for note in trace.noted("endpoint_fault")][:1] == ["stall"]
+    assert len(trace.noted("model_call")) == 2 * len(ROUNDS)
+
+
+@each_framework
 @pytest.mark.parametrize("fault", ["malformed", "truncated", "unknown_tool", "empty", "refusal"])
 async def test_a_reply_that_cannot_be_carried_out_is_answered_and_the_round_goes_on(
     duel: Any, told: Any, calm: Any, framework: str, fault: str

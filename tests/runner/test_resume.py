@@ -16,6 +16,7 @@ import pytest
 
 from fairground.contract.errors import TraceError
 from fairground.evaluation.verify import verify_file
+from fairground.frameworks.base import Limits
 from fairground.runner.episode_runner import AgentSpec, resume_episode
 from fairground.tracestore import open_trace
 
@@ -108,11 +109,37 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
         {"framework": [], "model": None, "base_url": None, "limits": {}},
         {"framework": "react", "model": 5, "base_url": None, "limits": {}},
         {"framework": "react", "model": None, "base_url": None, "limits": {"of": 1}},
+        {"framework": "react", "limits": {}, "record": 5},
+        {"framework": "react", "limits": {}, "trials": [1]},
+        {"framework": "react", "limits": {}, "timeout_s": "nan"},
+        {"framework": "react", "limits": {}, "timeout_s": -1},
     ],
 )
 def test_what_is_no_record_of_an_agent_is_refused(record: Any) -> None:
     with pytest.raises(TraceError, match="name it with --agent"):
         AgentSpec.of_record(record)
+
+
+def test_an_agent_is_taken_up_as_it_was_recorded_now_or_in_an_earlier_version() -> None:
+    spec = AgentSpec(
+        "reflection",
+        "openai:m",
+        "http://127.0.0.1:1/v1",
+        Limits(9, 400),
+        window="last_results(k=2)",
+        record="calls.jsonl",
+        approve=True,
+        trials=("quote less",),
+        timeout_s=3.5,
+    )
+    assert AgentSpec.of_record(orjson.loads(orjson.dumps(spec.recorded()))) == spec
+    earlier = {"framework": "react", "model": "policy:zip", "base_url": None, "limits": {"calls_per_round": 60}}
+    assert AgentSpec.of_record(earlier) == AgentSpec("react", "policy:zip", limits=Limits(60))
+
+
+def test_injected_faults_are_not_taken_up_again() -> None:
+    spec = AgentSpec("react", "policy:zip", faults="500@3..")
+    assert AgentSpec.of_record(spec.recorded()) == AgentSpec("react", "policy:zip")
 
 
 def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_path: Path) -> None:

@@ -17,7 +17,6 @@ if TYPE_CHECKING:
 
 __all__ = ["ChatClient", "open_client", "read_arguments", "resent_arguments"]
 
-_TIMEOUT_S = 120.0
 _RETRIES = 4
 
 
@@ -48,7 +47,7 @@ async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator
     async with (
         open_address(endpoint) as address,
         AsyncOpenAI(
-            base_url=address.base_url, api_key=address.api_key, timeout=_TIMEOUT_S, max_retries=_RETRIES
+            base_url=address.base_url, api_key=address.api_key, timeout=endpoint.timeout_s, max_retries=_RETRIES
         ) as client,
     ):
         yield ChatClient(framework, client, address.model)

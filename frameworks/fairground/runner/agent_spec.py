@@ -35,7 +35,7 @@ class AgentSpec:
 
     `record` and `replay` are files of model calls, `faults` a schedule of injected faults (`frameworks.models.faults`),
     `window` what of a round a graph shows its model. With `approve` a person is asked before each action. `trials`
-    holds what an agent wrote after earlier episodes (`runner.trials`).
+    holds what an agent wrote after earlier episodes (`runner.trials`), `timeout_s` how long a model's reply may take.
     """
 
     framework: str = "react"
@@ -48,6 +48,7 @@ class AgentSpec:
     faults: str | None = None
     approve: bool = False
     trials: tuple[str, ...] | None = None
+    timeout_s: float | None = None
 
     @property
     def label(self) -> str:
@@ -60,9 +61,10 @@ class AgentSpec:
     @property
     def endpoint(self) -> ModelEndpoint | None:
         """The model's endpoint, the recording's where no model is named. Raises ScenarioError."""
-        if self.model is not None:
-            return parse_model(self.model, base_url=self.base_url)
-        return None if self.replay is None else parse_model(f"replay:{self.replay}")
+        if self.model is None and self.replay is None:
+            return None
+        found = parse_model(self.model or f"replay:{self.replay}", base_url=self.base_url)
+        return found if self.timeout_s is None else replace(found, timeout_s=self.timeout_s)
 
     @property
     def options(self) -> dict[str, Any]:
@@ -83,15 +85,22 @@ class AgentSpec:
             said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
             if not all(isinstance(text, str) for text in said):
                 raise TypeError("not text")
-            limits, approve = Limits(**record["limits"]), record.get("approve", False) is True
+            limits, approve, timeout_s = (
+                Limits(**record["limits"]),
+                record.get("approve") is True,
+                record.get("timeout_s"),
+            )
+            if timeout_s is not None and not 0 < float(timeout_s) < float("inf"):
+                raise ValueError("not a time")
             return cls(
                 record["framework"],
                 limits=limits,
                 approve=approve,
                 trials=None if trials is None else tuple(trials),
+                timeout_s=timeout_s,
                 **texts,
             )
-        except (KeyError, TypeError, AttributeError):
+        except (KeyError, TypeError, ValueError, AttributeError):
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None
 
 

@@ -69,6 +69,9 @@ def play(
     replay: Annotated[Path | None, typer.Option(help="Answer model calls from this file; no model is asked.")] = None,
     max_calls_per_round: _Count = None,
     max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None,
+    model_timeout: Annotated[
+        float | None, typer.Option(min=0.1, max=86_400, help="Seconds that a model's reply may take; default 120.")
+    ] = None,
     window: Annotated[
         str,
         typer.Option(
@@ -96,6 +99,7 @@ def play(
         "replay": replay and str(replay),
         "window": window,
         "faults": faults,
+        "timeout_s": model_timeout,
         "approve": approve,
     }
     chosen = {name: value for name, value in given.items() if value}

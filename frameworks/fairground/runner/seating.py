@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
@@ -88,7 +89,7 @@ async def _model(
         seat=seat,
         on_call=noting(note),
     ) as address:
-        yield address.endpoint(endpoint.label)
+        yield replace(address.endpoint(endpoint.label), timeout_s=endpoint.timeout_s)
 
 
 def _endpoint(episode: Episode, agent: AgentSpec, seat: SeatId, policy_key: int) -> ModelEndpoint | None:

@@ -25,7 +25,8 @@ class ModelEndpoint:
 
     `model` is the model's name, the policy's, or the file's path; `params` are the policy's parameters, or further
     fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
-    not. `api_key` is set for gateways of this process only; every other key comes from the environment.
+    not. `api_key` is set for gateways of this process only; every other key comes from the environment. `timeout_s` is
+    how long a client waits for a reply before it asks again.
     """
 
     kind: Literal["openai", "policy", "replay", "langchain"]
@@ -35,6 +36,7 @@ class ModelEndpoint:
     base_url: str | None = None
     policy: Policy | None = field(default=None, repr=False, compare=False)
     api_key: str | None = field(default=None, repr=False, compare=False)
+    timeout_s: float = 120.0
 
     def with_policy(self, policy: Policy) -> ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""

@@ -123,7 +123,7 @@ def _behind(endpoint: ModelEndpoint, replay: Path | None, seat: str | None) -> _
         # Its parameters are the policy's own.
         return _Behind(PolicyBackend(endpoint), {})
     if endpoint.kind == "openai":
-        return _Behind(UpstreamBackend(endpoint), params)
+        return _Behind(UpstreamBackend(endpoint, timeout_s=max(600.0, endpoint.timeout_s)), params)
     raise HarnessFailure(f"{endpoint.label} has no address: langgraph plays it, or name its openai:<model>")
 
 
@@ -147,12 +147,18 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
         return
     from fairground.frameworks.models.openai_chat import OpenAIChat
 
-    options = dict(endpoint.params) if endpoint.kind == "openai" else {}
+    options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
     async with AsyncExitStack() as stack:
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
             endpoint, options = address.endpoint(endpoint.label), {}
-        model = OpenAIChat(model=endpoint.model, base_url=endpoint.base_url, options=options, api_key=endpoint.api_key)
+        model = OpenAIChat(
+            model=endpoint.model,
+            base_url=endpoint.base_url,
+            options=options,
+            api_key=endpoint.api_key,
+            timeout_s=timeout_s,
+        )
         stack.push_async_callback(model.aclose)
         yield model
 
