@@ -1,0 +1,162 @@
+"""`fairground trace`: what it answers, in tables and as JSON, and what it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+
+from fairground.cli import run
+from fairground.evaluation.export.to_files import export_files
+from fairground.tracestore import open_trace
+
+Play = Callable[..., Path]
+Ask = Callable[..., Any]
+
+
+@pytest.fixture
+def ask(capsysbinary: pytest.CaptureFixture[bytes]) -> Ask:
+    """The rows of the first table of an answer; the error's text where a code is expected."""
+
+    def _ask(*arguments: object, code: int = 0, whole: bool = False) -> Any:
+        assert run(["trace", *map(str, arguments), "--json"]) == code
+        captured = capsysbinary.readouterr()
+        if code:
+            return captured.err.decode()
+        content = orjson.loads(captured.out)
+        return content if whole else content["tables"][0]["rows"]
+
+    return _ask
+
+
+@pytest.fixture
+def quotes(play_quotes: Play) -> Path:
+    rounds = [{"B1": 60, "B2": 55, "S1": 30, "S2": 50}, {"B1": 58, "S1": 31, "S2": 90}]
+    return play_quotes((90, 60), (20, 50), rounds)
+
+
+def calls_of(path: Path) -> list[dict[str, Any]]:
+    with open_trace(path) as trace:
+        return [event for event in trace.decoded() if event["event"] == "tool_called"]
+
+
+def test_a_summary_names_episode_seats_and_tools(quotes: Path, ask: Ask) -> None:
+    episode, seats, tools = ask(quotes, whole=True)["tables"]
+    assert episode["rows"][0]["end_reason"] == "terminated:rounds_completed"
+    assert {row["seat"]: row["lapses"] for row in seats["rows"]} == {"B1": 0, "B2": 1, "S1": 0, "S2": 0}
+    assert {row["tool"]: row["calls"] for row in tools["rows"]} == {"view_my_value": 8, "submit_quote": 7}
+
+
+def test_calls_are_found_by_seat_tool_status_and_round(quotes: Path, ask: Ask) -> None:
+    wanted = [
+        call["seq"] for call in calls_of(quotes) if (call["seat"], call["round"], call["kind"]) == ("S1", 2, "action")
+    ]
+    found = ask(quotes, "calls", "--seat", "S1", "--round", 2, "--tool", "submit_quote", "--status", "ok")
+    assert [row["seq"] for row in found] == wanted
+    assert orjson.loads(found[0]["arguments"]) == {"price": 31}
+    cut = ask(quotes, "calls", "--limit", 2, whole=True)["tables"][0]
+    assert (len(cut["rows"]), cut["cut"]) == (2, True)
+
+
+def test_an_event_is_shown_in_full_with_what_became_public_before_it(quotes: Path, ask: Ask) -> None:
+    last = calls_of(quotes)[-1]
+    shown = ask(quotes, "show", last["seq"], whole=True)
+    assert shown["event"] == last
+    view = next(call for call in calls_of(quotes) if call["round"] == 2 and call["seat"] == "B2")
+    closed = ask(quotes, "show", view["seq"], whole=True)["public_since_its_last_call"]
+    with open_trace(quotes) as trace:
+        events = {event["seq"]: event["event"] for event in trace.decoded()}
+    assert [events[seq] for seq in closed] == ["round_closed"]
+    assert "there is no event 999" in ask(quotes, "show", 999, code=2)
+    assert "show SEQ" in ask(quotes, "show", "x", code=2)
+
+
+def test_evidence_of_an_action_names_each_need_and_the_look_that_met_it(quotes: Path, ask: Ask) -> None:
+    action = next(call for call in calls_of(quotes) if call["round"] == 2 and call["kind"] == "action")
+    _, needs, _ = ask(quotes, "evidence", action["seq"], whole=True)["tables"]
+    met = {row["category"]: row["look_seq"] for row in needs["rows"]}
+    looks = [call["seq"] for call in calls_of(quotes) if call["seat"] == action["seat"] and call["kind"] == "read"]
+    assert met["private_value"] == max(seq for seq in looks if seq < action["seq"])
+    assert met["market_history"] == 0
+    (share,) = [row for row in ask(quotes, "evidence") if row["seq"] == action["seq"]]
+    assert (share["needs"], share["met"]) == (2, 1)
+
+
+def test_the_needs_of_every_action_agree_with_the_shares_of_the_query(play: Play, ask: Ask) -> None:
+    path = play("retail/smoke", "price_first", seed=3, seats={}, horizon_days=2)
+    shares = ask(path, "evidence", "--limit", 10_000)
+    assert 0 < sum(row["met"] for row in shares) < sum(row["needs"] for row in shares)
+    for row in shares[:8]:
+        _, needs, _ = ask(path, "evidence", row["seq"], whole=True)["tables"]
+        own = [need for need in needs["rows"] if need["object"] == row["object"]]
+        assert len({need["need"] for need in own}) == row["needs"]
+        assert len({need["need"] for need in own if need["look_seq"]}) == row["met"]
+
+
+def test_an_object_a_refusal_and_a_lapse_are_found(play: Play, quotes: Path, ask: Ask) -> None:
+    path = play("retail/smoke", "fumbler", seed=3, seats={}, horizon_days=2)
+    sums, about = ask(path, "object", "P001", whole=True)["tables"]
+    named = [call["seq"] for call in calls_of(path) if b'"P001"' in orjson.dumps(call["arguments"])]
+    assert {row["seq"] for row in about["rows"]} >= set(named)
+    assert sum(row["calls"] for row in sums["rows"]) == len(about["rows"])
+    refused = [call for call in calls_of(path) if call["status"] != "ok"]
+    assert refused
+    assert sum(row["calls"] for row in ask(path, "errors")) == len(refused)
+    assert [(row["seat"], row["round"]) for row in ask(quotes, "lapses")] == [("B2", 2)]
+
+
+def test_sql_reads_and_does_nothing_else(quotes: Path, ask: Ask, tmp_path: Path) -> None:
+    before = quotes.read_bytes()
+    assert ask(quotes, "sql", "SELECT COUNT(*) AS n, x'00ff' AS raw FROM calls") == [{"n": 15, "raw": "00ff"}]
+    for statement in (
+        f"ATTACH '{tmp_path}/x.db' AS x",
+        f"VACUUM INTO '{tmp_path}/x.db'",
+        "DELETE FROM calls",
+        "CREATE TEMP TABLE x (a)",
+        "PRAGMA query_only = OFF",
+        "SELECT load_extension('x')",
+        "SELECT 1; DELETE FROM calls",
+        "SELECT zeroblob(900000000)",
+        "SELECT nosuch FROM calls",
+        "\x00",
+    ):
+        assert "SQLite refuses the query" in ask(quotes, "sql", statement, code=2)
+    assert ask(quotes, "sql", "") == []
+    assert quotes.read_bytes() == before
+    assert not (tmp_path / "x.db").exists()
+
+
+def test_sql_without_end_is_stopped(quotes: Path, ask: Ask) -> None:
+    forever = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c"
+    assert "longer than 0.2 s" in ask(quotes, "sql", forever, "--timeout", 0.2, code=2)
+
+
+def test_named_queries_are_asked_of_a_trace_and_of_a_folder_alike(quotes: Path, ask: Ask, tmp_path: Path) -> None:
+    export_files([quotes], form="parquet", output=tmp_path / "tables")
+    for name in ("outcomes", "evidence", "follow-up", "loops", "repeated_refusals"):
+        assert ask(tmp_path / "tables", name) == ask(quotes, name)
+    assert "no tables here" in ask(tmp_path, "outcomes", code=1)
+    assert "there is no query 'calls'" in ask(tmp_path / "tables", "calls", code=2)
+
+
+def test_what_is_not_a_question_is_refused_with_those_that_there_are(quotes: Path, ask: Ask, tmp_path: Path) -> None:
+    assert "summary, calls" in ask(quotes, "sumary", code=2)
+    assert "object needs ID" in ask(quotes, "object", code=2)
+    assert "is no tool call" in ask(quotes, "evidence", 1, code=2)
+    (tmp_path / "x.trace").write_bytes(b"?")
+    assert "not a trace" in ask(tmp_path / "x.trace", code=1)
+
+
+def test_what_a_trace_says_is_no_command_to_the_terminal(
+    quotes: Path, editor: Callable[[Path], Any], capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    edited = editor(quotes)
+    bodies = [body.replace(b'"view_my_value"', b'"\\u001b[2J[red]x"') for body in edited.bodies()]
+    edited.rewrite(bodies)
+    run(["trace", str(quotes), "calls"])
+    shown = capsysbinary.readouterr().out
+    assert b"\x1b[2J" not in shown
+    assert b"\\x1b[2J[red]x" in shown.replace(b"\n", b"").replace(b" ", b"")
