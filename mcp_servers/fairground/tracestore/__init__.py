@@ -1,6 +1,7 @@
 """Trace files: SQLite and JSONL read behind one small class; the host writes them, importers whole ones at once."""
 
 from fairground.tracestore.manifest import Manifest
+from fairground.tracestore.peek import Peek, peek
 from fairground.tracestore.reader import (
     SCHEMA,
     NotATrace,
@@ -18,6 +19,7 @@ __all__ = [
     "SCHEMA",
     "Manifest",
     "NotATrace",
+    "Peek",
     "SideRow",
     "StoredEvent",
     "Trace",
@@ -25,6 +27,7 @@ __all__ = [
     "find_traces",
     "jsonl_lines",
     "open_trace",
+    "peek",
     "sound_head",
     "write_trace",
 ]

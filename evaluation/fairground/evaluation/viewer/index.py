@@ -14,7 +14,7 @@ from fairground.evaluation.outcome import Measures, Outcome
 from fairground.evaluation.table import number_text
 from fairground.evaluation.verify import verify_file
 from fairground.evaluation.viewer.folder import Place
-from fairground.tracestore import Trace, open_trace
+from fairground.tracestore import Peek, open_trace, peek
 
 __all__ = ["Computed", "Listed", "Remembered", "compute", "listed"]
 
@@ -89,8 +89,7 @@ def listed(place: Place) -> Listed:
         "changed": datetime.fromtimestamp(place.changed_ns / 1e9, UTC).isoformat(timespec="seconds"),
     }
     try:
-        with open_trace(place.path) as trace:
-            return Listed(**known, **_facts(trace))
+        return Listed(**known, **_facts(peek(place.path)))
     except (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
         return Listed(**known, problem=str(error).replace(str(place.path), place.path.name)[:_MAX_TEXT] or repr(error))
 
@@ -107,11 +106,10 @@ def compute(place: Place) -> Computed:
     return Computed(outcome=text[:_MAX_TEXT], value=value, findings=found, chain=chain.verdict, problem=None)
 
 
-def _facts(trace: Trace) -> dict[str, Any]:
-    core: Any = orjson.loads(trace.manifest.core_bytes)
-    about = trace.manifest.about
-    sealed = trace.manifest.sealed
-    head = about.get("head_seq") if sealed else (trace.closed_head() or (None, ""))[0]
+def _facts(seen: Peek) -> dict[str, Any]:
+    core: Any = orjson.loads(seen.manifest.core_bytes)
+    about, sealed = seen.manifest.about, seen.manifest.sealed
+    head = about.get("head_seq") if sealed else seen.closed_seq
     seed: Any = core["seed"]
     return {
         "market": str(core["market"])[:_MAX_TEXT],
