@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import ast
+import inspect
 import os
 import re
 import subprocess
@@ -26,6 +27,9 @@ from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
+from fairground.evaluation.diagnostics.general.rules import GeneralDetectorRules, general_rules
+from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
+from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
 from fairground.frameworks import find
 from fairground.frameworks.langgraph import GRAPHS
 
@@ -57,6 +61,8 @@ def pages() -> dict[Path, str]:
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
     made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
     made[guide] = filled(guide, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split()))
+    found = ROOT / "docs" / "diagnostics.md"
+    made[found] = filled(found, r"<!-- begin diagnostics (\S+) -->", lambda match: diagnostics_table(match[1]))
     graphs = ROOT / "docs" / "graphs.md"
     made[graphs] = filled(graphs, r"<!-- begin graph (\S+) -->", lambda found: fenced("mermaid", drawn(found[1])))
     return made
@@ -166,6 +172,48 @@ def code_table(codes: Mapping[str, str]) -> Iterable[str]:
 def shown(value: Any) -> str:
     """A default as JSON spells it."""
     return orjson.dumps(value).decode()
+
+
+# --- diagnostics ------------------------------------------------------------------------------------------------------
+
+
+def diagnostics_table(market: str) -> str:
+    """The diagnostics of one market, or those of all: what, how they are counted, when they are raised."""
+    if market == "general":
+        rules = general_rules()
+        version = f"Version {rules.version} of `general.toml`."
+        head = ("id", "what", "value", "raised when", "null, or not judged, when", "provoked by", "not by")
+        rows = [general_row(name, rules.detectors[name]) for name in rules.detectors]
+    else:
+        version = f"Version {diagnostic_rules().version}, from {diagnostic_rules().min_days} days on."
+        head = ("id", "what", "value", "raised when")
+        rows = [retail_row(name) for name in DETECTORS]
+    return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
+
+
+def general_row(name: str, rules: GeneralDetectorRules) -> str:
+    """One general diagnostic."""
+    least = int(rules.limits["min_cases"])
+    few = f"; fewer than {least} {rules.worded(rules.unit)}" if least > 1 else "; then it is clear" if not least else ""
+    cells = (
+        rules.what,
+        rules.worded(rules.formula),
+        rules.worded(rules.raised_when),
+        rules.worded(rules.undefined) + few,
+    )
+    return table_row(f"`{name}`", *cells, rules.positive, rules.negative)
+
+
+def retail_row(name: str) -> str:
+    """One of the supermarket's."""
+    rules = diagnostic_rules().detectors[name]
+    what = (inspect.getdoc(DETECTORS[name]) or "").partition("\n")[0]
+    return table_row(f"`retail.{name}`", what, rules.worded(rules.formula), rules.worded(rules.raised_when))
+
+
+def table_row(*cells: str) -> str:
+    """A row whose cells break nothing."""
+    return f"| {' | '.join(cell.replace('|', chr(92) + '|') for cell in cells)} |"
 
 
 # --- README -----------------------------------------------------------------------------------------------------------
