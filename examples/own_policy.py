@@ -56,7 +56,8 @@ def main(folder: str) -> None:
     assert outcome is not None
     for seat, result in outcome.seats.items():
         print(f"{seat} {result.label}: payoff {result.payoff}")
-    print("verify:", verify_file(trace).verdict, trace)
+    print("trace:", trace)
+    print("verify:", verify_file(trace).verdict)
 
 
 if __name__ == "__main__":

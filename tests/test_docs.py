@@ -40,7 +40,7 @@ def test_a_stranger_client_plays_a_seat_over_stdio(tmp_path: Path) -> None:
 def test_a_policy_of_ones_own_plays_in_process(tmp_path: Path) -> None:
     done = run("examples/own_policy.py", str(tmp_path))
     assert done.returncode == 0, done.stderr
-    assert "B1 payoff" in done.stdout
+    assert "B1 ShrinkingMargin: payoff" in done.stdout
     assert done.stdout.splitlines()[-1] == "verify: identical"
 
 
