@@ -153,7 +153,7 @@ def taken_apart(path: Path) -> Parts:
     return parts
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
 def test_a_spoilt_trace_gives_a_page_or_a_trace_error(
     game: Path, folder: Path, changes: Sequence[Mutation], how: Damage | None
