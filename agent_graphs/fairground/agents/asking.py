@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from time import perf_counter
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,7 +22,7 @@ ChatRunnable: TypeAlias = "Runnable[Any, AIMessage]"
 
 
 class Asked(NamedTuple):
-    """A reply under its own id, and what it used; `estimated` where the provider did not count."""
+    """A reply under its own id, and what it used: 0 where the endpoint says nothing, `estimated` where it guesses."""
 
     message: AIMessage
     input_tokens: int
@@ -61,6 +61,8 @@ def _is_estimated(reply: AIMessage) -> bool:
 
 def _model_call(asked: Asked, role: Role, view: TurnView, latency_s: float) -> dict[str, Any]:
     reply = asked.message
+    usage: Mapping[str, Any] = reply.usage_metadata or {}
+    cached = usage.get("input_token_details", {}).get("cache_read")
     return {
         "kind": "model_call",
         "round": view.round,
@@ -71,8 +73,10 @@ def _model_call(asked: Asked, role: Role, view: TurnView, latency_s: float) -> d
         "text": asked.text,
         "calls": [call["name"] for call in reply.tool_calls],
         "invalid_calls": len(reply.invalid_tool_calls),
-        "input_tokens": asked.input_tokens,
-        "output_tokens": asked.output_tokens,
+        # Null where the endpoint does not say: 0 would pass for a count, and its price for free.
+        "input_tokens": usage.get("input_tokens"),
+        "output_tokens": usage.get("output_tokens"),
+        **({"cached_input_tokens": cached} if cached else {}),
         "usage_estimated": asked.estimated,
         "latency_s": round(latency_s, 6),
         "finish_reason": reply.response_metadata.get("finish_reason"),

@@ -7,7 +7,7 @@ side rows: those two are not re-executed by verify, and seconds differ from run 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict
@@ -128,16 +128,20 @@ def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
     first = seat.model_calls == 0
     seat.model_calls += 1
     seat.invalid_calls += int(note.get("invalid_calls") or 0)
-    seat.input_tokens = (seat.input_tokens or 0) + int(note["input_tokens"])
-    seat.output_tokens = (seat.output_tokens or 0) + int(note["output_tokens"])
+    seat.input_tokens = _sum(first, seat.input_tokens, note["input_tokens"])
+    seat.output_tokens = _sum(first, seat.output_tokens, note["output_tokens"])
     seat.usage_estimated = seat.usage_estimated or bool(note.get("usage_estimated"))
     seat.model_seconds = (seat.model_seconds or 0.0) + float(note.get("latency_s") or 0.0)
-    price = note.get("cost_usd_micro")
-    known = isinstance(price, int) and (first or seat.cost_usd_micro is not None)
-    # One call without a price makes the sum unknown; a sum of some calls would pass for all of them.
-    seat.cost_usd_micro = (seat.cost_usd_micro or 0) + int(price or 0) if known else None
+    seat.cost_usd_micro = _sum(first, seat.cost_usd_micro, note.get("cost_usd_micro"))
     if note.get("finish_reason") is not None:
         _add(seat.finish_reasons, note["finish_reason"])
+
+
+def _sum(first: bool, before: int | None, amount: object) -> int | None:
+    """One call that does not say makes the sum unknown; a sum of some calls would pass for all of them."""
+    if amount is None or (before is None and not first):
+        return None
+    return (before or 0) + int(cast("int", amount))
 
 
 def _add(counts: dict[str, int], name: object) -> None:

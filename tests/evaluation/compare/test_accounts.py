@@ -61,6 +61,14 @@ async def test_a_played_episode_is_counted_as_its_agent_counted_itself(tmp_path:
     assert found.findings == []
 
 
+def test_tokens_are_unknown_as_soon_as_one_call_does_not_say(play_into: PlayInto) -> None:
+    path = play_into("a", "zip", 0)
+    silent = {**CALL, "input_tokens": None, "output_tokens": None, "cost_usd_micro": None}
+    note(path, CALL, silent, CALL)
+    seat = counted(path).seats["B1"]
+    assert (seat.model_calls, seat.input_tokens, seat.output_tokens, seat.cost_usd_micro) == (3, None, None, None)
+
+
 def test_cost_is_unknown_as_soon_as_one_call_has_no_price(play_into: PlayInto) -> None:
     path = play_into("a", "zip", 0)
     note(path, CALL, CALL)

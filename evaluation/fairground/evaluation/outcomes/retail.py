@@ -197,14 +197,15 @@ def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[i
     )
 
 
-def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int]]:
-    """Tokens in and out by seat, where the runner noted model calls."""
-    spent: dict[SeatId, tuple[int, int]] = {}
+def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int] | None]:
+    """Tokens in and out by seat, where the runner noted model calls; null where one of them does not say."""
+    spent: dict[SeatId, tuple[int, int] | None] = {}
     try:
         for event in trace.agent_events():
             if event.get("kind") == "model_call":
-                known = spent.get(event["seat"], (0, 0))
-                spent[event["seat"]] = known[0] + event["input_tokens"], known[1] + event["output_tokens"]
+                known, used = spent.get(event["seat"], (0, 0)), (event["input_tokens"], event["output_tokens"])
+                if known is not None:
+                    spent[event["seat"]] = None if None in used else (known[0] + used[0], known[1] + used[1])
     except (TraceError, KeyError, TypeError, ValueError) as error:
         reading.found(None, f"the notes of the runner cannot be read: {error!r}"[:300])
     return spent
