@@ -1,28 +1,18 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
-from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 import pytest
+from tests.evaluation.playing import played, store
 
 from fairground.catalog import load_scenario, market_type
 from fairground.contract.chain import first_hash, next_hash, seal
-from fairground.contract.core import Core, Record
-from fairground.contract.policy import Draw
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
-
-
-def store(path: Path, core: Core, records: Iterable[Record]) -> Path:
-    """The events of a finished episode as a sealed trace."""
-    about: dict[str, Any] = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
-    write_trace(path, core.manifest, about, [Written(record) for record in records])
-    return path
+from fairground.contract.core import Core
 
 
 class Play(Protocol):
@@ -36,14 +26,7 @@ def play(tmp_path: Path) -> Play:
     """Plays an episode with one policy on all seats and gives its trace."""
 
     def _play(scenario: str, policy: str = "zip", seed: int = 1, name: str = "played", **overrides: Any) -> Path:
-        kind = market_type(scenario.partition("/")[0])
-        core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
-        spec = kind.policies[policy]
-        makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in core.market.seats}
-        scripted, records = Scripted(makers), list(core.start().records)
-        while stretch := scripted.run(core):
-            records += stretch
-        return store(tmp_path / f"{name}.trace", core, records)
+        return played(tmp_path / f"{name}.trace", scenario, policy, seed, **overrides)
 
     return _play
 

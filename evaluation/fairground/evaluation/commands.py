@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
 import typer
 
-from fairground.contract.errors import StorageUnavailable, TraceError
+from fairground.contract.errors import TraceError
 from fairground.evaluation import terminal
 from fairground.evaluation.evaluate import Evaluation, evaluate_file
 from fairground.evaluation.importers import IMPORTERS, run_importer
 from fairground.evaluation.verify import verify_file
+from fairground.evaluation.whole_files import write_whole
 from fairground.tracestore import find_traces
 
 __all__ = ["evaluate", "import_logs", "verify"]
@@ -59,7 +58,7 @@ def evaluate(
     evaluations = [evaluate_file(path) for path in _files(paths)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
     if output is not None:
-        _write(output, [orjson.dumps(content, option=orjson.OPT_INDENT_2)], f"{len(evaluations)} traces")
+        _write(output, orjson.dumps(content, option=orjson.OPT_INDENT_2), f"{len(evaluations)} traces")
     if as_json:
         _print_json(content)
     elif output is None:
@@ -118,24 +117,10 @@ def _print_json(content: Any) -> None:
     sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
 
 
-def _write(output: Path, lines: Iterable[bytes], what: str) -> None:
-    """Write beside and rename, so that a failure leaves no half file; say on stderr what was written where."""
-    draft = output.with_name(f".{output.name}.{os.getpid()}.draft")
-    size = 0
-    new_folder = not output.parent.exists()
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            for line in lines:
-                size += file.write(line + b"\n")
-        draft.replace(output)
-    except OSError as error:
-        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-    folder = f"; made the folder {output.parent}" if new_folder else ""
-    _say(f"wrote {output} ({what}, {size:,} bytes){folder}")
+def _write(output: Path, line: bytes, what: str) -> None:
+    """A file of one line; say on stderr what was written where."""
+    written = write_whole(output, [line, b"\n"])
+    _say(f"wrote {output} ({what}, {written})")
 
 
 def _say(line: str) -> None:

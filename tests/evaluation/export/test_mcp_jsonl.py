@@ -198,7 +198,7 @@ OBJECTS = st.dictionaries(st.sampled_from(KEYS), VALUES, max_size=7)
 NESTED = OBJECTS | st.dictionaries(st.sampled_from(KEYS), OBJECTS, max_size=4) | st.lists(OBJECTS, max_size=2)
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(lines=st.lists(NESTED.map(orjson.dumps) | st.binary(max_size=20), max_size=6))
 @example(lines=[b'{"tool":"a","result":{"content":[{"type":"text","text":"' + b"[" * 400 + b"]" * 400 + b'"}]}}'])
 def test_no_log_is_too_odd_to_be_read(lines: list[bytes]) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 from collections.abc import Sequence
-from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import NamedTuple
@@ -25,16 +24,12 @@ from tests.evaluation.mutations import (
     parts_of,
     write_parts,
 )
+from tests.evaluation.playing import played as played_trace
 
-from fairground.catalog import load_scenario, market_type
 from fairground.cli import run
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
 from fairground.evaluation.export.to_files import export_files
 from fairground.evaluation.store import QUERIES, TraceTables, gather
 from fairground.evaluation.store.in_duckdb import ParquetTables
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
 
 PLAYED = (("retail/smoke", "fumbler", {"horizon_days": 1}), ("double_auction/smoke", "zip", {"rounds": 2}))
 
@@ -43,21 +38,14 @@ PLAYED = (("retail/smoke", "fumbler", {"horizon_days": 1}), ("double_auction/smo
 def played() -> Sequence[Parts]:
     """A short trace of either market, taken apart."""
     with TemporaryDirectory() as place:
-        return [_played(Path(place) / "x.trace", *given) for given in PLAYED]
+        return [_parts(Path(place) / "x.trace", *given) for given in PLAYED]
 
 
-def _played(path: Path, scenario: str, policy: str, overrides: dict[str, int]) -> Parts:
-    kind = market_type(scenario.partition("/")[0])
-    core = Core.create(kind, load_scenario(kind.name, scenario, {**overrides, "seats": {}}), 5)
-    makers = {seat: partial(kind.policies[policy].make, {}, Draw.of(5, seat)) for seat in core.market.seats}
-    scripted, records = Scripted(makers), list(core.start().records)
-    while stretch := scripted.run(core):
-        records += stretch
-    about = {"end_reason": core.ended, "outcome_digest": core.outcome_digest, "labels": {"B1": "zip"}, "episode": "e"}
-    write_trace(path, core.manifest, about, [Written(record) for record in records])
-    parts = parts_of(path)
+def _parts(path: Path, scenario: str, policy: str, overrides: dict[str, int]) -> Parts:
+    parts = parts_of(played_trace(path, scenario, policy, 5, seats={}, **overrides))
     note = orjson.dumps({"kind": "model_call", "calls": ["view_my_value"], "text": "x"})
-    return Parts(parts.core, parts.about, parts.bodies, parts.numbers, parts.blobs, [("B1", note), ("manager", note)])
+    about = {**parts.about, "labels": {"B1": "zip"}, "episode": "e"}
+    return Parts(parts.core, about, parts.bodies, parts.numbers, parts.blobs, [("B1", note), ("manager", note)])
 
 
 class Printed(NamedTuple):

@@ -5,15 +5,15 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from fairground.contract.errors import ScenarioError, StorageUnavailable, TraceError
+from fairground.contract.errors import ScenarioError, TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.export import LINE_FORMATS, check_format, export_lines
 from fairground.evaluation.export.compressed import compressed
+from fairground.evaluation.whole_files import write_whole
 from fairground.tracestore import open_trace
 
 __all__ = ["Exported", "Problem", "Written", "export_files"]
@@ -119,7 +119,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 
 
 def _write(output: Path | None, lines: Iterable[bytes], form: str, exported: Exported) -> None:
-    """To stdout, or beside the file and then under its name, so that a failure leaves no half file."""
+    """To stdout, or to a file that appears whole."""
     counted = _Counted(lines, form)
     pieces = compressed(counted) if form.endswith(".zst") else (line + b"\n" for line in counted)
     if output is None:
@@ -128,20 +128,8 @@ def _write(output: Path | None, lines: Iterable[bytes], form: str, exported: Exp
         for piece in pieces:
             sys.stdout.buffer.write(piece)
         return
-    draft = output.with_name(f".{output.name}.{os.getpid()}.draft")
-    new_folder = not output.parent.exists()
-    try:
-        output.parent.mkdir(parents=True, exist_ok=True)
-        with draft.open("wb") as file:
-            size = sum(file.write(piece) for piece in pieces)
-        draft.replace(output)
-    except OSError as error:
-        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
-    finally:
-        with suppress(OSError):
-            draft.unlink(missing_ok=True)
-    folder = f"; made the folder {output.parent}" if new_folder else ""
-    exported.written.append(Written(str(output), f"{counted.count:,} {counted.unit}, {size:,} bytes{folder}"))
+    written = write_whole(output, pieces)
+    exported.written.append(Written(str(output), f"{counted.count:,} {counted.unit}, {written}"))
 
 
 class _Counted:

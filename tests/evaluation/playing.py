@@ -1,0 +1,35 @@
+"""Episodes of scripted seats as sealed traces, for tests that need real ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.core import Core, Record
+from fairground.contract.policy import Draw
+from fairground.host.scripted import Scripted
+from fairground.tracestore import Written, write_trace
+
+__all__ = ["played", "store"]
+
+
+def store(path: Path, core: Core, records: Iterable[Record], **about: Any) -> Path:
+    """The events of a finished episode as a sealed trace; `about` is said of it beside how it ended."""
+    ended = {"end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    write_trace(path, core.manifest, {**ended, **about}, [Written(record) for record in records])
+    return path
+
+
+def played(path: Path, scenario: str, policy: str = "zip", seed: int = 1, **overrides: Any) -> Path:
+    """An episode with one policy on all seats."""
+    kind = market_type(scenario.partition("/")[0])
+    core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
+    spec = kind.policies[policy]
+    makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in core.market.seats}
+    scripted, records = Scripted(makers), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    return store(path, core, records)
