@@ -1,4 +1,4 @@
-"""Writes what can be made from the code: the pages in docs/tools; output, code and graphs shown in other pages.
+"""Writes what can be made from the code: pages in docs/tools, evidence maps; output, code and graphs in other pages.
 
 `python docs/generate.py` writes; with `--check` it only says what is out of date (exit code 1).
 """
@@ -28,6 +28,7 @@ from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
 from fairground.evaluation.diagnostics.general.rules import GeneralDetectorRules, general_rules
+from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
 from fairground.frameworks import find
@@ -61,6 +62,7 @@ def pages() -> dict[Path, str]:
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
     made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
     made[guide] = filled(guide, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split()))
+    made |= {path: published_toml(market) for market, path in PUBLISHED.items()}
     found = ROOT / "docs" / "diagnostics.md"
     made[found] = filled(found, r"<!-- begin diagnostics (\S+) -->", lambda match: diagnostics_table(match[1]))
     graphs = ROOT / "docs" / "graphs.md"

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from fairground.contract.seats import SeatId
 from fairground.double_auction.analysis import PlayedRound, SealedRivals, expected_payoff, flip
 from fairground.double_auction.model import OpeningFacts, RoundFacts
+from fairground.evaluation.diagnostics.calls import mapped
 from fairground.evaluation.diagnostics.insight import Case, Counted, Insight, Scale, Secret
 from fairground.evaluation.reading import Facts, TraceReading, read_trace
 from fairground.tracestore import Trace
@@ -32,6 +33,7 @@ def double_auction_insight(trace: Trace) -> Insight:
     game = _Game(reading, quotes)
     return Insight(
         id_arguments=frozenset({"trader"}),
+        messages={"send_message": "message"} if game.talks else {},
         secrets={seat: [Secret("own value", value)] for seat, value in game.values.items()},
         scales=game.scales,
         idle=game.idle(),
@@ -55,6 +57,8 @@ class _Game:
         self._roles = {seat.id: seat.role for seat in core.seats} if core else {}
         price_max = core.scenario.get("price_max") if core else None
         self._price_max = price_max if isinstance(price_max, int) else 100
+        chat = core.scenario.get("chat") if core else None
+        self.talks = bool(mapped(chat).get("enabled"))
         self._rounds = [(facts, typed) for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts))]
         opening = next((closed.opening for _, closed in self._rounds if closed.opening), None)
         self.values = _known_values(opening, self._roles)

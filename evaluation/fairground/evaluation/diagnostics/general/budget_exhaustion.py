@@ -20,7 +20,8 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 
     A limit of the runner leaves a lapse `agent_limit` in the trace; which limit it was stands in the notes only.
     """
-    given_up = {note.get("round") for note in play.notes_of("round_given_up") if note.get("reason") in _GIVEN_UP}
+    notes = [note for note in play.notes_of("round_given_up") if str(note.get("reason")) in _GIVEN_UP]
+    given_up = {at for note in notes if isinstance(at := note.get("round"), int)}
     hit = {step.round: step.seq for step in play.steps if step.code == "call_limit"}
     for lapse in play.lapses:
         if lapse.reason in _LIMITS or (lapse.reason == "agent_limit" and lapse.round in given_up):
