@@ -48,7 +48,7 @@ def test_a_recorded_run_is_replayed_to_the_same_head_hash(shell: Shell, told: An
     first = told(shell.play("--agent", agent, "--model", "policy:zip", "--record", calls))
     again = told(shell.play("--agent", agent, "--replay", calls))
     assert again.about["head_hash"] == first.about["head_hash"]
-    assert again.about["labels"]["B1"] == f"{agent}/replay:{calls}"
+    assert again.about["labels"]["B1"] == f"{agent}/replay:calls.jsonl"
     assert [note["text"] for note in again.noted("model_call")] == [note["text"] for note in first.noted("model_call")]
 
 

@@ -24,6 +24,7 @@ __all__ = ["NATIVE", "OUTSIDE", "AgentSpec", "check_agent", "is_graph"]
 NATIVE = "policy"
 OUTSIDE = "external"
 
+_REPLAY = "replay:"
 _GRAPHS = "fairground.frameworks.langgraph:"
 _SPELLINGS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
 _TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
@@ -53,7 +54,10 @@ class AgentSpec:
     @property
     def label(self) -> str:
         """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials/policy:zip`."""
-        model = self.model or (self.replay and f"replay:{self.replay}")
+        model = self.model or (self.replay and f"{_REPLAY}{self.replay}")
+        if model is not None and model.startswith(_REPLAY):
+            # A label is shown to others: a file's name, never where it lies.
+            model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
         # Who has met its luck before is not to be mixed up with who has not.
         framework = self.framework if self.trials is None else f"{self.framework}+trials"
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
@@ -63,7 +67,7 @@ class AgentSpec:
         """The model's endpoint, the recording's where no model is named. Raises ScenarioError."""
         if self.model is None and self.replay is None:
             return None
-        found = parse_model(self.model or f"replay:{self.replay}", base_url=self.base_url)
+        found = parse_model(self.model or f"{_REPLAY}{self.replay}", base_url=self.base_url)
         return found if self.timeout_s is None else replace(found, timeout_s=self.timeout_s)
 
     @property
@@ -85,17 +89,13 @@ class AgentSpec:
             said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
             if not all(isinstance(text, str) for text in said):
                 raise TypeError("not text")
-            limits, approve, timeout_s = (
-                Limits(**record["limits"]),
-                record.get("approve") is True,
-                record.get("timeout_s"),
-            )
+            timeout_s = record.get("timeout_s")
             if timeout_s is not None and not 0 < float(timeout_s) < float("inf"):
                 raise ValueError("not a time")
             return cls(
                 record["framework"],
-                limits=limits,
-                approve=approve,
+                limits=Limits(**record["limits"]),
+                approve=record.get("approve") is True,
                 trials=None if trials is None else tuple(trials),
                 timeout_s=timeout_s,
                 **texts,

@@ -13,7 +13,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
+from fairground.catalog import default_scenario, load_scenario, market_names, market_type
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
@@ -79,8 +79,8 @@ def play(
         ),
     ] = "",
     approve: Annotated[
-        bool, typer.Option("--approve", help="Ask on the terminal before each action (graphs).")
-    ] = False,
+        bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
+    ] = None,
     faults: Annotated[str, typer.Option(hidden=True, help="Faults of the endpoint, for tests: docs/agents.md.")] = "",
     policy_key: Annotated[int, typer.Option(help="Other draws of scripted policies, same market luck.")] = 0,
     references: _References = None,
@@ -102,7 +102,7 @@ def play(
         "timeout_s": model_timeout,
         "approve": approve,
     }
-    chosen = {name: value for name, value in given.items() if value}
+    chosen = {name: value for name, value in given.items() if value not in (None, "")}
     limits = _Bounds(max_calls_per_round, max_tokens)
     if resume is not None:
         new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--set": overrides, "--out": out}
@@ -132,11 +132,8 @@ class _Bounds(NamedTuple):
 
     def of(self, scenario: Scenario | None) -> Limits:
         """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
-        granted = (
-            [limit.max for limit in scenario.limits if limit.per == "round" and "read" in limit.counts]
-            if scenario
-            else []
-        )
+        limits = scenario.limits if scenario is not None else ()
+        granted = [limit.max for limit in limits if limit.per == "round" and "read" in limit.counts]
         return Limits(self.calls or min(granted, default=_DEFAULT_CALLS), self.tokens)
 
     def over(self, recorded: Limits) -> Limits:
@@ -214,7 +211,7 @@ def _setting(market: str, scenario: str, overrides: list[str]) -> tuple[MarketTy
     if not market:
         raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")
     kind = market_type(market)
-    return kind, load_scenario(market, scenario or _first_scenario(market), dict(map(parse_override, overrides)))
+    return kind, load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides)))
 
 
 def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits) -> AgentSpec:
@@ -229,13 +226,6 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
     given = [name for name, value in options.items() if value not in (None, "", [])]
     if given:
         raise ScenarioError(f"{why}: leave {', '.join(given)} out")
-
-
-def _first_scenario(market: str) -> str:
-    found = scenario_ids(market)
-    if not found:
-        raise ScenarioError(f"{market} brings no scenario: name a .toml file with --scenario")
-    return found[0]
 
 
 def _stand_in(kind: MarketType) -> str | None:
