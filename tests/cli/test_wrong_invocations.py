@@ -14,7 +14,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (("play",), 2, "name a market: double_auction, retail, teaching (or go on with a trace: --resume TRACE)"),
+        (("play",), 2, "name a market: bargaining, double_auction, retail, teaching (or go on with a trace: --resume TRACE)"),
         (("play", "nope"), 2, "installed are double_auction"),
         (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("play", "--resume", "."), 2, "a folder: name the trace in it"),

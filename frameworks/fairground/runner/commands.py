@@ -26,9 +26,9 @@ from fairground.runner.approval import TerminalApproval
 from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
 from fairground.runner.references import play_references, reference_policies
-from fairground.runner.series import Series, play_series
-from fairground.runner.summary import Summary, show_progress, summarise
-from fairground.runner.trials import Trials, play_trials
+from fairground.runner.series import play_series
+from fairground.runner.summary import Shown, Summary, show, show_progress, summarise
+from fairground.runner.trials import play_trials
 
 __all__ = ["play"]
 
@@ -108,7 +108,7 @@ def play(
         new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--set": overrides, "--out": out}
         more = {"--seat": seat, "--others": others, "--seeds": seeds, "--trials": trials}
         _refuse(new_game | more, "--resume goes on with a trace as it is")
-        return asyncio.run(_resume(resume, chosen, limits, as_json)).show(json=as_json)
+        return show(asyncio.run(_resume(resume, chosen, limits, as_json)), json=as_json)
     kind, setting = _setting(market, scenario, overrides or [])
     played_by = _agent(kind, chosen, limits.of(setting))
     spec = PlaySpec(
@@ -121,7 +121,7 @@ def play(
         policy_key=policy_key,
     )
     stage = _Stage(as_json, TerminalApproval() if approve else None)
-    return asyncio.run(_episodes(spec, stage, seeds, trials, references)).show(json=as_json)
+    return show(asyncio.run(_episodes(spec, stage, seeds, trials, references)), json=as_json)
 
 
 class _Bounds(NamedTuple):
@@ -180,7 +180,7 @@ class _Stage(NamedTuple):
 
 async def _episodes(
     spec: PlaySpec, stage: _Stage, seeds: int | None, trials: int | None, references: bool | None
-) -> Summary | Series | Trials:
+) -> Shown:
     """One episode, by default with references; or several, by default without."""
     count = seeds or trials
     if count is None:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from fairground.catalog import load_scenario, market_type, scenario_ids
+from fairground.catalog import default_scenario, load_scenario, market_type
 from fairground.contract.errors import ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.policy import Draw, parse_policy
@@ -59,7 +59,7 @@ def gateway(
         raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
     schedule = Faults.parse(faults)
     if market:
-        chosen = load_scenario(market, scenario or _first(market), dict(map(parse_override, overrides or ())))
+        chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
     elif upstream:
         endpoint = _upstream(upstream, base_url)
@@ -129,10 +129,3 @@ def _policy_endpoint(
     chosen = seat or next(iter(fitting), next(iter(roles)))
     endpoint = parse_model(f"policy:{spelling.removeprefix('policy:')}")
     return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen
-
-
-def _first(market: str) -> str:
-    found = scenario_ids(market)
-    if not found:
-        raise ScenarioError(f"{market} brings no scenario: name a .toml file with --scenario")
-    return found[0]

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
-
-import orjson
 
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.host.setup import MAX_SEED
@@ -31,19 +28,12 @@ class Series(NamedTuple):
         """1 when one of the traces does not verify or could not be scored."""
         return max((summary.exit_code for summary in self.summaries), default=0)
 
-    def show(self, *, json: bool) -> int:
-        """Print a row per episode and seat; the exit code."""
-        if json:
-            sys.stdout.buffer.write(orjson.dumps(self.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
-        else:
-            self._print()
-        return self.exit_code
-
     def to_json(self) -> dict[str, Any]:
         """Plain data: the folder and what `play --json` prints of each episode."""
         return {"folder": str(self.spec.folder), "episodes": [summary.to_json() for summary in self.summaries]}
 
-    def _print(self) -> None:
+    def print_tables(self) -> None:
+        """A row per episode and seat."""
         from rich.console import Console
 
         from fairground.evaluation.terminal import show_series

@@ -7,7 +7,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import orjson
 
@@ -19,7 +19,33 @@ from fairground.evaluation.verify import Verdict, verify_file
 from fairground.host.episode import Episode
 from fairground.runner.episode_runner import Played
 
-__all__ = ["Summary", "show_progress", "summarise"]
+__all__ = ["Shown", "Summary", "show", "show_progress", "summarise"]
+
+
+class Shown(Protocol):
+    """What `play` ends with."""
+
+    @property
+    def exit_code(self) -> int:
+        """1 when a trace does not verify or could not be scored."""
+        ...
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        ...
+
+    def print_tables(self) -> None:
+        """Print it for people."""
+        ...
+
+
+def show(result: Shown, *, json: bool) -> int:
+    """Print a result as JSON or as tables; its exit code."""
+    if json:
+        sys.stdout.buffer.write(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        result.print_tables()
+    return result.exit_code
 
 
 class Summary(NamedTuple):
@@ -34,14 +60,6 @@ class Summary(NamedTuple):
     def exit_code(self) -> int:
         """1 when the trace does not verify or could not be scored."""
         return 0 if self.verdict.sound and self.evaluation.outcome is not None else 1
-
-    def show(self, *, json: bool) -> int:
-        """Print it; the exit code."""
-        if json:
-            sys.stdout.buffer.write(orjson.dumps(self.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
-        else:
-            self._print()
-        return self.exit_code
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -76,7 +94,8 @@ class Summary(NamedTuple):
         rows = {label: outcome, **{f"policy:{name}": item.outcome for name, item in self.references.items()}}
         return {name: found for name, found in rows.items() if found is not None}
 
-    def _print(self) -> None:
+    def print_tables(self) -> None:
+        """Scores, references, verdict and the trace."""
         from rich.console import Console
 
         from fairground.evaluation.terminal import show_comparison, show_evaluations

@@ -6,13 +6,10 @@ match for one that has not: the agent's label says `trials`, and no comparison m
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
-
-import orjson
 
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.seats import SeatId
@@ -41,21 +38,14 @@ class Trials(NamedTuple):
         """1 when one of the traces does not verify or could not be scored."""
         return max((summary.exit_code for summary in self.summaries), default=0)
 
-    def show(self, *, json: bool) -> int:
-        """Print a row per trial and what was written; the exit code."""
-        if json:
-            sys.stdout.buffer.write(orjson.dumps(self.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
-        else:
-            self._print()
-        return self.exit_code
-
     def to_json(self) -> dict[str, Any]:
         """Plain data: per trial what `play --json` prints, and what was written after it."""
         pairs = zip(self.summaries, self.written, strict=True)
         trials = [{**summary.to_json(), "written": text} for summary, text in pairs]
         return {"folder": str(self.spec.folder), "trials": trials}
 
-    def _print(self) -> None:
+    def print_tables(self) -> None:
+        """A row per trial and what was written."""
         from rich.console import Console
 
         from fairground.evaluation.terminal import show_series

@@ -20,7 +20,7 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
 
-__all__ = ["evaluator", "load_scenario", "market_names", "market_type", "scenario_ids"]
+__all__ = ["default_scenario", "evaluator", "load_scenario", "market_names", "market_type", "scenario_ids"]
 
 MARKETS = "fairground.markets"
 EVALUATORS = "fairground.evaluators"
@@ -59,6 +59,15 @@ def scenario_ids(market: str) -> list[str]:
         return []
     names = sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
     return [f"{market}/{name}" for name in names]
+
+
+def default_scenario(market: str) -> str:
+    """The scenario of those who name none: the market's `default_scenario`, else the first; ScenarioError if none."""
+    found = scenario_ids(market)
+    if not found:
+        raise ScenarioError(f"{market} brings no scenario: name a .toml file with --scenario")
+    named = getattr(market_type(market), "default_scenario", None)
+    return named if named in found else found[0]
 
 
 def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | None = None) -> Scenario:

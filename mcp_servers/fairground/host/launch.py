@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import orjson
 
-from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
+from fairground.catalog import default_scenario, load_scenario, market_names, market_type
 from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
@@ -67,9 +67,7 @@ def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
     if not options.market:
         raise ScenarioError(f"name a market: {', '.join(market_names())}")
     kind = market_type(options.market)
-    name = options.scenario or next(iter(scenario_ids(options.market)), "")
-    if not name:
-        raise ScenarioError(f"{options.market} brings no scenario: name a .toml file with --scenario")
+    name = options.scenario or default_scenario(options.market)
     return kind, load_scenario(options.market, name, dict(map(parse_override, options.overrides)))
 
 
