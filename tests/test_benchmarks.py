@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -27,6 +28,23 @@ def test_a_benchmark_measures_something_beside_its_goals(
     (measured,) = json.loads(capsys.readouterr().out).values()
     assert all(figure["value"] > 0 for figure in measured)
     assert any(figure["goal"] is not None for figure in measured)
+
+
+@pytest.mark.parametrize("group", ["default", pytest.param("extras", marks=pytest.mark.extra)])
+def test_the_benchmark_of_frameworks_measures_what_is_installed_and_names_the_rest(
+    group: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    missing = [name for name in ("langchain", "pydantic_ai", "agents") if find_spec(name) is None]
+    if group == "extras" and missing:
+        pytest.skip(f"{missing[0]} is not installed: make test-extras")
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    from benchmarks.frameworks import measure
+
+    figures = {figure.name: figure for figure in measure(tiny=True)}
+    assert {"react", "openai_loop"} <= figures.keys()
+    assert all(figure.value > 0 for figure in figures.values())
+    assert ("react over create_agent" in figures) == ("langchain" not in missing)
+    assert ("not installed" in figures["react"].how) == bool(missing)
 
 
 def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -7,6 +7,8 @@ nothing around it. docs/frameworks.md shows how the others differ.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from openai import OpenAIError
@@ -22,7 +24,7 @@ from fairground.frameworks.seat_clock import open_bridge
 from fairground.frameworks.seat_round import Reply, SeatRound
 from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
-__all__ = ["OpenAILoop"]
+__all__ = ["CompletionsTalk", "OpenAILoop"]
 
 
 class OpenAILoop:
@@ -36,22 +38,21 @@ class OpenAILoop:
         bridge = await open_bridge(seat)
         system = load_prompt("react").system(brief)
         async with open_client(self.name, endpoint) as client:
-            fields = {"model": client.model, "tools": list(map(_tool, shown_tools(bridge)))}
-            return await play_talks(
-                self.name, lambda turn: _Conversation(client, fields, system, turn), bridge, seat, endpoint, limits
-            )
+            open_talk = partial(CompletionsTalk, client, shown_tools(bridge), system)
+            return await play_talks(self.name, open_talk, bridge, seat, endpoint, limits)
 
 
-class _Conversation:
-    """One round's messages, as they go over the wire."""
+class CompletionsTalk:
+    """A `Talk` over chat completions: one round's messages, as they go over the wire."""
 
-    def __init__(self, client: ChatClient, fields: dict[str, Any], system: str, turn: SeatRound) -> None:
+    def __init__(self, client: ChatClient, tools: Sequence[ShownTool], system: str, turn: SeatRound) -> None:
         self._client = client
-        self._fields = fields
+        self._fields = {"model": client.model, "tools": list(map(_tool, tools))}
         self._messages: list[dict[str, Any]] = [{"role": "system", "content": system}]
         self._turn = turn
 
     async def say(self, words: str) -> None:
+        """As `Talk.say`."""
         if words:
             self._messages.append({"role": "user", "content": words})
         while calls := await self._ask():
