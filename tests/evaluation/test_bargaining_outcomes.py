@@ -1,0 +1,103 @@
+"""Outcomes, pictures and general findings of bargaining, from the traces of scripted games."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evaluation.playing import store
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.core import Core
+from fairground.contract.policy import Draw
+from fairground.evaluation.charts.model import charts_of
+from fairground.evaluation.evaluate import Evaluation, evaluate_file
+from fairground.evaluation.outcomes.bargaining import EVALUATOR
+from fairground.host.scripted import Scripted
+from fairground.tracestore import open_trace
+
+LIMITS: dict[str, Any] = {"distribution": "fixed", "buyer_value": 90, "seller_cost": 20}
+
+
+def _game(path: Path, buyer: str, seller: str, preset: str = "pact", seed: int = 1, **overrides: Any) -> Path:
+    kind = market_type("bargaining")
+    core = Core.create(kind, load_scenario("bargaining", preset, overrides), seed)
+    seats = {"B1": buyer, "S1": seller}
+    makers = {seat: partial(kind.policies[name].make, {}, Draw.of(seed, seat)) for seat, name in seats.items()}
+    scripted, records = Scripted(makers), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    return store(path, core, records)
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path) -> Any:
+    def _evaluate(buyer: str, seller: str, preset: str = "pact", seed: int = 1, **overrides: Any) -> Evaluation:
+        return evaluate_file(_game(tmp_path / f"{buyer}-{seller}.trace", buyer, seller, preset, seed, **overrides))
+
+    return _evaluate
+
+
+def test_a_game_of_the_specification_has_its_figures(evaluate: Any) -> None:
+    """anchor_freeze against conceder, v = 80, c = 30: 18 trades at 47."""
+    outcome = evaluate(
+        "anchor_freeze", "conceder", "silent", distribution="fixed", buyer_value=80, seller_cost=30
+    ).outcome
+    buyer, seller, pair = outcome.seats["B1"], outcome.seats["S1"], outcome.market_outcome
+    assert (buyer.profit, seller.profit, pair.trades, pair.gap) == (594, 306, 18, 50)
+    assert (pair.first_trade_round, pair.trade_frequency, pair.efficiency) == (3, 0.9, 0.9)
+    assert (pair.price_mean, pair.price_position) == (47, 0.34)
+    assert (buyer.surplus_share, buyer.surplus_share_raw) == (0.594, 0.594)
+    # The seller asked 72, 49, then 46: the best replies earn 8 + 31 + 18·34.
+    assert (buyer.hindsight_profit, buyer.hindsight_regret) == (651, 57)
+    assert buyer.quote_offsets == [32] * 20
+    assert outcome.findings == []
+
+
+def test_what_is_not_played_is_not_counted(evaluate: Any) -> None:
+    outcome = evaluate("truthful", "silent_lapser").outcome
+    assert outcome.seats["S1"].forfeits == 20
+    assert outcome.seats["S1"].lapses == {"agent_limit": 20}
+    pair = outcome.market_outcome
+    assert (pair.trades, pair.any_trade, pair.price_position, pair.first_trade_round) == (0, False, None, 21)
+
+
+def test_losses_are_floored_in_shares_only(evaluate: Any) -> None:
+    outcome = evaluate("loss_maker", "sitter", **LIMITS).outcome
+    buyer = outcome.seats["B1"]
+    assert buyer.profit == -200
+    assert (buyer.losses, buyer.loss_rounds) == (200, 20)
+    assert (buyer.surplus_share, buyer.surplus_share_raw) == (0, -0.142857143)
+
+
+def test_words_are_counted_by_seat(evaluate: Any) -> None:
+    outcome = evaluate("linear_concession", "passive", **LIMITS).outcome
+    buyer, seller = outcome.seats["B1"], outcome.seats["S1"]
+    assert (buyer.messages, buyer.words) == (20, 20 * 6)
+    assert (seller.messages, seller.words) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "positive", "negative"),
+    [
+        ("leak", ("leaker", "conceder"), ("numeric_talker", "conceder")),
+        ("value_breach", ("loss_maker", "sitter"), ("truthful", "truthful")),
+        ("idle_drift", ("silent_lapser", "truthful"), ("truthful", "truthful")),
+    ],
+)
+def test_a_general_failure_mode_is_found_where_it_is_and_only_there(
+    evaluate: Any, found: str, positive: tuple[str, str], negative: tuple[str, str]
+) -> None:
+    diagnosis = evaluate(*positive, **LIMITS).diagnosis
+    assert diagnosis.of_seat("B1")[found].raised
+    assert diagnosis.of_seat("B1")[found].events
+    assert not evaluate(*negative, **LIMITS).diagnosis.of_seat("B1")[found].raised
+
+
+def test_the_pictures_show_quotes_profits_and_gains(tmp_path: Path) -> None:
+    path = _game(tmp_path / "game.trace", "linear_concession", "linear_concession")
+    with open_trace(path) as trace:
+        drawn, problem = charts_of(EVALUATOR, trace)
+    assert ([chart.id for chart in drawn], problem) == (["quotes", "profits", "gains"], None)
