@@ -149,12 +149,10 @@ def _list(names: Iterable[str], as_json: bool) -> None:
 def _market_of(scenario: str) -> str:
     market, slash, _ = scenario.partition("/")
     if not slash:
-        raise ScenarioError(f"{scenario!r} is not a scenario's id: write market/preset, such as {_example()}")
+        known = [found for name in market_names() for found in scenario_ids(name)]
+        alike = [found for found in known if found.endswith(f"/{scenario}")] or known[:1]
+        raise ScenarioError(f"{scenario!r} is not a scenario's id: write market/preset, such as {', '.join(alike)}")
     return market
-
-
-def _example() -> str:
-    return next((found for name in market_names() for found in scenario_ids(name)), "market/preset")
 
 
 def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
