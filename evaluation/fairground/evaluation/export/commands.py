@@ -11,6 +11,7 @@ import typer
 
 from fairground.evaluation.export import FORMATS
 from fairground.evaluation.export.to_files import export_files
+from fairground.evaluation.progress import show_progress
 from fairground.tracestore import find_traces
 
 __all__ = ["export"]
@@ -37,7 +38,9 @@ def export(
     """
     if as_json and output is None:
         raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
-    exported = export_files([file for path in paths for file in find_traces(path)], form=form, output=output, seat=seat)
+    files = [file for path in paths for file in find_traces(path)]
+    progress = show_progress if output is not None else None
+    exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
     for item in exported.written:
         print(f"wrote {item.path} ({item.what})", file=sys.stderr)
     if as_json:

@@ -13,6 +13,7 @@ from fairground.contract.errors import ScenarioError, TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.export import LINE_FORMATS, check_format, export_lines
 from fairground.evaluation.export.compressed import compressed
+from fairground.evaluation.progress import Progress, watched
 from fairground.evaluation.whole_files import write_whole
 from fairground.tracestore import open_trace
 
@@ -53,24 +54,31 @@ class Exported:
 
 
 def export_files(
-    paths: Sequence[Path], *, form: str = "jsonl", output: Path | None = None, seat: SeatId | None = None
+    paths: Sequence[Path],
+    *,
+    form: str = "jsonl",
+    output: Path | None = None,
+    seat: SeatId | None = None,
+    progress: Progress | None = None,
 ) -> Exported:
     """Export `paths` to `output`: a file, a folder for Parquet or for several traces as JSONL, stdout without.
 
-    Raises ScenarioError for a format or output that does not fit, SeatError for a seat that a trace has not,
-    StorageUnavailable. Damaged traces are problems; a single one raises TraceError instead.
+    `progress` hears of every trace before it is written. Raises ScenarioError for a format or output that does not fit,
+    SeatError for a seat that a trace has not, StorageUnavailable. Damaged traces are problems; a single one raises
+    TraceError instead.
     """
     check_format(form)
     exported = Exported()
+    traces = watched(paths, progress, lambda path: path.name)
     if form == "parquet":
-        _to_parquet(paths, _needed(output, form, "a folder"), seat, exported)
+        _to_parquet(paths, _needed(output, form, "a folder"), seat, exported, progress)
     elif form in LINE_FORMATS or len(paths) == 1:
         only = len(paths) == 1
-        lines = (line for path in paths for line in _lines(path, form, seat, exported, only))
+        lines = (line for path in traces for line in _lines(path, form, seat, exported, only))
         _write(output, lines, form, exported)
     else:
         folder = _needed(output, form, "a folder for several traces")
-        for path, name in zip(paths, _names(paths), strict=True):
+        for path, name in zip(traces, _names(paths), strict=True):
             _write(folder / f"{name}.trace.{form}", _lines(path, form, seat, exported, False), form, exported)
     return exported
 
@@ -98,10 +106,12 @@ def _lines(path: Path, form: str, seat: SeatId | None, exported: Exported, only:
         exported.problems.append(Problem(str(path), 0, str(error)))
 
 
-def _to_parquet(paths: Sequence[Path], folder: Path, seat: SeatId | None, exported: Exported) -> None:
+def _to_parquet(
+    paths: Sequence[Path], folder: Path, seat: SeatId | None, exported: Exported, progress: Progress | None
+) -> None:
     from fairground.evaluation.store.sweep import write_sweep
 
-    written = write_sweep(paths, folder, seat=seat)
+    written = write_sweep(paths, folder, seat=seat, progress=progress)
     exported.traces, exported.rows = written.traces, dict(written.rows)
     exported.problems += [Problem(*problem) for problem in written.problems]
     exported.written.append(Written(str(folder), f"{written.traces:,} episodes, {written.rows['calls']:,} calls"))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -28,6 +27,7 @@ def report(
 
     Works from the file system and asks no network. Exit code 1 when a trace does not verify.
     """
+    from fairground.evaluation.progress import show_progress
     from fairground.evaluation.report.build import build_report
     from fairground.tracestore import find_traces
 
@@ -38,7 +38,7 @@ def report(
         raise typer.BadParameter(
             f"{len(files)} traces are too many for one page (at most {_MOST}); see fairground view"
         )
-    made = build_report(files, compare=compare, check=check, progress=_progress)
+    made = build_report(files, compare=compare, check=check, progress=show_progress)
     try:
         output.write_bytes(made.html)
     except OSError as error:
@@ -46,11 +46,6 @@ def report(
     _tell(output, made.summary(), as_json)
     if not made.sound:
         raise typer.Exit(1)
-
-
-def _progress(done: int, total: int, name: str) -> None:
-    if sys.stderr.isatty():
-        print(f"\r\x1b[K{done}/{total} {name}" if name else "\r\x1b[K", end="", file=sys.stderr, flush=True)
 
 
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
+from fairground.evaluation.progress import Progress, watched
 from fairground.evaluation.store.gathering import gather
 from fairground.evaluation.store.rows import TableRow
 from fairground.evaluation.store.source import episode_id
@@ -40,7 +40,9 @@ class _Trace(NamedTuple):
     path: Path
 
 
-def write_sweep(paths: Sequence[Path], folder: Path, *, seat: SeatId | None = None) -> WrittenSweep:
+def write_sweep(
+    paths: Sequence[Path], folder: Path, *, seat: SeatId | None = None, progress: Progress | None = None
+) -> WrittenSweep:
     """Write the tables of `paths` into `folder`; `seat`: only what that seat saw.
 
     Of traces that share an episode id, later ones get the ending `~2`, `~3`, … in the order of their paths. Raises
@@ -49,16 +51,16 @@ def write_sweep(paths: Sequence[Path], folder: Path, *, seat: SeatId | None = No
     problems: list[SweepProblem] = []
     traces = _told_apart(paths, problems)
     with ParquetFolder(folder) as tables:
-        for episode, path in traces:
+        for episode, path in watched(traces, progress, lambda item: item.path.name):
             try:
-                tables.add(_watched(path, seat, episode, problems))
+                tables.add(_rows(path, seat, episode, problems))
             except TraceError as error:
                 problems.append(SweepProblem(str(path), 0, str(error)))
         tables.describe(traces=len(traces), seat=seat)
     return WrittenSweep(len(traces), {name: tables.rows[name] for name in TABLES}, problems)
 
 
-def _watched(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
+def _rows(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
     for item in gather(path, seat=seat, episode=episode):
         if item.table == "findings":
             _, seq, message = item.row
@@ -76,9 +78,12 @@ def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Tr
                 found.append(_Trace(episode_id(trace) if trace.manifest.core else "", path))
         except TraceError as error:
             problems.append(SweepProblem(str(path), 0, str(error)))
-    count: Counter[str] = Counter()
-    apart: list[_Trace] = []
+    apart: dict[str, Path] = {}
+    said = {item.episode for item in found}
     for episode, path in sorted(found, key=lambda item: (item.episode, str(item.path))):
-        count[episode] += 1
-        apart.append(_Trace(episode if count[episode] == 1 else f"{episode}~{count[episode]}", path))
-    return sorted(apart)
+        number, name = 1, episode
+        while name in apart or (number > 1 and name in said):
+            number += 1
+            name = f"{episode}~{number}"
+        apart[name] = path
+    return sorted(_Trace(*item) for item in apart.items())

@@ -1,0 +1,30 @@
+"""How far a long piece of work is, on stderr, and only where somebody watches."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from typing import TypeAlias, TypeVar
+
+__all__ = ["Progress", "show_progress", "watched"]
+
+T = TypeVar("T")
+
+Progress: TypeAlias = Callable[[int, int, str], None]
+"""Takes how many things are done, of how many, and the name of the next; an empty name: all are."""
+
+
+def show_progress(done: int, total: int, name: str) -> None:
+    """One line on a terminal, written over itself; nothing anywhere else."""
+    if sys.stderr.isatty():
+        print(f"\r\x1b[K{done}/{total} {name}" if name else "\r\x1b[K", end="", file=sys.stderr, flush=True)
+
+
+def watched(items: Sequence[T], progress: Progress | None, name: Callable[[T], str]) -> Iterator[T]:
+    """The items one by one; `progress` hears of each before its turn, and when all are done."""
+    for done, item in enumerate(items):
+        if progress is not None:
+            progress(done, len(items), name(item))
+        yield item
+    if progress is not None:
+        progress(len(items), len(items), "")
