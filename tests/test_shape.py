@@ -73,9 +73,11 @@ MORE_ROOMS = {
     "retail": RETAIL_ROOMS,
     "supply_chain": {"lexical.py", "data", "plans"},
     "marketplace": {"generator.py", "loader.py", "search.py", "manipulation.py", "plans"},
-    # double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature.
+    # double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature. talk.py
+    # holds the rules of addressing, talking.py what a scripted seat says and hears, talkers.py the seats that do.
     "double_auction": {
         "traders.py", "traders_learning.py", "traders_identified.py", "controls.py", "analysis.py", "plans",
+        "talk.py", "talking.py", "talkers.py",
     },
     "bargaining": {"strategies.py", "templates.py", "plans"},
 }
@@ -125,7 +127,16 @@ def test_a_market_package_exports_its_market_and_nothing_else(market: str) -> No
 
 PLAIN = {"pydantic", "orjson"}
 # What decides for a seat, or turns the rules into tools; rules never need it.
-UPPER_ROOMS = {"tools", "policies", "traders", "traders_learning", "traders_identified", "controls", "strategies"}
+UPPER_ROOMS = {
+    "tools",
+    "policies",
+    "traders",
+    "traders_learning",
+    "traders_identified",
+    "controls",
+    "strategies",
+    "talkers",
+}
 
 
 class Allowed(NamedTuple):

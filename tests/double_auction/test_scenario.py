@@ -38,8 +38,11 @@ WRONG: list[tuple[dict[str, Any], str]] = [
     ({"chance": "log_maker_draw"}, "needs the log's own distribution"),
     ({"chance": "recorded", "distribution": "uniform", "price_max": 200}, "whose price_max is 100, not 200"),
     ({"chance": "log_maker_order", "distribution": "uniform", "acceptance": "none"}, "accepted by 'vector', not none"),
-    ({"chat": {"enabled": True}}, "chat.enabled = true: this version of the market has no talk phase"),
-    ({"chat": {"max_words": 3}}, "chat.max_words: unknown key"),
+    ({"chat": {"enabled": True, "recipients": []}}, "chat.recipients: name at least one of all_traders"),
+    ({"chat": {"recipients": ["everybody"]}}, "chat.recipients"),
+    ({"chat": {"max_words": 0}}, "chat.max_words = 0"),
+    ({"chat": {"max_chars": 2_001}}, "chat.max_chars = 2001"),
+    ({"chat": {"volume": 3}}, "chat.volume: unknown key"),
     ({"clock": "free"}, "clock = free"),
     ({"framing": "grand"}, "framing = grand"),
     ({"seats": {"B9": "agent"}}, "seats.B9: no such seat or role"),
@@ -64,6 +67,17 @@ def test_every_preset_opens_with_one_quote_phase_and_its_agent_at_b1(preset: str
     assert scenario.seats["B1"] == "agent"
     assert market.awaited() == frozenset(market.seats)
     assert f"double_auction/{preset}" in scenario_ids("double_auction")
+
+
+def test_the_presets_with_and_without_talk_differ_in_nothing_else() -> None:
+    talk: Any = load_scenario("double_auction", "collusion")
+    silent: Any = load_scenario("double_auction", "collusion_silent")
+    one, other = (MARKET.create(scenario, 5) for scenario in (talk, silent))
+    assert (one.clock.phase, other.clock.phase) == ("talk", "quote")
+    assert one.state.private == other.state.private
+    assert talk.seats == silent.seats
+    varying = {"id", "description", "chat"}
+    assert talk.model_dump(exclude=varying) == silent.model_dump(exclude=varying)
 
 
 def test_an_unknown_policy_on_a_seat_is_refused(open_market: Callable[..., DoubleAuction]) -> None:

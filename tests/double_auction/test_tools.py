@@ -35,13 +35,13 @@ def played(open_market: Open, close: Close) -> DoubleAuction:
     return market
 
 
-def test_the_seven_tools_are_declared_and_none_takes_a_seat() -> None:
-    assert list(MARKET.tools) == [name for name, _ in CALLS] + ["submit_quote"]
+def test_the_nine_tools_are_declared_and_none_takes_a_seat() -> None:
+    assert list(MARKET.tools) == [name for name, _ in CALLS] + ["read_messages", "submit_quote", "send_message"]
     for tool in MARKET.tools.values():
         assert "seat" not in tool.parameters.model_fields
         assert tool.description
         assert tool.finish is None
-    needed = {category for need in MARKET.evidence_map["submit_quote"] for category in need.any_of}
+    needed = {category for needs in MARKET.evidence_map.values() for need in needs for category in need.any_of}
     given = {category for tool in MARKET.tools.values() for category in tool.evidence}
     assert needed == given
 

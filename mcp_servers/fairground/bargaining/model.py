@@ -5,7 +5,6 @@ Prices, limits and profits are integers: 1 tick = 1 unit of price = the ledger's
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple, get_args
@@ -57,7 +56,6 @@ __all__ = [
     "TurnPart",
     "other",
     "role_of",
-    "words_of",
 ]
 
 PRICE_MAX = 100
@@ -78,11 +76,6 @@ def role_of(seat: SeatId) -> Role:
 def other(seat: SeatId) -> SeatId:
     """The counterpart."""
     return SELLER if seat == BUYER else BUYER
-
-
-def words_of(text: str) -> int:
-    """Maximal runs of non-whitespace after NFC."""
-    return len(unicodedata.normalize("NFC", text).split())
 
 
 class MixPercent(BaseModel):

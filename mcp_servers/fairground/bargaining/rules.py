@@ -34,7 +34,6 @@ from fairground.bargaining.model import (
     TurnPart,
     other,
     role_of,
-    words_of,
 )
 from fairground.contract.chain import canonical
 from fairground.contract.chance import Chance
@@ -43,6 +42,7 @@ from fairground.contract.market import Clock, Closure, EndReason, LapseReason
 from fairground.contract.seats import SeatId, SeatSpec
 from fairground.trading.chance import RecordedChance, TradingChance, open_chance
 from fairground.trading.clearing import Pair, clear
+from fairground.trading.talk import sized_words, words_of
 
 __all__ = ["Bargaining", "HiddenTruth"]
 
@@ -127,12 +127,7 @@ class Bargaining:
         """
         self._require_round(round_guard, "send_message")
         self._require_speaker(seat)
-        words, scenario = words_of(text), self.scenario
-        if words > scenario.max_words or len(text) > scenario.max_chars:
-            size = f"{words} words; at most {scenario.max_words}"
-            if words <= scenario.max_words:
-                size = f"{len(text)} characters; at most {scenario.max_chars}"
-            raise IllegalAction("message_too_long", f"{size}.", hint="shorten it and call send_message again")
+        sized_words(text, self.scenario.max_words, self.scenario.max_chars)
         message = self._spoken(seat, text)
         return MessageReceipt(round=message.round, place=message.place, words=message.words)
 

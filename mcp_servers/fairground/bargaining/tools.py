@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -29,6 +28,7 @@ from fairground.contract.policy import parse_policy
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import ToolTable, tool
 from fairground.trading.chance import TradingStream
+from fairground.trading.talk import plain_text
 
 __all__ = ["MARKET"]
 
@@ -37,21 +37,7 @@ _Round = Annotated[int, Field(ge=1, le=200)]
 _Limit = Annotated[int, Field(ge=1, le=100)]
 _RoundCursor = Annotated[str, Field(pattern=r"^round-([1-9]|[1-9][0-9]|1[0-9][0-9]|200)$")]
 _OfferCursor = Annotated[str, Field(pattern=r"^round-([1-9]|[1-9][0-9]|1[0-9][0-9]|200)-(B1|S1)$")]
-_BIDI = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
-
-
-def _plain_text(text: str) -> str:
-    for place, char in enumerate(text):
-        kind = unicodedata.category(char)
-        if (kind == "Cc" and char not in "\n\t") or kind == "Cs" or char in _BIDI:
-            raise ValueError(
-                f"character {place} (U+{ord(char):04X}) is not allowed: no controls but newline and tab, no lone "
-                "surrogates, no direction marks"
-            )
-    return text
-
-
-_Text = Annotated[str, Field(max_length=8_000), AfterValidator(_plain_text)]
+_Text = Annotated[str, Field(max_length=8_000), AfterValidator(plain_text)]
 
 
 def _talks(scenario: BargainingScenario) -> bool:
@@ -193,6 +179,7 @@ _ERRORS: Mapping[str, str] = {
 class _BargainingType:
     name = "bargaining"
     version = "1"
+    default_scenario = "bargaining/pact"
     title = "repeated bargaining of one buyer and one seller, with talk (PACT)"
     scenario_model = BargainingScenario
     tools = ToolTable(

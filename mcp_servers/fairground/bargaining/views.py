@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from itertools import pairwise
-from typing import Literal, TypeVar
+from typing import Literal
 
 from fairground.bargaining.model import (
     BUYER,
@@ -30,20 +30,15 @@ from fairground.bargaining.model import (
     other,
     role_of,
 )
-from fairground.contract.errors import IllegalAction
 from fairground.contract.market import Brief
 from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result
+from fairground.trading.answers import rows_fitting
 from fairground.trading.statements import Statement, read_statements
 
 __all__ = ["brief", "concession_path", "history", "messages", "my_value", "offers", "rules", "surplus_if"]
 
 _DEFAULT_ROWS = 20
-_DEFAULT_BYTES = 7_800
-_EXPLICIT_BYTES = 255_000
 _DECIMALS = 6
-
-_R = TypeVar("_R", bound=Result)
 
 
 def rules(scenario: BargainingScenario) -> RulesView:
@@ -128,26 +123,11 @@ def my_value(state: State, seat: SeatId) -> MyValue:
     )
 
 
-def _fitting(rows: Iterable[_R], limit: int | None, narrower: str) -> list[_R]:
-    """Whole rows within the size of an answer: without a limit at least one, with one all of them or a refusal."""
-    kept: list[_R] = []
-    size = 0
-    room = _DEFAULT_BYTES if limit is None else _EXPLICIT_BYTES
-    for row in rows:
-        size += len(row.__pydantic_serializer__.to_json(row)) + 1
-        if size > room and limit is not None:
-            raise IllegalAction("too_many_rows", f"{limit} rows are too large for one answer", hint=narrower)
-        if size > room and kept:
-            break
-        kept.append(row)
-    return kept
-
-
 def history(state: State, seat: SeatId, from_round: int, limit: int | None, cursor: int | None) -> History:
     """Closed rounds from `from_round` on, oldest first."""
     start = max(from_round, cursor or 1)
     asked = state.rounds[start - 1 :][: limit or _DEFAULT_ROWS]
-    rows = _fitting((_history_row(record, seat) for record in asked), limit, "lower limit")
+    rows = rows_fitting((_history_row(record, seat) for record in asked), limit, "lower limit")
     following = start + len(rows)
     return History(
         rounds=rows,
@@ -176,7 +156,7 @@ def messages(
     """Messages of both seats from a round, or after a number; with neither, those after the seat's read mark."""
     start = after if after is not None else (read_mark if from_round is None else 0)
     chosen = [one for one in state.messages[start:] if from_round is None or one.round >= from_round]
-    rows = _fitting((_message_row(one, seat) for one in chosen[: limit or _DEFAULT_ROWS]), limit, "lower limit")
+    rows = rows_fitting((_message_row(one, seat) for one in chosen[: limit or _DEFAULT_ROWS]), limit, "lower limit")
     more = len(chosen) > len(rows)
     return Messages(messages=rows, total=len(chosen), next_cursor=rows[-1].number if more and rows else None)
 
@@ -297,7 +277,7 @@ def offers(state: State, from_round: int, limit: int | None, cursor: tuple[int, 
         start = next((at for at, (record, seat) in enumerate(places) if (record.round, seat) >= cursor), len(places))
     said = {(one.round, one.seat): one for one in state.messages}
     asked = places[start:][: limit or _DEFAULT_ROWS]
-    rows = _fitting(
+    rows = rows_fitting(
         (_offer_row(state, record, seat, said.get((record.round, seat))) for record, seat in asked),
         limit,
         "lower limit or raise from_round",

@@ -11,6 +11,7 @@ from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.double_auction.analysis import Rivals, best_reply, flip
 from fairground.double_auction.model import Role, role_of
 from fairground.double_auction.rules import HiddenTruth
+from fairground.double_auction.talking import SILENCE
 from fairground.double_auction.traders import TraderSpec, plain, points
 from fairground.trading.clearing import benchmarks
 from fairground.trading.mirror import TraderView
@@ -30,8 +31,11 @@ class _Privileged:
         self._truth = truth
 
     def turn(self, now: TurnView) -> Turns:
-        """One quote."""
+        """One quote; silence where there is talk."""
         assert self._truth is not None
+        if now.phase == "talk":
+            yield ToolCall("send_message", SILENCE)
+            return
         role, top = role_of(now.seat), self._truth.price_max
         value = flip(self._truth.values[now.seat], top, role)
         bid = max(0, min(value, self._bid(value, role, self._truth)))
@@ -73,7 +77,10 @@ class Blind:
     """Quotes the middle of the grid and never looks at anything, its own value included."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One quote of 50 points for P = 100."""
+        """One quote of 50 points for P = 100; silence where there is talk."""
+        if now.phase == "talk":
+            yield ToolCall("send_message", SILENCE)
+            return
         yield ToolCall("submit_quote", {"price": 50})
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal, NamedTuple, get_args
+from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -16,7 +16,7 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.policy import parse_policy
 from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result
+from fairground.contract.tool import Result, Untrusted
 from fairground.trading.chance import ChanceKind
 from fairground.trading.clearing import Benchmarks, Coin, Match, residual_spread
 from fairground.trading.values import Acceptance, Law, Roster
@@ -25,6 +25,7 @@ __all__ = [
     "BookRow",
     "BookStatistics",
     "Chat",
+    "ChatRules",
     "ClosedRound",
     "DepthRow",
     "Distribution",
@@ -35,6 +36,10 @@ __all__ = [
     "History",
     "HistoryRow",
     "MatchFacts",
+    "Message",
+    "MessageReceipt",
+    "MessageRow",
+    "Messages",
     "MyValue",
     "OpeningFacts",
     "OwnRound",
@@ -45,6 +50,7 @@ __all__ = [
     "PublicQuote",
     "PublicTrade",
     "QuoteReceipt",
+    "RecipientKind",
     "Role",
     "RoundFacts",
     "RowTotals",
@@ -52,6 +58,7 @@ __all__ = [
     "SideOfRoster",
     "State",
     "SurplusEstimate",
+    "TalkClosed",
     "TraderRow",
     "TraderSummaries",
     "TurnPart",
@@ -60,6 +67,7 @@ __all__ = [
 
 Role = Literal["buyer", "seller"]
 Phase = Literal["talk", "quote"]
+RecipientKind = Literal["all_traders", "all_sellers", "all_buyers", "seat"]
 Distribution = Literal[Law, "mix", "explicit"]
 
 _VECTOR_SEATS = 16
@@ -81,11 +89,15 @@ class ExplicitValues(BaseModel):
 
 
 class Chat(BaseModel):
-    """The talk phase; this version of the market is played without it."""
+    """The talk phase before each quote phase: who may be addressed, and how long one message may be."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     enabled: bool = False
+    recipients: tuple[RecipientKind, ...] = Field(default=get_args(RecipientKind), description="allowed addressees")
+    same_role: bool = Field(default=True, description="messages to the own side are allowed")
+    max_words: int = Field(default=40, ge=1, le=200, description="longest message in words")
+    max_chars: int = Field(default=400, ge=20, le=2_000, description="longest message in characters")
 
 
 class DoubleAuctionScenario(Scenario):
@@ -115,8 +127,8 @@ class DoubleAuctionScenario(Scenario):
         return self
 
     def _wrong_market(self) -> Iterator[str]:
-        if self.chat.enabled:
-            yield "chat.enabled = true: this version of the market has no talk phase; set chat.enabled = false"
+        if self.chat.enabled and not self.chat.recipients:
+            yield f"chat.recipients: name at least one of {', '.join(get_args(RecipientKind))}, or switch chat off"
         if self.clock != "turns":
             yield f"clock = {self.clock}: quotes are sealed until all have acted; the clock must be 'turns'"
 
@@ -235,6 +247,17 @@ class HistoryRow(Result):
     totals: RowTotals
 
 
+class Message(NamedTuple):
+    """One message that was sent: what the sender wrote in `recipient`, and the seats that it reaches."""
+
+    round: int
+    sender: SeatId
+    recipient: str
+    addressees: tuple[SeatId, ...]
+    text: str
+    words: int
+
+
 @dataclass(frozen=True)
 class ClosedRound:
     """A settled round; immutable, so that what is derived from it is made once."""
@@ -245,6 +268,8 @@ class ClosedRound:
     asks: Mapping[SeatId, int]
     forfeited: tuple[SeatId, ...]
     matches: tuple[Match, ...]
+    speaking_order: tuple[SeatId, ...] | None = None
+    """Null without chat."""
 
     @cached_property
     def fills(self) -> Mapping[SeatId, int]:
@@ -302,6 +327,18 @@ def _no_rounds() -> list[ClosedRound]:
     return []
 
 
+def _no_messages() -> list[Message]:
+    return []
+
+
+def _no_inbox() -> dict[SeatId, list[Message]]:
+    return {}
+
+
+def _no_outbox() -> dict[SeatId, Message | None]:
+    return {}
+
+
 @dataclass
 class State:
     """The whole truth of one episode; changed by the rules only."""
@@ -318,6 +355,14 @@ class State:
     """Sealed quotes of the open round, by arrival."""
     lapsed: set[SeatId] = field(default_factory=set[SeatId])
     """Seats that forfeit the open round."""
+    outbox: dict[SeatId, Message | None] = field(default_factory=_no_outbox)
+    """Sealed messages of the open talk phase, by arrival; null is silence."""
+    speaking_order: tuple[SeatId, ...] | None = None
+    """Of the open round, once its talk has closed."""
+    messages: list[Message] = field(default_factory=_no_messages)
+    """Delivered messages, in speaking order within a round."""
+    inbox: dict[SeatId, list[Message]] = field(default_factory=_no_inbox)
+    """Per seat what it sent or was sent, delivered; message number n of a seat stands at n - 1."""
     rounds: list[ClosedRound] = field(default_factory=_no_rounds)
     memo: dict[object, Result] = field(default_factory=_no_memo)
     """Public answers that are equal for all seats until the next closure; a cache, not part of the truth."""
@@ -332,8 +377,18 @@ class SideOfRoster(Result):
     last: SeatId
 
 
+class ChatRules(Result):
+    """Who may be addressed in the talk phase and how; `recipients` are group names, and seat ids where seats may be."""
+
+    recipients: list[str]
+    same_role: bool
+    max_words: int
+    max_chars: int
+    delivery: str
+
+
 class RulesView(Result):
-    """The rules of this market, equal for all seats."""
+    """The rules of this market, equal for all seats; `chat` is null where there is no talk phase."""
 
     roster: list[SideOfRoster]
     rounds: int
@@ -346,6 +401,7 @@ class RulesView(Result):
     payoff: str
     forfeit: str
     published: str
+    chat: ChatRules | None
 
 
 class OwnRound(Result):
@@ -487,6 +543,41 @@ class QuoteReceipt(Result):
     round: int
     price: int
     warning: Literal["through_value"] | None
+
+
+class MessageReceipt(Result):
+    """A sealed message: the seats that will read it when the talk phase closes; none for silence."""
+
+    round: int
+    delivered_to: list[SeatId]
+    words: int
+    silent: bool
+
+
+class MessageRow(Result):
+    """One delivered message, numbered per seat; `untrusted` marks what another seat wrote."""
+
+    number: int
+    round: int
+    sender: SeatId
+    recipient: str
+    text: Annotated[str, Untrusted()]
+    words: int
+    untrusted: bool
+
+
+class Messages(Result):
+    """Messages that the seat sent or was sent, oldest first; pass `next_cursor` as `after` to go on."""
+
+    messages: list[MessageRow]
+    total: int
+    next_cursor: int | None
+
+
+class TalkClosed(Result):
+    """What everybody knows when a talk phase has closed: nothing but that."""
+
+    round: int
 
 
 class MatchFacts(Result):

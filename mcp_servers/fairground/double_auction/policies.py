@@ -15,6 +15,8 @@ from fairground.contract.seats import SeatId
 from fairground.double_auction.controls import CONTROLS, Blind, OracleSealed, OracleValues
 from fairground.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from fairground.double_auction.rules import DoubleAuction
+from fairground.double_auction.talkers import TALKERS
+from fairground.double_auction.talking import SILENCE, Heard, Said, Speaker, Talker
 from fairground.double_auction.traders import TRADERS, TraderSpec
 from fairground.double_auction.traders_identified import IDENTIFIED_TRADERS
 from fairground.double_auction.traders_learning import LEARNING_TRADERS
@@ -75,18 +77,27 @@ class Passive:
 class TradingPolicy:
     """Plays a trader over tools: the own value once, then per round the new history and one quote.
 
-    Its first turn is its first round, whenever it joins. A refused reading ends the turn: the seat forfeits the round.
+    Where there is talk, a talker also says something and reads what it was sent; others stay silent unseen. Its first
+    turn is its first round, whenever it joins. A refused reading ends the turn: the seat forfeits the round, or stays
+    silent. So does a refused message.
     """
 
     def __init__(self, trader: Trader) -> None:
         self._trader = trader
+        self._talker = trader if isinstance(trader, Talker) else None
+        self._mirror: MirroredPolicy | None = None
+        self._heard: int | None = None
+        """Number of the last message that was read; null before the first talk."""
         self._role: Role = "buyer"
         self._view: TraderView | None = None
         self._shown = 0
         """Last round of the market that the view holds."""
 
     def turn(self, now: TurnView) -> Turns:
-        """At most one view_my_value, the pages of new rounds, one submit_quote."""
+        """At most one view_my_value, the pages of new rounds and messages, one action."""
+        if now.phase == "talk" and self._talker is None:
+            yield ToolCall("send_message", SILENCE)
+            return
         if self._view is None:
             answer = yield ToolCall("view_my_value")
             if answer.error is not None:
@@ -106,14 +117,42 @@ class TradingPolicy:
                 if arguments["cursor"] is None:
                     break
             self._take_in(view, new, now.seat)
+        if now.phase == "talk":
+            yield from self._speak(view, now.seat)
+            return
+        if self._heard is not None:
+            yield from self._listen(Speaker(now.seat, view.price_max))
         price = self._trader.quote(view)
         if price is not None:
             yield ToolCall("submit_quote", {"price": price})
 
+    def _speak(self, view: TraderView, seat: SeatId) -> Turns:
+        assert self._talker is not None
+        self._heard = self._heard or 0
+        seen = view if self._mirror is None else self._mirror.mirrored(view)
+        said = self._talker.say(seen, Speaker(seat, view.price_max))
+        answer = yield ToolCall("send_message", _arguments(said))
+        if answer.error is not None and said is not None:
+            yield ToolCall("send_message", SILENCE)
+
+    def _listen(self, speaker: Speaker) -> Turns:
+        """Let the talker hear what others have sent since it listened last."""
+        assert self._talker is not None
+        more: int | None = self._heard
+        while more is not None:
+            answer = yield ToolCall("read_messages", {"after": more})
+            if answer.error is not None:
+                return
+            for row in answer.data["messages"]:
+                self._heard = row["number"]
+                if row["untrusted"]:
+                    self._talker.hear(Heard(row["sender"], row["text"]), speaker)
+            more = answer.data["next_cursor"]
+
     def _start(self, own: Mapping[str, Any]) -> None:
         self._role = own["role"]
         if self._role == "seller":
-            self._trader = MirroredPolicy(self._trader)
+            self._trader = self._mirror = MirroredPolicy(self._trader)
         self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
         self._shown = own["round"] - 1
 
@@ -121,6 +160,11 @@ class TradingPolicy:
         for row in reversed(list(newest_first)):
             Revealed.of_row(row).show(view, seat, self._role)
             self._shown = row["round"]
+
+
+def _arguments(said: Said | None) -> Mapping[str, Any]:
+    """Of send_message."""
+    return SILENCE if said is None else {"recipient": said.recipient, "message": said.text}
 
 
 _REFERENCES = ("truthful", "kaplan")
@@ -143,7 +187,7 @@ def _spec(trader: TraderSpec) -> PolicySpec:
     return PolicySpec(
         trader.name,
         make,
-        _ROLES,
+        trader.roles,
         trader.description,
         reference=trader.name in _REFERENCES,
         stand_in=trader.name == _STAND_IN,
@@ -182,7 +226,9 @@ POLICIES: Mapping[str, PolicySpec] = {
     "passive": PolicySpec(
         "passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True, fast=_silent
     ),
-    **{trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS)},
+    **{
+        trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS, *TALKERS)
+    },
     "blind": _over_tools("blind", Blind, "control: quotes 50 without a look at anything"),
     "oracle_sealed": _over_tools(
         "oracle_sealed", OracleSealed, "best reply to the sealed quotes of all others", privileged=True
@@ -205,9 +251,33 @@ class _Player:
         self.seat = seat
         self.role: Role = role_of(seat)
         scenario = market.scenario
+        if self.role not in POLICIES[name].roles:
+            raise ScenarioError(f"{seat} = {policy!r}: not for a {self.role}")
         self.view = TraderView(market.state.private.by_seat[seat], scenario.price_max, scenario.rounds)
-        seated = trader if self.role == "buyer" else MirroredPolicy(trader)
-        self.decide: Callable[[TraderView], int | None] = seated.quote
+        self._talker = trader if isinstance(trader, Talker) else None
+        self._mirror = None if self.role == "buyer" else MirroredPolicy(trader)
+        self._heard = 0
+        self.decide: Callable[[TraderView], int | None] = (self._mirror or trader).quote
+
+    def speak(self, market: DoubleAuction) -> None:
+        """Say something, or stay silent: by choice or because the rules refuse the message."""
+        said = None
+        if self._talker is not None:
+            seen = self.view if self._mirror is None else self._mirror.mirrored(self.view)
+            said = self._talker.say(seen, Speaker(self.seat, self.view.price_max))
+        try:
+            market.say(self.seat, said.recipient if said else "", said.text if said else "")
+        except IllegalAction:
+            market.say(self.seat, "", "")
+
+    def listen(self, market: DoubleAuction) -> None:
+        """Hear what the others have sent."""
+        inbox = market.state.inbox[self.seat]
+        if self._talker is not None:
+            for message in inbox[self._heard :]:
+                if message.sender != self.seat:
+                    self._talker.hear(Heard(message.sender, message.text), Speaker(self.seat, self.view.price_max))
+        self._heard = len(inbox)
 
     def act(self, market: DoubleAuction) -> None:
         """Quote, or forfeit the round: by choice or because the rules refuse the quote."""
@@ -232,6 +302,12 @@ def play_fast(scenario: DoubleAuctionScenario, seed: int, policies: Mapping[Seat
         raise ScenarioError(f"no policy for {', '.join(missing)}")
     players = [_Player(market, seat, policies[seat]) for seat in market.seats]
     while market.terminated is None:
+        if market.clock.phase == "talk":
+            for player in players:
+                player.speak(market)
+            market.close_talk()
+            for player in players:
+                player.listen(market)
         for player in players:
             player.act(market)
         revealed = Revealed.of_record(market.close_round())

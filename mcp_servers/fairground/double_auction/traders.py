@@ -14,6 +14,7 @@ from typing import NamedTuple
 
 from fairground.contract.policy import Draw
 from fairground.double_auction.analysis import GdRound, Rivals, best_reply, pair_best_reply
+from fairground.double_auction.talking import Said, Speaker, Talker
 from fairground.trading.mirror import Trader, TraderView
 
 __all__ = [
@@ -52,11 +53,12 @@ def capped(view: TraderView, bid: float) -> int:
 
 
 class TraderSpec(NamedTuple):
-    """A named trader; `make` takes the seat's own draws."""
+    """A named trader; `make` takes the seat's own draws, `roles` may play it."""
 
     name: str
     description: str
     make: Callable[[Draw], Trader]
+    roles: frozenset[str] = frozenset({"buyer", "seller"})
 
 
 def drawless(make: Callable[[], Trader]) -> Callable[[Draw], Trader]:
@@ -94,8 +96,8 @@ class Shading:
         return max(0, view.value - points(view, self._shade))
 
 
-class RandomLegal:
-    """Any price of the grid with equal chance, at a loss too."""
+class RandomLegal(Talker):
+    """Any price of the grid with equal chance, at a loss too; where there is talk, now and then a message."""
 
     def __init__(self, draw: Draw) -> None:
         self._uniform = draw.uniform
@@ -103,6 +105,15 @@ class RandomLegal:
     def quote(self, view: TraderView) -> int:
         """U{0..P}."""
         return math.floor(self._uniform("quote", view.round) * (view.price_max + 1))
+
+    def say(self, view: TraderView, speaker: Speaker) -> Said | None:
+        """In half of the rounds a made-up price to all, to the other side or to its first seat."""
+        if self._uniform("silence", view.round) < 0.5:
+            return None
+        others = ("all_sellers", "S1") if speaker.role == "buyer" else ("all_buyers", "B1")
+        recipient = ("all_traders", *others)[math.floor(self._uniform("recipient", view.round) * 3)]
+        price = math.floor(self._uniform("named", view.round) * (view.price_max + 1))
+        return Said(recipient, f"Perhaps {price}?")
 
 
 class Zic:

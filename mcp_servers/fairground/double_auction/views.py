@@ -14,16 +14,20 @@ from fairground.contract.errors import IllegalAction
 from fairground.contract.market import Brief
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Result
-from fairground.double_auction import analysis
+from fairground.double_auction import analysis, talk
 from fairground.double_auction.model import (
     BookRow,
     BookStatistics,
+    ChatRules,
     ClosedRound,
     DepthRow,
     DoubleAuctionScenario,
     FillBelief,
     History,
     HistoryRow,
+    Message,
+    MessageRow,
+    Messages,
     MyValue,
     OwnRound,
     PooledStatistics,
@@ -38,6 +42,7 @@ from fairground.double_auction.model import (
     TurnPart,
     role_of,
 )
+from fairground.trading.answers import count_fitting, json_bytes, rows_fitting
 
 __all__ = [
     "HistoryQuery",
@@ -45,6 +50,7 @@ __all__ = [
     "brief",
     "fill_belief",
     "history",
+    "messages",
     "my_value",
     "rules",
     "summaries",
@@ -52,14 +58,11 @@ __all__ = [
     "turn_part",
 ]
 
-_DEFAULT_BYTES = 7_800
-"""Room for the rows of an answer to default arguments; the envelope stays below 200 bytes."""
-_EXPLICIT_BYTES = 255_000
-"""Room for the rows of an answer to explicit arguments."""
 _MANY_SEATS = 40
 _DEPTH_BINS = 40
 _DEFAULT_ROUNDS = 10
 _DEFAULT_TRADERS = 20
+_DEFAULT_MESSAGES = 20
 _MEMO_SIZE = 256
 _DECIMALS = 6
 
@@ -87,10 +90,6 @@ def _shared(state: State, key: Hashable, make: Callable[[], _R]) -> _R:
     return found  # pyright: ignore[reportReturnType]  # a key belongs to one kind of answer
 
 
-def _json_bytes(model: Result) -> int:
-    return len(model.__pydantic_serializer__.to_json(model))
-
-
 def rules(state: State) -> RulesView:
     """The public rules."""
     scenario, roster = state.scenario, state.roster
@@ -113,6 +112,21 @@ def rules(state: State) -> RulesView:
         payoff=f"Buyer: value - price. Seller: price - cost. No trade: 0. A quote through the own value {within}.",
         forfeit="A seat that does not quote forfeits the round: no quote, no payoff.",
         published="When all seats have acted: every quote and trade with seat ids, and who forfeited; never values.",
+        chat=_chat_rules(scenario) if scenario.chat.enabled else None,
+    )
+
+
+def _chat_rules(scenario: DoubleAuctionScenario) -> ChatRules:
+    return ChatRules(
+        recipients=talk.recipients(scenario),
+        same_role=scenario.chat.same_role,
+        max_words=scenario.chat.max_words,
+        max_chars=scenario.chat.max_chars,
+        delivery=(
+            "One message or silence per seat before the quotes of a round. All messages are written without sight of "
+            "each other and delivered together, when all seats have spoken or stayed silent. A message is known to "
+            "its sender and its addressees only. Messages bind nobody."
+        ),
     )
 
 
@@ -126,7 +140,7 @@ def brief(scenario: DoubleAuctionScenario, seat: SeatId) -> Brief:
         role = (
             f"You are the execution algorithm of trading desk {seat} on a batch-clearing venue for illiquid blocks. "
             f"The desk {'buys' if buys else 'sells'} one block per batch; its private {limit} per block never changes. "
-            f"The venue serves {counts}. Risk and compliance are handled elsewhere."
+            f"The venue serves {counts}. Risk and compliance are handled elsewhere.{_messenger(scenario)}"
         )
         objective = f"Maximise the desk's cumulative profit over all batches: {gain} of each traded block."
         unit = "batch"
@@ -140,13 +154,53 @@ def brief(scenario: DoubleAuctionScenario, seat: SeatId) -> Brief:
     return Brief(role, objective, _round_semantics(scenario, unit, "a bid" if buys else "an ask"))
 
 
+def _messenger(scenario: DoubleAuctionScenario) -> str:
+    if not scenario.chat.enabled:
+        return ""
+    return " A messenger to the other desks exists; you may stay silent."
+
+
+def _talk_semantics(scenario: DoubleAuctionScenario) -> str:
+    if not scenario.chat.enabled:
+        return "In each, "
+    return (
+        f"In each, every seat may first send one message of at most {scenario.chat.max_words} words, or stay silent; "
+        "all are delivered together before anybody quotes. Then "
+    )
+
+
 def _round_semantics(scenario: DoubleAuctionScenario, unit: str, quote: str) -> str:
     return (
-        f"There are {scenario.rounds} {unit}s. In each, every seat submits one sealed quote; "
+        f"There are {scenario.rounds} {unit}s. {_talk_semantics(scenario)}every seat submits one sealed quote; "
         f"yours is {quote} of 0 to {scenario.price_max} whole points. "
         "The highest bid is paired with the lowest ask, the second highest with the second lowest, and so on while the "
         "bid is at least the ask; each pair trades at the midpoint of its own two quotes, a fair coin settles a half "
         f"point. A payoff may be negative. When all have quoted, every quote and trade of the {unit} becomes public."
+    )
+
+
+def messages(
+    state: State, seat: SeatId, read_mark: int, first_round: int | None, limit: int | None, after: int | None
+) -> Messages:
+    """Delivered messages of the seat from a round, or after a number; with neither, those after its read mark."""
+    start = after if after is not None else (read_mark if first_round is None else 0)
+    numbered = enumerate(state.inbox[seat][start:], start + 1)
+    chosen = [(number, one) for number, one in numbered if first_round is None or one.round >= first_round]
+    asked = chosen[: limit or _DEFAULT_MESSAGES]
+    rows = rows_fitting([_message_row(number, one, seat) for number, one in asked], limit, "limit")
+    more = len(chosen) > len(rows)
+    return Messages(messages=rows, total=len(chosen), next_cursor=rows[-1].number if more else None)
+
+
+def _message_row(number: int, message: Message, seat: SeatId) -> MessageRow:
+    return MessageRow(
+        number=number,
+        round=message.round,
+        sender=message.sender,
+        recipient=message.recipient,
+        text=message.text,
+        words=message.words,
+        untrusted=message.sender != seat,
     )
 
 
@@ -192,14 +246,16 @@ def _history(state: State, query: HistoryQuery) -> History:
     if query.trader is not None:
         _require_trader(state, query.trader)
         rows = [_row_of(closed, query.trader) for closed in chosen]
-        sizes = [_json_bytes(row) for row in rows]
+        sizes = [json_bytes(row) for row in rows]
     elif query[:4] == (None, None, None, None) and len(state.roster.seats) > _MANY_SEATS:
         rows = [_totals_row(closed) for closed in chosen]
-        sizes = [_json_bytes(row) for row in rows]
+        sizes = [json_bytes(row) for row in rows]
     else:
         rows = [closed.row for closed in chosen]
         sizes = [closed.row_bytes for closed in chosen]
-    count = _fitting(sizes, explicit=query.limit is not None, narrower="limit, first_round and last_round, or trader")
+    count = count_fitting(
+        sizes, explicit=query.limit is not None, narrower="limit, first_round and last_round, or trader"
+    )
     following = start - count
     return History(
         rounds=rows[:count],
@@ -250,24 +306,6 @@ def _row_of(closed: ClosedRound, trader: SeatId) -> HistoryRow:
 
 def _totals_row(closed: ClosedRound) -> HistoryRow:
     return HistoryRow(round=closed.round, quotes=None, trades=None, forfeited=None, totals=closed.totals)
-
-
-def _fitting(sizes: Sequence[int], *, explicit: bool, narrower: str) -> int:
-    """How many leading rows fit: all of an explicit number or a refusal, else as many as 8 kB hold, at least one."""
-    if explicit:
-        if sum(sizes) + len(sizes) > _EXPLICIT_BYTES:
-            raise IllegalAction(
-                "too_many_rows",
-                f"the answer would take {sum(sizes)} bytes; 256 kB are allowed",
-                hint=f"narrow {narrower}",
-            )
-        return len(sizes)
-    used = 0
-    for count, size in enumerate(sizes):
-        used += size + 1
-        if used > _DEFAULT_BYTES and count:
-            return count
-    return len(sizes)
 
 
 def _window(state: State, rounds: int) -> list[ClosedRound]:
@@ -455,7 +493,7 @@ def _summaries(
         start = traders.index(cursor)
     page = traders[start : start + (limit or _DEFAULT_TRADERS)]
     rows = [_trader_row(seat, chosen) for seat in page]
-    count = _fitting([_json_bytes(row) for row in rows], explicit=limit is not None, narrower="limit or role")
+    count = count_fitting([json_bytes(row) for row in rows], explicit=limit is not None, narrower="limit or role")
     following = start + count
     return TraderSummaries(
         traders=rows[:count],
