@@ -32,6 +32,10 @@ IMPORTERS: Mapping[str, Importer] = {
         "public PACT game logs (JSONL), re-executed by the rules of bargaining",
         "fairground.evaluation.importers.pact_log:import_games",
     ),
+    "collusion-log": Importer(
+        "public game logs of the emergent-collusion study (JSONL), re-executed with their messages",
+        "fairground.evaluation.importers.collusion_log:import_games",
+    ),
     "mcp-jsonl": Importer(
         "logs of MCP tool calls of any server (JSONL), kept as they are: there are no rules to re-execute",
         "fairground.evaluation.importers.mcp_jsonl:import_logs",

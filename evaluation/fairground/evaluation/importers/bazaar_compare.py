@@ -1,4 +1,7 @@
-"""Everything that a BAZAAR log says, against what the re-executed rounds have given (double_auction page, 11.1, 13)."""
+"""Everything that a log says but its talk, against what the re-executed rounds have given.
+
+Double_auction page, 11.1 and 13; for BAZAAR games and those of the collusion study.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +21,7 @@ __all__ = ["compare_game"]
 def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> None:
     """Compare a sound log with the events of its re-execution; every fact is counted in `report.checks`.
 
-    Quote orders, half ticks and makers are compared only where the rules had to find them (not in `recorded` games).
+    Orders, half ticks and makers are compared only where the rules had to find them (not in `recorded` games).
     """
     rounds = [_facts(body) for body in bodies if b'"event":"round_closed"' in body[:60]]
     init, final = game.init, game.final
@@ -52,6 +55,10 @@ def _compare_values(init: Init, opening: OpeningFacts, report: GameReport) -> No
 def _compare_luck(logged: LoggedRound, facts: RoundFacts, report: GameReport) -> None:
     """What the seed decided: orders, coins and makers."""
     first = logged.quotes[0].line
+    if facts.speaking_order is not None:
+        spoke = [seat for seat in facts.speaking_order if seat in logged.speakers]
+        line = logged.messages[0].line if logged.messages else first
+        report.compare("speaking_orders", list(logged.speakers), spoke, line, "player_id")
     report.compare("quote_orders", list(logged.quote_order), facts.quote_order, first, "agent_id")
     for trade, match in zip(logged.trades, facts.matches, strict=False):
         if (trade.bid + trade.ask) % 2:

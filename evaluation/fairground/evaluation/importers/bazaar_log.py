@@ -6,20 +6,27 @@ same stream is fed its orders, coins and makers round by round (double_auction p
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from fairground.contract.errors import FairgroundError
 from fairground.evaluation.importers.bazaar_compare import compare_game
-from fairground.evaluation.importers.game_replay import Departure, ReplayedGame, open_game, unlike_trades, write_game
+from fairground.evaluation.importers.game_replay import (
+    Departure,
+    ReplayedGame,
+    open_game,
+    unlike_speakers,
+    unlike_trades,
+    write_game,
+)
 from fairground.evaluation.importers.report import GameReport, ImportReport
 from fairground.trading.chance import ChanceKind, open_chance
 from fairground.trading.clearing import Match, clear
-from fairground.trading.game_log import GameLog, Init, Trade
+from fairground.trading.game_log import GameLog, Init, LoggedRound, Trade
 from fairground.trading.values import Acceptance
 
-__all__ = ["IMPORTER", "import_game", "import_games"]
+__all__ = ["IMPORTER", "import_game", "import_games", "log_scenario", "replayed_game"]
 
 IMPORTER = "bazaar-log"
 _MARKET = "double_auction"
@@ -41,8 +48,8 @@ def import_game(file: Path, out: Path) -> GameReport:
     init = opened[1].init
     if init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
-    elif _pairs_fit(game, report):
-        played = _replayed(game, init, report)
+    else:
+        played = replayed_game(game, init, report, log_scenario, _play_round)
         if played is not None:
             compare_game(game, [written.record.body for written in played.events], report)
             path = out / f"{file.stem}.trace"
@@ -51,29 +58,38 @@ def import_game(file: Path, out: Path) -> GameReport:
     return report
 
 
-def _replayed(game: GameLog, init: Init, report: GameReport) -> ReplayedGame | None:
-    """The game by our rules; None and a finding when they cannot follow it."""
+def replayed_game(
+    game: GameLog,
+    init: Init,
+    report: GameReport,
+    scenario: Callable[[Init, ChanceKind], dict[str, Any]],
+    play_round: Callable[[ReplayedGame, LoggedRound], None],
+) -> ReplayedGame | None:
+    """The game by our rules; None and findings when they cannot follow it. `report.chance` becomes what follows it."""
     played: ReplayedGame | None = None
+    if not _pairs_fit(game, report):
+        return None
     try:
         report.chance = _chance_of(game, init, report)
-        played = ReplayedGame(_MARKET, _scenario(init, report.chance), init)
-        _play(played, game, fed=report.chance == "recorded")
+        played = ReplayedGame(_MARKET, scenario(init, report.chance), init)
+        played.start()
+        for logged in game.rounds:
+            if report.chance == "recorded":
+                played.feed(logged.recorded(chat=init.data.communication_enabled).payload())
+            play_round(played, logged)
     except FairgroundError as error:
         report.found(played.line if played else init.line, "", f"cannot be re-executed: {error}"[:500])
         return None
     return played
 
 
-def _play(played: ReplayedGame, game: GameLog, *, fed: bool) -> None:
-    played.start()
-    for logged in game.rounds:
-        if fed:
-            played.feed(logged.recorded(chat=False).payload())
-        for quote in logged.quotes:
-            played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
+def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
+    for quote in logged.quotes:
+        played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
 
 
-def _scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
+def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
+    """The scenario of a log, without its talk."""
     return {
         "id": "double_auction/bazaar_log",
         "description": "A public BAZAAR game.",
@@ -115,12 +131,15 @@ def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
 
 def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Departure]:
     """What the seed gives otherwise than the log says, first things first."""
-    chance = open_chance(generation, init.seed, init.roster, seat_order=init.seat_order)
+    chat = init.data.communication_enabled
+    chance = open_chance(generation, init.seed, init.roster, seat_order=init.seat_order, chat=chat)
     values = chance.limits(init.law, Acceptance()).values
     if values != init.values:
         yield Departure(init.line, "data.agents", f"the seed gives the values {values}")
     for logged in game.rounds:
         number = logged.number
+        if chat:
+            yield from unlike_speakers(logged, chance.speaking_order(number))
         order = chance.quote_order(number)
         if order != logged.quote_order:
             message = f"the seed gives the quote order {', '.join(order)}"

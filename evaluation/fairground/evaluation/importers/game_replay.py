@@ -16,7 +16,7 @@ from fairground.evaluation.importers.report import GameReport
 from fairground.tracestore import Written, write_trace
 from fairground.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
 
-__all__ = ["Departure", "ReplayedGame", "extra_field", "open_game", "unlike_trades", "write_game"]
+__all__ = ["Departure", "ReplayedGame", "extra_field", "open_game", "unlike_speakers", "unlike_trades", "write_game"]
 
 _TRANSPORT = "import"
 _MAX_RESPONSE_S = 1e9
@@ -110,6 +110,13 @@ def write_game(path: Path, played: ReplayedGame, raw: bytes, game: GameLog, impo
         },
     }
     write_trace(path, played.core.manifest, about, played.events)
+
+
+def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Departure]:
+    """A round whose messages stand in another order than the seed's speaking order; silent seats left no row."""
+    spoke = tuple(seat for seat in order if seat in logged.speakers)
+    if spoke != logged.speakers:
+        yield Departure(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
 
 
 def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: Any, path: str) -> Iterator[Departure]:

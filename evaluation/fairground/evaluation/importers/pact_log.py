@@ -20,6 +20,7 @@ from fairground.evaluation.importers.game_replay import (
     ReplayedGame,
     extra_field,
     open_game,
+    unlike_speakers,
     unlike_trades,
     write_game,
 )
@@ -155,10 +156,7 @@ def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[D
     for logged in game.rounds:
         number = logged.number
         if chat:
-            order = chance.speaking_order(number)
-            spoke = tuple(seat for seat in order if seat in logged.speakers)
-            if spoke != logged.speakers:
-                yield Departure(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
+            yield from unlike_speakers(logged, chance.speaking_order(number))
         order = chance.quote_order(number)
         if order != logged.quote_order:
             yield Departure(logged.quotes[0].line, "agent_id", f"the seed gives the quote order {', '.join(order)}")
