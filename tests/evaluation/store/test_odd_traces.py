@@ -135,3 +135,14 @@ def test_what_could_not_be_used_is_named_with_its_event(played: Sequence[Parts],
     exported = export_files([path], form="parquet", output=tmp_path / "tables")
     assert {problem.seq for problem in exported.problems} >= {3, 5, 6}
     assert ran("export", path, "--format", "parquet", "-o", tmp_path / "tables").code == 1
+
+
+def test_rules_of_another_version_are_said_not_to_tell_what_actions_needed(
+    played: Sequence[Parts], tmp_path: Path
+) -> None:
+    parts = played[1].copy()
+    parts.core = orjson.dumps({**orjson.loads(parts.core), "rules_version": "0"}, option=orjson.OPT_SORT_KEYS)
+    with TraceTables.of_file(write_parts(parts, tmp_path / "old.trace")) as tables:
+        (found,) = tables.select("SELECT message FROM findings WHERE message LIKE '%version 0%'").rows
+        assert "is installed" in str(found[0])
+        assert tables.run(QUERIES["evidence"]).rows == []

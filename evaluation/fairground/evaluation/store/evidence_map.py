@@ -47,8 +47,11 @@ def given_rows(market: MarketType | None) -> Iterator[Row]:
 
 def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd: OddTrace) -> Iterator[Row]:
     """Rows of `needs` that exist under the trace's scenario; none where that cannot be told."""
-    if market is None or core.rules_version != market.version:
+    if market is None:
         return
+    if core.rules_version != market.version:
+        said = f"{core.rules_version[:40]} of {market.name}, {market.version} is installed"
+        return odd(0, f"the rules are version {said}: nothing is known of the evidence that actions needed")
     try:
         scenario = build_scenario(market.scenario_model, core.scenario, source="core")
         needs = {
