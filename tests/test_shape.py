@@ -69,16 +69,17 @@ RETAIL_ROOMS = {
     "world.py", "sales.py", "demand.py", "records.py", "stock.py", "closing.py", "calibration.py",
     "results.py", "estimates.py", "strategies.py", "evidence.py", "dominicks_files.py",
 }  # fmt: skip
+# double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature. talk.py
+# holds the rules of addressing, talking.py what a scripted seat says and hears, talkers.py the seats that do.
+AUCTION_ROOMS = {
+    "traders.py", "traders_learning.py", "traders_identified.py", "controls.py", "analysis.py", "plans",
+    "talk.py", "talking.py", "talkers.py",
+}  # fmt: skip
 MORE_ROOMS = {
     "retail": RETAIL_ROOMS,
     "supply_chain": {"lexical.py", "data", "plans"},
     "marketplace": {"generator.py", "loader.py", "search.py", "manipulation.py", "plans"},
-    # double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature. talk.py
-    # holds the rules of addressing, talking.py what a scripted seat says and hears, talkers.py the seats that do.
-    "double_auction": {
-        "traders.py", "traders_learning.py", "traders_identified.py", "controls.py", "analysis.py", "plans",
-        "talk.py", "talking.py", "talkers.py",
-    },
+    "double_auction": AUCTION_ROOMS,
     "bargaining": {"strategies.py", "templates.py", "plans"},
 }
 
