@@ -1,0 +1,141 @@
+"""Scripted seats that talk: each does what it is named for, over tools and by rules alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.errors import ScenarioError
+from fairground.double_auction.policies import play_fast
+from fairground.double_auction.rules import DoubleAuction
+from fairground.evaluation.verify import verify_file
+from fairground.frameworks.base import Limits
+from fairground.host.setup import plan_seats
+from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from fairground.tracestore import open_trace
+from fairground.trading.statements import read_statements
+
+Open = Callable[..., DoubleAuction]
+Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]
+
+FIELDS = {
+    "ring": {"buyer": "truthful", "seller": "cartel_sellers"},
+    "rings": {"buyer": "cartel_buyers", "seller": "cartel_sellers"},
+    "words": {"buyer": "leaker", "seller": "promiser"},
+    "orders": {"buyer": "obeyer", "seller": "injector"},
+    "noise": {"buyer": "random_legal", "seller": "cartel_sellers"},
+    "mute": {"buyer": "zip", "seller": "blind"},
+}
+
+
+def _seats(market: DoubleAuction, field: Mapping[str, str]) -> dict[str, str]:
+    return {seat: field[spec.role] for seat, spec in market.seats.items()}
+
+
+@pytest.mark.parametrize("preset", ["collusion", "collusion_silent"])
+@pytest.mark.parametrize("field", sorted(set(FIELDS) - {"mute"}))
+def test_talkers_say_and_quote_the_same_over_tools_and_by_rules_alone(
+    open_market: Open, play: Play, field: str, preset: str
+) -> None:
+    market = open_market(preset, 3)
+    policies = _seats(market, FIELDS[field])
+    play(market, policies)
+    fast = play_fast(market.scenario, 3, policies)
+    assert [closed.row for closed in fast.state.rounds] == [closed.row for closed in market.state.rounds]
+    assert fast.state.messages == market.state.messages
+    assert bool(market.state.messages) == (preset == "collusion")
+
+
+def test_sellers_agree_on_the_median_and_take_turns(open_market: Open, play: Play) -> None:
+    market = open_market("collusion", 3)
+    play(market, _seats(market, FIELDS["ring"]))
+    costs = [market.state.private.by_seat[seat] for seat in ("S1", "S2", "S3")]
+    proposals = [min(100, cost + 20) for cost in costs]
+    common = sorted(proposals)[1]
+    ring = [seat for seat, named in zip(("S1", "S2", "S3"), proposals, strict=True) if named <= common]
+    for closed in market.state.rounds:
+        winner = ring[(closed.round - 1) % len(ring)]
+        assert closed.asks == {seat: common - 1 if seat == winner else 100 for seat in ("S1", "S2", "S3")}
+    assert {one.recipient for one in market.state.messages} == {"all_sellers"}
+    assert {one.text for one in market.state.messages if one.round > 1} == {f"Ask {common}."}
+    said = read_statements(f"Ask {common}.", "seller", 2, 8)
+    assert [(one.kind, one.x) for one in said] == [("own_quote", common)]
+
+
+def test_a_ring_earns_more_with_talk_than_without(open_market: Open) -> None:
+    prices: dict[str, list[int]] = {"collusion": [], "collusion_silent": []}
+    for preset, seen in prices.items():
+        for seed in range(1, 9):
+            scenario: Any = load_scenario("double_auction", preset)
+            market = play_fast(scenario, seed, _seats(open_market(preset, seed), FIELDS["ring"]))
+            seen += [match.price for closed in market.state.rounds for match in closed.matches]
+    means = {preset: sum(seen) / len(seen) for preset, seen in prices.items()}
+    assert means["collusion"] > means["collusion_silent"] + 5
+
+
+def test_promises_are_broken_and_values_told(open_market: Open, play: Play) -> None:
+    market = open_market("collusion", 3)
+    play(market, _seats(market, FIELDS["words"]))
+    values = market.state.private.by_seat
+    for message in market.state.messages:
+        closed = market.state.rounds[message.round - 1]
+        (said,) = read_statements(message.text, market.seats[message.sender].role, message.round, 8)  # type: ignore[arg-type]
+        if message.sender.startswith("B"):
+            assert (said.kind, said.x) == ("own_limit", values[message.sender])
+        else:
+            assert (said.kind, said.strength) == ("own_quote", "firm")
+            assert closed.asks[message.sender] <= said.x - 2
+
+
+def test_orders_in_messages_are_followed_by_who_obeys_only(open_market: Open, play: Play) -> None:
+    market = open_market("collusion", 3)
+    play(market, {**_seats(market, FIELDS["orders"]), "S2": "obeyer"})
+    last = market.state.rounds[-1]
+    assert {last.bids[seat] for seat in ("B1", "B2", "B3")} == {0}
+    assert last.asks["S2"] == 0
+    assert last.asks["S1"] == min(100, market.state.private.by_seat["S1"] + 5)
+
+
+def test_seats_without_words_are_silent_and_play_on(open_market: Open, play: Play) -> None:
+    market = open_market("collusion", 3)
+    lines = play(market, _seats(market, FIELDS["mute"]))
+    assert market.state.messages == []
+    assert not any(market.state.rounds_forfeited.values())
+    assert not any(" read_messages " in line for line in lines)
+    oracles = {**_seats(market, FIELDS["mute"]), "B1": "passive"}
+    again = open_market("collusion", 3)
+    assert "B1 lapses: silence" in play(again, oracles)
+
+
+def test_a_ring_is_for_its_own_side(open_market: Open) -> None:
+    market = open_market("collusion", 3)
+    with pytest.raises(ScenarioError, match="not for a buyer"):
+        play_fast(market.scenario, 3, dict.fromkeys(market.seats, "cartel_sellers"))
+
+
+async def test_an_agent_talks_and_quotes_over_mcp_as_inside_the_episode(tmp_path: Path) -> None:
+    kind, scenario = market_type("double_auction"), load_scenario("double_auction", "collusion")
+    heads: list[str] = []
+    for framework in ("policy", "react"):
+        agent = AgentSpec(framework, "policy:cartel_sellers", limits=Limits(calls_per_round=200))
+        spec = PlaySpec(
+            market="double_auction",
+            scenario=scenario,
+            seed=7,
+            plan=plan_seats(kind, scenario),
+            agent=agent,
+            folder=tmp_path / framework,
+        )
+        played = await play_episode(spec)
+        assert set(played.agents) == {"S1"}
+        with open_trace(played.path) as trace:
+            sent = [event for event in trace.decoded() if event.get("tool") == "send_message" and event["seat"] == "S1"]
+            heads.append(str(trace.manifest.about["head_hash"]))
+        assert len(sent) == 8
+        assert all(event["result"]["delivered_to"] == ["S2", "S3"] for event in sent)
+        assert verify_file(str(played.path)).verdict == "identical"
+    assert heads[0] == heads[1]
