@@ -9,7 +9,7 @@ import pytest
 
 from fairground.contract.errors import ScenarioError
 from fairground.contract.policy import Turns, TurnView
-from fairground.frameworks import FRAMEWORKS, load_framework
+from fairground.frameworks import FRAMEWORKS, find, load_framework
 from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
 from fairground.frameworks.models import parse_model
 
@@ -53,8 +53,8 @@ def test_a_policy_that_knows_hidden_truth_takes_no_seat_over_mcp() -> None:
 
 
 @pytest.mark.parametrize("name", sorted(FRAMEWORKS))
-def test_every_registered_framework_is_there(name: str) -> None:
-    assert callable(load_framework(name))
+def test_every_registered_framework_is_there_whatever_is_installed(name: str) -> None:
+    assert callable(find(FRAMEWORKS, name, "framework"))
 
 
 @pytest.mark.parametrize("name", sorted(GRAPHS))
@@ -63,7 +63,9 @@ def test_every_registered_graph_is_there(name: str) -> None:
 
 
 def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
-    with pytest.raises(ScenarioError, match="external, langgraph, policy, react"):
+    with pytest.raises(
+        ScenarioError, match=r"external, langchain_agent, langgraph, openai_agents, openai_loop, .*react"
+    ):
         load_framework("nobody")
     with pytest.raises(ScenarioError, match="react"):
         LangGraphAgent("nobody")
@@ -78,7 +80,12 @@ def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
         ("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
         ("fairground.frameworks.policy", "langgraph langchain_core openai"),
         ("fairground.frameworks.models.policy_chat", "langgraph openai"),
-        ("fairground.frameworks.langgraph", "langgraph langchain_core openai"),
+        # Windows are over langchain's messages.
+        ("fairground.frameworks.langgraph", "langgraph openai"),
+        ("fairground.frameworks.openai_loop", "langgraph langchain_core numpy"),
+        ("fairground.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
+        ("fairground.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),
+        ("fairground.frameworks.langchain_agent", "langgraph openai numpy langchain"),
     ],
 )
 def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: str, heavy: str) -> None:

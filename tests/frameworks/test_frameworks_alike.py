@@ -14,8 +14,8 @@ from fairground.contract.limits import Limit
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.frameworks import EXTRAS
 from fairground.frameworks.base import Limits
-from fairground.frameworks.chat_client import read_arguments
 from fairground.frameworks.models import Faults, ModelEndpoint, parse_model
+from fairground.frameworks.models.arguments import read_arguments
 from fairground.frameworks.models.serving import open_address
 
 

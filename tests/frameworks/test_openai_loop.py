@@ -100,5 +100,8 @@ _NO_COMPLETIONS: list[dict[str, Any]] = [
 async def test_what_is_no_chat_completion_is_a_harness_failure(
     teaching: Any, script: Any, body: dict[str, Any]
 ) -> None:
-    with pytest.raises(HarnessFailure, match="openai_loop, scripted: the answer is not a chat completion"):
+    with pytest.raises(
+        HarnessFailure,
+        match=r"openai_loop, scripted at http://127\.0\.0\.1:\d+/v1/?: the endpoint's answer is not a chat completion",
+    ):
         await play(teaching, script(body))

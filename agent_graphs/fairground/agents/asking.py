@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from time import perf_counter
-from typing import Any, Literal, NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from langchain_core.messages import AIMessage, AnyMessage
 from langchain_core.runnables import Runnable
 
+from fairground.agents.model_calls import ModelReply, Role, model_call
 from fairground.agents.rounds import Note
+from fairground.agents.tool_node import calls_of
 from fairground.contract.policy import TurnView
 
-__all__ = ["Asked", "ChatRunnable", "Role", "ask"]
-
-Role = Literal["actor", "planner", "reflector"]
-"""As what a model was asked."""
+__all__ = ["Asked", "ChatRunnable", "ask", "plain"]
 
 ChatRunnable: TypeAlias = "Runnable[Any, AIMessage]"
 """A chat model, with tools bound or without."""
@@ -51,7 +50,7 @@ async def ask(
     usage = reply.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
     asked = Asked(reply, usage["input_tokens"], usage["output_tokens"], _is_estimated(reply))
     if note is not None:
-        await note(_model_call(asked, role, view, latency_s))
+        await note(model_call(plain(reply, latency_s), role, view, reply_id))
     return asked
 
 
@@ -59,25 +58,18 @@ def _is_estimated(reply: AIMessage) -> bool:
     return bool(reply.response_metadata.get("usage_estimated"))
 
 
-def _model_call(asked: Asked, role: Role, view: TurnView, latency_s: float) -> dict[str, Any]:
-    reply = asked.message
-    usage: Mapping[str, Any] = reply.usage_metadata or {}
-    cached = usage.get("input_token_details", {}).get("cache_read")
-    return {
-        "kind": "model_call",
-        "round": view.round,
-        "phase": view.phase,
-        "reply": reply.id,
-        "role": role,
-        "model": reply.response_metadata.get("model_name"),
-        "text": asked.text,
-        "calls": [call["name"] for call in reply.tool_calls],
-        "invalid_calls": len(reply.invalid_tool_calls),
-        # Null where the endpoint does not say: 0 would pass for a count, and its price for free.
-        "input_tokens": usage.get("input_tokens"),
-        "output_tokens": usage.get("output_tokens"),
-        **({"cached_input_tokens": cached} if cached else {}),
-        "usage_estimated": asked.estimated,
-        "latency_s": round(latency_s, 6),
-        "finish_reason": reply.response_metadata.get("finish_reason"),
-    }
+def plain(reply: AIMessage, latency_s: float | None = None) -> ModelReply:
+    """A chat model's reply in plain values."""
+    about, usage = reply.response_metadata, reply.usage_metadata
+    details = (usage or {}).get("input_token_details", {})
+    return ModelReply(
+        text=str(reply.text),
+        calls=calls_of(reply),
+        model=about.get("model_name"),
+        input_tokens=None if usage is None else usage["input_tokens"],
+        output_tokens=None if usage is None else usage["output_tokens"],
+        cached_input_tokens=details.get("cache_read"),
+        estimated=_is_estimated(reply),
+        latency_s=latency_s,
+        finish_reason=about.get("finish_reason"),
+    )

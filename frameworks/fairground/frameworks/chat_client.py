@@ -1,71 +1,68 @@
-"""What frameworks that speak chat completions share: a client at an endpoint's address, arguments, failures."""
+"""What frameworks that speak chat completions share: a client at an endpoint's address, and failures as ours."""
 
 from __future__ import annotations
 
-import json
+import time
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, cast
+from dataclasses import dataclass, field
+
+from openai import AsyncOpenAI, OpenAIError
 
 from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models.access import redacted
+from fairground.frameworks.models.access import redacted, shown_url
 from fairground.frameworks.models.endpoint import ModelEndpoint
+from fairground.frameworks.models.provider import make_client, no_completion, provider_failure
 from fairground.frameworks.models.serving import open_address
 
-if TYPE_CHECKING:
-    from openai import AsyncOpenAI
-
-__all__ = ["ChatClient", "open_client", "read_arguments", "resent_arguments"]
+__all__ = ["ChatClient", "open_client"]
 
 _RETRIES = 4
 
 
-class ChatClient(NamedTuple):
-    """An open client of a framework and the model to name. Only this client retries, and the gateway behind it."""
+@dataclass
+class ChatClient:
+    """An open client of a framework and the model to name. Only this client retries.
+
+    `begun` is the moment of the last `asks`, on the clock of `time.perf_counter`.
+    """
 
     framework: str
     openai: AsyncOpenAI
     model: str
+    begun: float = field(default_factory=time.perf_counter)
 
-    def failure(self, error: Exception) -> HarnessFailure:
-        """A provider's or a framework's error as ours, without the key, for `raise … from error`."""
-        status = getattr(error, "status_code", None)
-        shown = "" if status is None else f"status {status}: "
-        text = redacted(str(getattr(error, "message", error)), self.openai.api_key)
-        return self.failed(f"{type(error).__name__}: {shown}{text[:1_000]}")
+    def asks(self) -> None:
+        """A request begins."""
+        self.begun = time.perf_counter()
 
-    def failed(self, what: str) -> HarnessFailure:
-        """The failure `what`, with framework and model."""
-        return HarnessFailure(f"{self.framework}, {self.model}: {what}")
+    @property
+    def seconds(self) -> float:
+        """Since the last request began."""
+        return time.perf_counter() - self.begun
+
+    def failure(self, error: BaseException) -> HarnessFailure:
+        """A provider's or a framework's error as ours, for `raise … from error`."""
+        provider = error if isinstance(error, OpenAIError) else error.__cause__
+        if isinstance(provider, OpenAIError):
+            key, seconds = self.openai.api_key, self.seconds
+            return provider_failure(self._place, key, provider, retries=self.openai.max_retries, seconds=seconds)
+        return HarnessFailure(redacted(f"{self._place}: {type(error).__name__}: {error}"[:2_000], self.openai.api_key))
+
+    def no_completion(self, found: str) -> HarnessFailure:
+        """The failure of an endpoint that answered with something else."""
+        return no_completion(self._place, self.openai.api_key, found)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.framework}, {self.model} at {shown_url(str(self.openai.base_url))}"
 
 
 @asynccontextmanager
 async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
     """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached."""
-    from openai import AsyncOpenAI
-
-    async with (
-        open_address(endpoint) as address,
-        AsyncOpenAI(
-            base_url=address.base_url, api_key=address.api_key, timeout=endpoint.timeout_s, max_retries=_RETRIES
-        ) as client,
-    ):
-        yield ChatClient(framework, client, address.model)
-
-
-def read_arguments(text: str | None) -> dict[str, Any] | None:
-    """A call's arguments as a JSON object (no NaN); None when they are not. Nothing at all means no arguments."""
-    try:
-        parsed: Any = json.loads(text, parse_constant=_refuse_constant) if text and text.strip() else {}
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
-
-
-def resent_arguments(text: str) -> str:
-    """Arguments as they go back in the history: some endpoints parse them, and would refuse the whole request."""
-    return text if read_arguments(text) is not None else json.dumps({"malformed_arguments": text})
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
+    async with open_address(endpoint) as address:
+        timeout_s = endpoint.timeout_s
+        client = make_client(address.base_url, address.api_key, timeout_s=timeout_s, max_retries=_RETRIES)
+        async with client:
+            yield ChatClient(framework, client, address.model)

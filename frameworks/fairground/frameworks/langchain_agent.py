@@ -11,16 +11,16 @@ from typing import Any, cast
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, ToolMessage
 
+from fairground.agents.asking import plain
 from fairground.agents.bridge import ToolOutcome
 from fairground.agents.prompt import load_prompt
-from fairground.agents.tool_node import calls_of
 from fairground.agents.toolbox import as_tools
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
 from fairground.frameworks.models import open_chat_model
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
-from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.seat_round import SeatRound
 from fairground.frameworks.talk import play_talks, required
 
 __all__ = ["LangChainAgent"]
@@ -78,7 +78,7 @@ def _middleware() -> list[Any]:
     async def hear(request: Any, handler: Any) -> Any:
         begun = time.perf_counter()
         response = await handler(request)
-        await request.runtime.context.reply(_reply(response.result[-1], time.perf_counter() - begun))
+        await request.runtime.context.reply(plain(response.result[-1], time.perf_counter() - begun))
         return response
 
     @ready.after_model(can_jump_to=["model", "end"])
@@ -110,19 +110,4 @@ def _message(outcome: ToolOutcome, call_id: str) -> ToolMessage:
         name=outcome.tool,
         status="error" if outcome.is_error else "success",
         artifact=outcome.artifact,
-    )
-
-
-def _reply(message: AIMessage, latency_s: float) -> Reply:
-    usage = message.usage_metadata or {"input_tokens": 0, "output_tokens": 0}
-    about = message.response_metadata
-    return Reply(
-        text=message.text,
-        calls=calls_of(message),
-        model=about.get("model_name"),
-        input_tokens=usage["input_tokens"],
-        output_tokens=usage["output_tokens"],
-        estimated=bool(about.get("usage_estimated")),
-        latency_s=latency_s,
-        finish_reason=about.get("finish_reason"),
     )

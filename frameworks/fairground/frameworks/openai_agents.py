@@ -6,19 +6,20 @@ tracing is off for every run.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
+from fairground.agents.model_calls import ModelReply
 from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments, resent_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client
+from fairground.frameworks.models.arguments import read_arguments, resent_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
-from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.seat_round import SeatRound
 from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
 __all__ = ["OpenAIAgentsAgent"]
@@ -64,7 +65,6 @@ class _Conversation:
         self._items: list[Any] = []
         self._acting = True
         self._asking = False
-        self._begun = 0.0
         self._config = sdk.RunConfig(
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
@@ -103,24 +103,27 @@ class _Conversation:
         if self._turn.finished or not self._acting:
             self._items = list(items)
             raise _Enough
-        self._asking, self._begun = True, time.perf_counter()
+        self._asking = True
+        self._client.asks()
 
     async def _hears(self, context: Any, agent: Any, response: Any) -> None:
         usage: dict[str, Any] = response.raw_usage or {}
+        details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
         calls = [
             Call(item.call_id, item.name, read_arguments(item.arguments))
             for item in response.output
             if item.type == "function_call"
         ]
         self._asking, self._acting = False, bool(calls)
-        reply = Reply(
+        reply = ModelReply(
             text=_text(response.output),
             calls=calls,
             model=self._client.model,
-            input_tokens=response.usage.input_tokens,
-            output_tokens=response.usage.output_tokens,
+            input_tokens=usage.get("prompt_tokens"),
+            output_tokens=usage.get("completion_tokens"),
+            cached_input_tokens=details.get("cached_tokens"),
             estimated=bool(usage.get("usage_estimated")),
-            latency_s=time.perf_counter() - self._begun,
+            latency_s=self._client.seconds,
         )
         await self._turn.reply(reply)
 

@@ -6,7 +6,6 @@ nothing around it. docs/frameworks.md shows how the others differ.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
@@ -14,14 +13,16 @@ from typing import Any
 from openai import OpenAIError
 from openai.types.chat import ChatCompletion
 
+from fairground.agents.model_calls import ModelReply
 from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments, resent_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client
+from fairground.frameworks.models.arguments import read_arguments, resent_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
-from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.seat_round import SeatRound
 from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
 __all__ = ["CompletionsTalk", "OpenAILoop"]
@@ -66,7 +67,7 @@ class CompletionsTalk:
 
     async def _ask(self) -> list[Call]:
         """One request; the calls of the reply."""
-        begun = time.perf_counter()
+        self._client.asks()
         body = {**self._fields, "messages": self._messages}
         try:
             # Not `chat.completions.create`: it reads the types of every message again in each request.
@@ -74,13 +75,13 @@ class CompletionsTalk:
         except OpenAIError as error:
             raise self._client.failure(error) from error
         except ValueError as error:
-            raise self._client.failed(f"the answer is not a chat completion: {error}") from error
+            raise self._client.no_completion(str(error)) from error
         try:
-            reply = _reply(answer, time.perf_counter() - begun)
+            reply = _reply(answer, self._client.seconds)
             self._messages.append(_resent(answer, reply))
         except (AttributeError, IndexError, TypeError) as error:
             # The package checks nothing: plain text comes back as a string, and fields may be missing.
-            raise self._client.failed("the answer is not a chat completion") from error
+            raise self._client.no_completion(str(answer)) from error
         await self._turn.reply(reply)
         return list(reply.calls)
 
@@ -100,21 +101,23 @@ def _functions(answer: ChatCompletion) -> list[tuple[str, str, str]]:
     ]
 
 
-def _reply(answer: ChatCompletion, latency_s: float) -> Reply:
+def _reply(answer: ChatCompletion, latency_s: float) -> ModelReply:
     message, usage = answer.choices[0].message, answer.usage
-    return Reply(
+    details = usage.prompt_tokens_details if usage else None
+    return ModelReply(
         text=message.content or message.refusal or "",
         calls=[Call(call_id, name, read_arguments(arguments)) for call_id, name, arguments in _functions(answer)],
         model=answer.model,
-        input_tokens=usage.prompt_tokens if usage else 0,
-        output_tokens=usage.completion_tokens if usage else 0,
+        input_tokens=usage.prompt_tokens if usage else None,
+        output_tokens=usage.completion_tokens if usage else None,
+        cached_input_tokens=details.cached_tokens if details else None,
         estimated=bool((usage.model_extra or {}).get("usage_estimated")) if usage else False,
         latency_s=latency_s,
         finish_reason=answer.choices[0].finish_reason,
     )
 
 
-def _resent(answer: ChatCompletion, reply: Reply) -> dict[str, Any]:
+def _resent(answer: ChatCompletion, reply: ModelReply) -> dict[str, Any]:
     """The reply as it stands in the history."""
     calls = [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": resent_arguments(arguments)}}

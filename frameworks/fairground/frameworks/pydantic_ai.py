@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-import time
 from importlib import import_module
 from typing import Any
 
+from fairground.agents.model_calls import ModelReply
 from fairground.agents.prompt import load_prompt
 from fairground.agents.round_calls import Call
 from fairground.contract.market import Brief
 from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.chat_client import ChatClient, open_client, read_arguments
+from fairground.frameworks.chat_client import ChatClient, open_client
+from fairground.frameworks.models.arguments import read_arguments
 from fairground.frameworks.models.endpoint import ModelEndpoint
 from fairground.frameworks.seat_clock import open_bridge
-from fairground.frameworks.seat_round import Reply, SeatRound
+from fairground.frameworks.seat_round import SeatRound
 from fairground.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
 __all__ = ["PydanticAIAgent"]
@@ -74,10 +75,11 @@ class _Conversation:
         async with self._agent.iter(words or None, **given) as run:
             node = await run.next(run.next_node)
             while self._ai.Agent.is_model_request_node(node):
-                begun, self._asking = time.perf_counter(), True
+                self._client.asks()
+                self._asking = True
                 node = await run.next(node)
                 self._asking = False
-                reply = self._reply(node.model_response, time.perf_counter() - begun)
+                reply = self._reply(node.model_response, self._client.seconds)
                 await self._turn.reply(reply)
                 if not reply.calls:
                     break
@@ -101,15 +103,19 @@ class _Conversation:
                 parts.append(part)
         request.parts = parts
 
-    def _reply(self, response: Any, latency_s: float) -> Reply:
+    def _reply(self, response: Any, latency_s: float) -> ModelReply:
+        usage = response.usage
         details: dict[str, Any] = response.provider_details or {}
-        return Reply(
+        # An endpoint that says nothing has used nothing here.
+        counted = bool(usage.input_tokens or usage.output_tokens or usage.details)
+        return ModelReply(
             text=response.text or str(details.get("refusal", "")),
             calls=[Call(part.tool_call_id, part.tool_name, _arguments(part.args)) for part in response.tool_calls],
             model=response.model_name,
-            input_tokens=response.usage.input_tokens,
-            output_tokens=response.usage.output_tokens,
-            estimated=bool(response.usage.details.get("usage_estimated")),
+            input_tokens=usage.input_tokens if counted else None,
+            output_tokens=usage.output_tokens if counted else None,
+            cached_input_tokens=usage.cache_read_tokens or None,
+            estimated=bool(usage.details.get("usage_estimated")),
             latency_s=latency_s,
             finish_reason=response.finish_reason,
         )

@@ -12,33 +12,20 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any, NamedTuple
 
 from fairground.agents.bridge import Bridge, ToolOutcome, refusal
 from fairground.agents.memory import Act
+from fairground.agents.model_calls import ModelReply, model_call
 from fairground.agents.round_calls import Call, execute_calls
 from fairground.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits
 from fairground.agents.wording import NUDGE, goes_on
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.policy import TurnView
 
-__all__ = ["MAX_THOUGHTS", "Reply", "SeatRound"]
+__all__ = ["MAX_THOUGHTS", "SeatRound"]
 
 MAX_THOUGHTS = 3
 """Replies without a call in a row that give a round up; the one before the last is nudged."""
-
-
-class Reply(NamedTuple):
-    """One reply of a model in plain values; `latency_s` and `finish_reason` are None where a framework hides them."""
-
-    text: str
-    calls: Sequence[Call]
-    model: str | None = None
-    input_tokens: int = 0
-    output_tokens: int = 0
-    estimated: bool = False
-    latency_s: float | None = None
-    finish_reason: str | None = None
 
 
 class SeatRound:
@@ -82,16 +69,16 @@ class SeatRound:
         """Why the round is given up, if it is."""
         return self._stop
 
-    async def reply(self, reply: Reply) -> None:
+    async def reply(self, reply: ModelReply) -> None:
         """Take in a reply before its calls are made; one that reaches a limit gives the round up."""
         await self.settle()
         self._asked, self._answers = reply.calls, None
         self._thoughts = 0 if reply.calls else self._thoughts + 1
-        self._input_tokens += reply.input_tokens
-        self._output_tokens += reply.output_tokens
+        self._input_tokens += reply.input_tokens or 0
+        self._output_tokens += reply.output_tokens or 0
         self._estimated = self._estimated or reply.estimated
         if self._note is not None:
-            await self._note(self._model_call(reply))
+            await self._note(model_call(reply, "actor", self.view, f"r{self.view.round}.{self._replies}"))
         self._replies += 1
         spent = self._input_tokens + self._output_tokens
         if self._limits.tokens is not None and spent > self._limits.tokens:
@@ -181,21 +168,3 @@ class SeatRound:
             self._stop = "call_limit"
             return None
         return goes_on(self.view)
-
-    def _model_call(self, reply: Reply) -> dict[str, Any]:
-        return {
-            "kind": "model_call",
-            "round": self.view.round,
-            "phase": self.view.phase,
-            "reply": f"r{self.view.round}.{self._replies}",
-            "role": "actor",
-            "model": reply.model,
-            "text": reply.text,
-            "calls": [call.tool for call in reply.calls if call.arguments is not None],
-            "invalid_calls": sum(call.arguments is None for call in reply.calls),
-            "input_tokens": reply.input_tokens,
-            "output_tokens": reply.output_tokens,
-            "usage_estimated": reply.estimated,
-            "latency_s": None if reply.latency_s is None else round(reply.latency_s, 6),
-            "finish_reason": reply.finish_reason,
-        }

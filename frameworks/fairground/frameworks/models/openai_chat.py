@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 from time import perf_counter
-from typing import Any, NoReturn, cast
+from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
@@ -14,23 +14,16 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
-from openai import (
-    APIConnectionError,
-    APIError,
-    APIStatusError,
-    APITimeoutError,
-    AsyncOpenAI,
-    AuthenticationError,
-    DefaultAsyncHttpxClient,
-    OpenAIError,
-)
+from openai import AsyncOpenAI, OpenAIError
 from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion
 from pydantic import Field, JsonValue, PrivateAttr
 
 from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models.access import KEY_NAME, check_allowed, endpoint_url, is_loopback, redacted, shown_url
 from fairground.frameworks.models.access import api_key as key_of_environment
+from fairground.frameworks.models.access import check_allowed, endpoint_url, shown_url
+from fairground.frameworks.models.arguments import read_arguments, resent_arguments
+from fairground.frameworks.models.provider import make_client, no_completion, provider_failure
 
 __all__ = ["OpenAIChat"]
 
@@ -61,14 +54,7 @@ class OpenAIChat(BaseChatModel):
         self._url = endpoint_url(self.base_url)
         check_allowed(self._url)
         self._key = api_key or key_of_environment(self._url)
-        self._client = AsyncOpenAI(
-            base_url=self._url,
-            api_key=self._key,
-            timeout=self.timeout_s,
-            max_retries=self.max_retries,
-            # A proxy of the environment is for the world outside.
-            http_client=DefaultAsyncHttpxClient(trust_env=False) if is_loopback(self._url) else None,
-        )
+        self._client = make_client(self._url, self._key, timeout_s=self.timeout_s, max_retries=self.max_retries)
 
     @property
     def _llm_type(self) -> str:
@@ -105,67 +91,30 @@ class OpenAIChat(BaseChatModel):
         completions: Any = self._client.chat.completions
         started = perf_counter()
         try:
-            response = await completions.with_raw_response.create(**request)
+            # As extra fields: the package would read the types of every message again in each request.
+            response = await completions.with_raw_response.create(model=self.model, messages=[], extra_body=request)
             answer = response.parse()
         except OpenAIError as error:
-            raise self._failure(error, perf_counter() - started) from error
+            seconds = perf_counter() - started
+            raise provider_failure(self._place, self._key, error, retries=self.max_retries, seconds=seconds) from error
         except ValueError as error:
-            raise self._no_completion(str(error)) from error
+            raise no_completion(self._place, self._key, str(error)) from error
         if not isinstance(answer, ChatCompletion) or not answer.choices:
-            raise self._no_completion(str(answer))
+            raise no_completion(self._place, self._key, str(answer))
         try:
             message = _from_wire(answer)
         except (AttributeError, TypeError) as error:
             # The package checks nothing: fields may be missing or null.
-            raise self._no_completion(str(answer)) from error
+            raise no_completion(self._place, self._key, str(answer)) from error
         message.response_metadata |= {
             "retries": response.retries_taken,
             "latency_s": round(perf_counter() - started, 4),
         }
         return ChatResult(generations=[ChatGeneration(message=message)])
 
-    def _failure(self, error: OpenAIError, seconds: float) -> HarnessFailure:
-        """What happened at which endpoint, and what to set; never a credential."""
-        message = _said(error)
-        status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
-        cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
-        text = f"{self._place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
-        if _retried(error):
-            text += f", after {self.max_retries} retries and {seconds:.1f} s"
-        return HarnessFailure(redacted(text + _advice(error), self._key))
-
-    def _no_completion(self, found: str) -> HarnessFailure:
-        return HarnessFailure(
-            redacted(f"{self._place}: the endpoint's answer is not a chat completion: {found[:200]!r}", self._key)
-        )
-
     @property
     def _place(self) -> str:
         return f"openai:{self.model} at {shown_url(self._url)}"
-
-
-def _said(error: OpenAIError) -> str:
-    """The endpoint's own words where there are any; the package's quote the whole body."""
-    if not isinstance(error, APIError):
-        return str(error)
-    stated: Any = error.body
-    said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
-    return said if isinstance(said, str) else error.message
-
-
-def _retried(error: OpenAIError) -> bool:
-    if isinstance(error, APIStatusError):
-        told = error.response.headers.get("x-should-retry")
-        return told != "false" and (error.status_code in (408, 409, 429) or error.status_code >= 500)
-    return isinstance(error, APIConnectionError)
-
-
-def _advice(error: OpenAIError) -> str:
-    if isinstance(error, AuthenticationError):
-        return f"; the key is taken from {KEY_NAME}"
-    if isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError):
-        return "; name another endpoint with --base-url"
-    return ""
 
 
 def _to_wire(message: BaseMessage) -> dict[str, Any]:
@@ -174,18 +123,16 @@ def _to_wire(message: BaseMessage) -> dict[str, Any]:
         wire["tool_call_id"] = message.tool_call_id
     if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
         good = [_call_to_wire(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
-        bad = [_call_to_wire(call["id"], call["name"], _quoted(call["args"])) for call in message.invalid_tool_calls]
+        bad = [
+            _call_to_wire(call["id"], call["name"], resent_arguments(call["args"] or ""))
+            for call in message.invalid_tool_calls
+        ]
         wire |= {"tool_calls": good + bad, "content": wire["content"] or None}
     return wire
 
 
 def _call_to_wire(call_id: str | None, name: str | None, arguments: str) -> dict[str, Any]:
     return {"id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
-
-
-def _quoted(arguments: str | None) -> str:
-    # Some endpoints parse the history they are sent back, and would refuse the whole request.
-    return json.dumps({"malformed_arguments": arguments})
 
 
 def _from_wire(answer: ChatCompletion) -> AIMessage:
@@ -196,7 +143,7 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
         if call.type != "function":
             continue
         call_id = call.id or f"call-{index}"
-        arguments = _parse(call.function.arguments)
+        arguments = read_arguments(call.function.arguments)
         if arguments is not None:
             good.append(ToolCall(name=call.function.name, args=arguments, id=call_id, type="tool_call"))
         else:
@@ -223,19 +170,6 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
         },
         usage_metadata=_usage(answer),
     )
-
-
-def _parse(arguments: str) -> dict[str, Any] | None:
-    """The arguments as a JSON object (no NaN); None when they are not. Nothing at all means no arguments."""
-    try:
-        parsed: Any = json.loads(arguments, parse_constant=_refuse_constant) if arguments.strip() else {}
-    except (ValueError, RecursionError):
-        return None
-    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
-
-
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not JSON")
 
 
 def _usage(answer: ChatCompletion) -> Any:
