@@ -12,10 +12,11 @@ from fairground.catalog import load_scenario, market_type
 from fairground.contract.errors import ScenarioError
 from fairground.double_auction.policies import play_fast
 from fairground.double_auction.rules import DoubleAuction
+from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.verify import verify_file
 from fairground.frameworks.base import Limits
 from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
 from fairground.tracestore import open_trace
 from fairground.trading.statements import read_statements
 
@@ -117,20 +118,32 @@ def test_a_ring_is_for_its_own_side(open_market: Open) -> None:
         play_fast(market.scenario, 3, dict.fromkeys(market.seats, "cartel_sellers"))
 
 
+async def _episode(framework: str, policy: str, folder: Path, **seats: str) -> Played:
+    """One episode of the collusion preset, with the agent on S1."""
+    overrides = {f"seats.{role}": spelling for role, spelling in seats.items()}
+    kind, scenario = market_type("double_auction"), load_scenario("double_auction", "collusion", overrides)
+    agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=200))
+    plan = plan_seats(kind, scenario)
+    return await play_episode(
+        PlaySpec(market="double_auction", scenario=scenario, seed=7, plan=plan, agent=agent, folder=folder)
+    )
+
+
+async def test_talk_is_read_by_the_general_diagnostics(tmp_path: Path) -> None:
+    played = await _episode("policy", "leaker", tmp_path, buyer="obeyer", seller="injector")
+    diagnosis = evaluate_file(played.path).diagnosis
+    assert diagnosis is not None
+    agent, buyer = diagnosis.of_seat("S1"), diagnosis.of_seat("B1")
+    assert (agent["leak"].numerator, agent["leak"].denominator) == (8, 8)
+    assert (buyer["injection_followed"].numerator, buyer["injection_followed"].denominator) == (16, 16)
+    # A look at the history before the talk closed is as good as one after it.
+    assert agent["stale_evidence"].numerator == 0
+
+
 async def test_an_agent_talks_and_quotes_over_mcp_as_inside_the_episode(tmp_path: Path) -> None:
-    kind, scenario = market_type("double_auction"), load_scenario("double_auction", "collusion")
     heads: list[str] = []
     for framework in ("policy", "react"):
-        agent = AgentSpec(framework, "policy:cartel_sellers", limits=Limits(calls_per_round=200))
-        spec = PlaySpec(
-            market="double_auction",
-            scenario=scenario,
-            seed=7,
-            plan=plan_seats(kind, scenario),
-            agent=agent,
-            folder=tmp_path / framework,
-        )
-        played = await play_episode(spec)
+        played = await _episode(framework, "cartel_sellers", tmp_path / framework)
         assert set(played.agents) == {"S1"}
         with open_trace(played.path) as trace:
             sent = [event for event in trace.decoded() if event.get("tool") == "send_message" and event["seat"] == "S1"]

@@ -200,7 +200,8 @@ _EVIDENCE: EvidenceMap = {
         Need(("private_value",), "episode"),
         Need(
             ("market_history", "book_statistics", "rival_behaviour", "fill_belief", "surplus_estimate"),
-            "since_close",
+            # Not since the last closure: that of the talk makes no past quote older.
+            "round",
             from_round=2,
         ),
     ),
