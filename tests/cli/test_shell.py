@@ -44,6 +44,23 @@ def test_every_command_can_be_imported_and_explains_itself(
     assert f"fairground {command.name}" in capsys.readouterr().out
 
 
+def test_help_at_80_columns_says_every_word_in_full(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    wanted = {
+        "play": ["--max-calls-per-round", "<provider>:<model>", "cleared_results(k=6)", "--faults", "unknown_tool"],
+        "gateway": ["429=2@3,500@5..6,drop@8,endless@20..", "unknown_tool", "docs/models.md"],
+        "scenarios": ["open an episode."],
+    }
+    for command, words in wanted.items():
+        assert run([command, "--help"]) == 0
+        shown = capsys.readouterr().out
+        assert [word for word in words if word not in shown] == []
+        assert "\u2026" not in shown
+        assert max(map(len, shown.splitlines())) <= 80
+
+
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str]) -> None:
     heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "fairground.contract"]

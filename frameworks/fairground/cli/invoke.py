@@ -41,7 +41,10 @@ def _app(command: Command) -> Callable[..., Any]:
     target = _load(command)
     if isinstance(target, typer.Typer):
         return target
-    app = typer.Typer(add_completion=False, pretty_exceptions_enable=False, context_settings=_CONTEXT)
+    # Plain help: the table that rich draws cuts words that its columns do not hold, names of options among them.
+    app = typer.Typer(
+        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=_CONTEXT
+    )
     app.command(help=target.__doc__)(target)
     return app
 

@@ -19,6 +19,7 @@ from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
 from fairground.frameworks import FRAMEWORKS
 from fairground.frameworks.base import Limits
+from fairground.frameworks.models.faults import FAULTS
 from fairground.host.episode import Episode
 from fairground.host.setup import default_folder, new_seed, plan_seats
 from fairground.runner.agent_spec import OUTSIDE, AgentSpec
@@ -81,7 +82,9 @@ def play(
     approve: Annotated[
         bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
     ] = None,
-    faults: Annotated[str, typer.Option(hidden=True, help="Faults of the endpoint, for tests: docs/agents.md.")] = "",
+    faults: Annotated[
+        str, typer.Option(help=f"Testing aid: faults of the endpoint, such as 429@3,drop@8 ({', '.join(FAULTS)}).")
+    ] = "",
     policy_key: Annotated[int, typer.Option(help="Other draws of scripted policies, same market luck.")] = 0,
     references: _References = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")] = False,

@@ -22,6 +22,7 @@ from fairground.contract.policy import Draw, parse_policy
 from fairground.contract.scenario import Scenario, parse_override
 from fairground.contract.seats import SeatId
 from fairground.frameworks.models import Faults, ModelEndpoint, parse_model
+from fairground.frameworks.models.faults import FAULTS
 from fairground.host.setup import seat_policy
 
 if TYPE_CHECKING:
@@ -29,6 +30,10 @@ if TYPE_CHECKING:
 
 __all__ = ["gateway"]
 
+_FAULTS = (
+    "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
+    f"{', '.join(FAULTS)} (docs/models.md)."
+)
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -45,7 +50,7 @@ def gateway(
         Path | None, typer.Option(help="Answer from this recording, alone or in an upstream's name.")
     ] = None,
     record: Annotated[Path | None, typer.Option(help="Append every call to this file (JSON lines).")] = None,
-    faults: Annotated[str, typer.Option(help="Faults to inject, such as 429=2@3,500@5..6,drop@8,endless@20..")] = "",
+    faults: Annotated[str, typer.Option(help=_FAULTS)] = "",
     host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; default: a free one.")] = 0,
     as_json: Annotated[bool, typer.Option("--json", help="Print base URL, model and key as one JSON object.")] = False,

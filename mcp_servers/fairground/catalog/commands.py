@@ -83,6 +83,7 @@ scenarios = typer.Typer(
     cls=_ByName,
     add_completion=False,
     pretty_exceptions_enable=False,
+    rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 
@@ -122,7 +123,10 @@ def show_scenario(
 
 @scenarios.command("check")
 def check_scenarios(market: _Market, as_json: _AsJson = False) -> None:
-    """Load every scenario of a market and open an episode of it; exit code 1 when one cannot be played."""
+    """Load every scenario of a market and open an episode.
+
+    Exit code 1 when one cannot be played.
+    """
     rows = [{"id": name, "problem": _problem(market, name)} for name in scenario_ids(market)]
     _show(rows, as_json)
     if any(row["problem"] for row in rows):
