@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.outcome import Outcome
+from fairground.evaluation.table import number_text
 from fairground.host.episode import Episode
 
 Play = Callable[..., Path]
@@ -170,3 +171,11 @@ def test_what_is_no_trace_is_a_problem_not_an_exception(tmp_path: Path) -> None:
     path.write_bytes(b"nothing")
     assert evaluate_file(path).outcome is None
     assert "not a trace" in (evaluate_file(path).problem or "")
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(-0.0, "0"), (-0.0001, "-0.0001"), (-1e-9, "0"), (100.0, "100"), (-1.5, "-1.5"), (None, "–"), (3, "3")],
+)
+def test_a_number_is_shown_with_its_sign_and_never_as_minus_nothing(value: object, shown: str) -> None:
+    assert number_text(value) == shown

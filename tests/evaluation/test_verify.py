@@ -255,11 +255,14 @@ def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: E
     ((core,),) = forged.rows("SELECT value FROM meta WHERE key = 'core'")
     for old, new in (
         ('"market":"teaching"', '"market":"bazaar_of_yore"'),
-        ('"rules_version":"2"', '"rules_version":"0"'),
+        ('"rules_version":"1"', '"rules_version":"0"'),
     ):
         forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
         assert verify_file(path).verdict == "foreign"
         assert verify_file(path, chain_only=True).verdict == "intact"
+    forged.rewrite(forged.bodies(), core.replace(b"fairground.trace/1", b"fairground.trace/9"))
+    verdict = verify_file(path)
+    assert (verdict.verdict, verdict.message) == ("foreign", "schema 9 is not known here (known: 1)")
 
 
 def test_jsonl_verifies_like_its_source_and_shows_its_damage(play: Play, tmp_path: Path) -> None:

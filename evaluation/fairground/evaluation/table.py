@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["FOOTNOTES", "Table", "number_text"]
+__all__ = ["FOOTNOTES", "Table", "decimals", "number_text"]
 
 FOOTNOTES: Mapping[str, str] = {
     "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
@@ -25,7 +25,14 @@ class Table(NamedTuple):
 
 
 def number_text(value: object) -> str:
-    """A number as tables show it: three decimals at most, a dash for null."""
+    """A number as tables show it: three decimals at most, six where it would round to 0, a dash for null."""
     if value is None:
         return "–"
-    return f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
+    return decimals(value) if isinstance(value, float) else str(value)
+
+
+def decimals(value: float, form: str = "") -> str:
+    """At most three decimals, six where three are all 0; never "-0". `form`: sign and grouping, such as "+,"."""
+    digits = 6 if abs(value) < 0.0005 else 3
+    shown = f"{round(value, digits) + 0.0:{form}.{digits}f}"
+    return shown.rstrip("0").rstrip(".")

@@ -19,7 +19,7 @@ from fairground.catalog import market_type
 from fairground.contract.chain import digest, next_hash
 from fairground.contract.core import Core
 from fairground.contract.errors import FairgroundError, TraceError
-from fairground.contract.event import ManifestCore, ToolCalled, parse_event
+from fairground.contract.event import TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event
 from fairground.contract.replay import Divergence, Replayed
 from fairground.evaluation.importers import IMPORTED_MARKET
 from fairground.tracestore import NotATrace, StoredEvent, Trace, open_trace
@@ -311,6 +311,10 @@ class _Blob(NamedTuple):
 
 def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
     """A fresh episode to follow the log with; a flaw instead when its rules are not here."""
+    if core.trace_schema != TRACE_SCHEMA:
+        known = TRACE_SCHEMA.rpartition("/")[2]
+        met = core.trace_schema.removeprefix("fairground.trace/")[:80]
+        return None, _Flaw("foreign", f"schema {met} is not known here (known: {known})")
     if core.market == IMPORTED_MARKET:
         return None, _Flaw("foreign", "imported, no rules to re-execute; the chain holds")
     try:

@@ -217,6 +217,8 @@ def test_evaluate_prints_outcome_decomposition_stages_and_findings(play_retail: 
         "checked, not found:",
     ):
         assert words in shown
+    refunds = next(line for line in shown.splitlines() if line.startswith("− refunds"))
+    assert "-" not in refunds
     passive = CliRunner().invoke(_command(), [str(play_retail("passive"))]).output
     assert "idle_days: 1 (14/14)" in passive
     assert "events 3, 5, 7" in passive

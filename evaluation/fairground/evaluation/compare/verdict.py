@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from fairground.evaluation.compare.model import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
-from fairground.evaluation.table import number_text
+from fairground.evaluation.table import decimals, number_text
 
 __all__ = ["LEVEL", "Verdict", "judge", "p_text"]
 
@@ -110,7 +110,7 @@ def _pairs(n: int) -> str:
 
 
 def _signed(value: float) -> str:
-    return f"{value:+,.3f}".rstrip("0").rstrip(".").replace("-", "−")
+    return decimals(value, "+,").replace("-", "−")
 
 
 def p_text(value: float | None) -> str:

@@ -257,11 +257,11 @@ def _more(seat: RetailSeat) -> list[tuple[str, str]]:
 def _waterfall(profit: ProfitDecomposition) -> Table:
     rows: Sequence[tuple[str, int]] = (
         ("revenue", profit.revenue_cents),
-        ("− refunds", -profit.refunds_cents),
-        ("− cost of goods sold", -profit.cost_of_goods_cents),
-        ("− cost of expired", -profit.expiry_cost_cents),
-        ("− rent", -profit.rent_cents),
-        ("− ageing allowance", -profit.ageing_allowance_cents),
+        ("− refunds", profit.refunds_cents),
+        ("− cost of goods sold", profit.cost_of_goods_cents),
+        ("− cost of expired", profit.expiry_cost_cents),
+        ("− rent", profit.rent_cents),
+        ("− ageing allowance", profit.ageing_allowance_cents),
         ("= gain", profit.gain_cents),
     )
     return Table("profit decomposition", ("part", "amount"), [(name, _money(cents)) for name, cents in rows])
