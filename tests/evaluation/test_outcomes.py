@@ -14,6 +14,7 @@ from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.outcome import Outcome
 from fairground.evaluation.table import number_text
 from fairground.host.episode import Episode
+from fairground.tracestore import jsonl_lines, open_trace
 
 Play = Callable[..., Path]
 
@@ -179,3 +180,30 @@ def test_what_is_no_trace_is_a_problem_not_an_exception(tmp_path: Path) -> None:
 )
 def test_a_number_is_shown_with_its_sign_and_never_as_minus_nothing(value: object, shown: str) -> None:
     assert number_text(value) == shown
+
+
+def _cut(lines: list[bytes]) -> list[bytes]:
+    return lines[:20]
+
+
+def _doubled(lines: list[bytes]) -> list[bytes]:
+    return [*lines[:9], lines[8], *lines[9:]]
+
+
+def _edited(lines: list[bytes]) -> list[bytes]:
+    return [line.replace(b'"price":', b'"price": ') for line in lines]
+
+
+@pytest.mark.parametrize("damage", [_cut, _doubled, _edited])
+def test_figures_of_a_trace_whose_chain_does_not_hold_come_with_a_finding(
+    play: Play, tmp_path: Path, damage: Callable[[list[bytes]], list[bytes]]
+) -> None:
+    sound = play("double_auction/smoke", seats={})
+    assert evaluate_file(sound).outcome.findings == []  # pyright: ignore[reportOptionalMemberAccess]  # it is a trace
+    with open_trace(sound) as trace:
+        lines = list(jsonl_lines(trace))
+    path = tmp_path / "damaged.trace.jsonl"
+    path.write_bytes(b"\n".join(damage(lines)) + b"\n")
+    found = evaluate_file(path)
+    assert found.outcome is not None
+    assert found.outcome.findings[0].message.startswith("the chain does not hold")

@@ -12,6 +12,7 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.general.diagnose import diagnose_trace
 from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.outcome import CommonEvaluator, Compares, Evaluator, Finding, Outcome
+from fairground.evaluation.verify import verify
 from fairground.tracestore import Trace, open_trace
 
 __all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers"]
@@ -69,7 +70,10 @@ def relative_numbers(
 
 
 def evaluate_file(path: str | Path) -> Evaluation:
-    """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception."""
+    """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception.
+
+    A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
+    """
     try:
         with open_trace(path) as trace:
             return _evaluated(str(path), trace)
@@ -79,6 +83,10 @@ def evaluate_file(path: str | Path) -> Evaluation:
 
 def _evaluated(path: str, trace: Trace) -> Evaluation:
     outcome = evaluate(trace)
+    chain = verify(trace, chain_only=True)
+    if not chain.sound:
+        unsound = Finding(seq=chain.seq, message=f"the chain does not hold ({chain.verdict}): {chain.message}"[:300])
+        outcome = outcome.model_copy(update={"findings": [unsound, *outcome.findings]})
     try:
         return Evaluation(path, outcome, diagnosis=diagnose(trace))
     except TraceError:
