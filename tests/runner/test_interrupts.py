@@ -77,18 +77,22 @@ def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: 
     terminal = Terminal()
     options: dict[str, Any] = {"stdin": terminal.theirs, "stderr": terminal.theirs, "stdout": subprocess.DEVNULL}
     process = start(*DUEL, "--agent", "react", "--set", "rounds=4", "--approve", **options)
-    for number, answer in enumerate(("perhaps", "y", "n", "a")):
-        terminal.wait_for("[y]es, [n]o, [a]ll", number + 1)
+    for number, answer in enumerate(("perhaps", "y", "No, too cheap", "a")):
+        terminal.wait_for("[y]es, [n]o and why, [a]ll", number + 1)
         terminal.say(answer)
     assert process.wait(BOUND_S) == 0, terminal.shown
     assert "B1 wants submit_quote {" in terminal.shown
+    assert terminal.shown.count("answer y or yes, a or all, n or no; a reason may follow the no") == 1
     (path,) = tmp_path.glob("*.trace")
     trace = told(path)
     # Round 1 was agreed to; after the no in round 2 the policy had nothing else to do and the round lapsed.
     assert [note["approved"] for note in trace.noted("approval")] == [True, False, True, True]
+    assert [note["reason"] for note in trace.noted("approval")] == [None, "too cheap", None, None]
     assert [number for number, _ in trace.quotes] == [1, 3, 4]
     assert trace.lapses == [(2, "agent_limit")]
     assert trace.about["agent"]["approve"] is True
+    # Who acts on a person's word is told apart in every table and comparison.
+    assert trace.about["labels"]["B1"] == "react+approve/policy:zip"
 
 
 def test_without_a_terminal_nobody_can_be_asked(start: Any, tmp_path: Path) -> None:

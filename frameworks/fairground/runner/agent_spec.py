@@ -53,13 +53,14 @@ class AgentSpec:
 
     @property
     def label(self) -> str:
-        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials/policy:zip`."""
+        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials+approve/…`."""
         model = self.model or (self.replay and f"{_REPLAY}{self.replay}")
         if model is not None and model.startswith(_REPLAY):
             # A label is shown to others: a file's name, never where it lies.
             model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
-        # Who has met its luck before is not to be mixed up with who has not.
-        framework = self.framework if self.trials is None else f"{self.framework}+trials"
+        # Who has met its luck before, or acts on a person's word, is not to be mixed up with who has not and does not.
+        trials = "" if self.trials is None else "+trials"
+        framework = f"{self.framework}{trials}{'+approve' if self.approve else ''}"
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
 
     @property

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -18,9 +19,13 @@ if TYPE_CHECKING:
 
 __all__ = ["TerminalApproval"]
 
-_QUESTION = "make it? [y]es, [n]o, [a]ll from now on: "
-_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+_QUESTION = "make it? [y]es, [n]o and why, [a]ll from now on: "
+_ALLOWED = "answer y or yes, a or all, n or no; a reason may follow the no (n too cheap) and is told to the agent"
+_YES = ("y", "yes")
+_NO = ("n", "no")
 _ALL = ("a", "all")
+_REASON_LIMIT = 300
+_ANSWER = re.compile(r"\s*(\w+)[\s,:;.-]*(.*)")
 
 
 class TerminalApproval:
@@ -51,12 +56,20 @@ class TerminalApproval:
         print(f"{seat} wants {call.tool} {_printable(arguments)}", file=sys.stderr)
         while True:
             print(_QUESTION, end="", file=sys.stderr, flush=True)
-            word = (await _line()).strip().lower()
-            if word in _ALL:
-                self._all = True
+            word, reason = _split(await _line())
+            if word in _NO:
+                return reason or False
+            if not reason and word in (*_YES, *_ALL):
+                self._all = word in _ALL
                 return True
-            if word in _ANSWERS:
-                return _ANSWERS[word] or "a person declined it"
+            print(_ALLOWED, file=sys.stderr)
+
+
+def _split(line: str) -> tuple[str, str]:
+    """The first word of an answer, in small letters, and what follows it: `No, too cheap` is `no`, `too cheap`."""
+    match = _ANSWER.match(line)
+    word, reason = match.groups() if match else ("", line)
+    return word.lower(), _printable(reason.strip())[:_REASON_LIMIT]
 
 
 async def _line() -> str:
