@@ -61,7 +61,10 @@ def pages() -> dict[Path, str]:
     made[folder / "kernel.md"] = kernel_page()
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
     made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
-    made[guide] = filled(guide, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split()))
+    for page in (guide, ROOT / "docs" / "frameworks.md"):
+        made[page] = filled(
+            page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
+        )
     made |= {path: published_toml(market) for market, path in PUBLISHED.items()}
     found = ROOT / "docs" / "diagnostics.md"
     made[found] = filled(found, r"<!-- begin diagnostics (\S+) -->", lambda match: diagnostics_table(match[1]))

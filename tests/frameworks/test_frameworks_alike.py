@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict
+from functools import partial
+from importlib import import_module
 from importlib.util import find_spec
 from typing import Any, NamedTuple, cast
 
@@ -157,6 +159,21 @@ def spelt(arguments: str) -> Any:
     read = read_arguments(arguments)
     assert read is not None, "an endpoint that parses the history would refuse it"
     return next(iter(read.values())) if read.keys() & {"malformed_arguments", "INVALID_JSON"} else read
+
+
+@pytest.mark.parametrize("framework", [_extra("openai_agents")])
+async def test_the_agents_sdk_traces_nothing_to_its_maker(teaching: Any, framework: str) -> None:
+    sdk: Any = import_module("agents")
+    told: list[str] = []
+
+    def tell(name: str, *_: Any) -> None:
+        told.append(name)
+
+    names = ("on_trace_start", "on_trace_end", "on_span_start", "on_span_end", "force_flush", "shutdown")
+    methods = {name: partial(tell, name) for name in names}
+    sdk.add_trace_processor(type("Recorder", (sdk.TracingProcessor,), methods)())
+    await play(teaching, framework, teaching.endpoint("half"), "pie")
+    assert told == []
 
 
 @each_framework
