@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from contextlib import closing
 from importlib import import_module
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import orjson
@@ -15,7 +16,9 @@ import pytest
 from fairground.cli import run as command
 from fairground.contract.errors import ScenarioError, SeatError, TraceError
 from fairground.evaluation.compare.comparing import Options, compare_folders, parse_success
-from fairground.evaluation.compare.model import Comparison, Metric, Run
+from fairground.evaluation.compare.model import Comparison, Metric, NoiseFloor, Run
+from fairground.evaluation.compare.verdict import judge
+from fairground.evaluation.statistics import mean_sd, sign_flip
 
 stats: Any = import_module("scipy.stats")  # it brings no types
 
@@ -98,7 +101,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
         compare_folders(a, b, Options(noise=a))
 
 
-def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_tested(play_seeds: PlaySeeds) -> None:
+def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
     assert found.conclusion == "exploratory"
     assert found.verdict.startswith("exploratory, no test: 5 pairs, fewer than 8")
@@ -247,7 +250,7 @@ def test_markets_are_not_mixed(play_seeds: PlaySeeds, play_into: PlayInto) -> No
     a = play_seeds("a", "zip", range(1))
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {"horizon_days": 2}}
     b = play_into("b", "passive", 0, **shop).parent
-    with pytest.raises(SeatError, match="name the seat"):
+    with pytest.raises(TraceError, match=r"/a holds traces of double_auction, .*/b of retail"):
         compare_folders(a, b)
     play_into("a", "passive", 0, **shop)
     with pytest.raises(TraceError, match=r"several markets \(double_auction, retail\)"):
@@ -277,6 +280,9 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     a, b = play_seeds("a", "truthful", range(8)), play_seeds("b", "zip", range(8))
     assert command(["compare", str(a), str(b)]) == 0
     shown = capsys.readouterr().out
+    paths, verdict, *_ = shown.split("\n\n")
+    assert paths == f"A  {a}\nB  {b}"
+    assert shown.endswith(f"{verdict}\n")
     for text in ("pinned:", "8 pairs", "maximum", "minimum", "first decision that differs: seed 0", "policy:zip"):
         assert text in shown
     assert command(["compare", str(a), str(b), "--json", "-o", str(tmp_path / "out.json")]) == 0
@@ -284,9 +290,51 @@ def test_the_command_prints_the_table_and_writes_the_same_json(
     assert printed == (tmp_path / "out.json").read_text()
     Comparison.model_validate_json(printed)
     assert command(["compare", str(a), str(tmp_path / "nowhere")]) == 2
+    (tmp_path / "empty").mkdir()
+    assert command(["compare", str(a), str(tmp_path / "empty")]) == 2
+    assert "no trace here" in capsys.readouterr().err
 
 
 def test_nothing_to_pair_is_said_and_is_no_success(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:
     a, b = play_seeds("a", "zip", range(2)), play_seeds("b", "truthful", range(5, 7))
     assert command(["compare", str(a), str(b)]) == 1
-    assert "nothing to compare: no pair is left" in capsys.readouterr().out
+    shown = capsys.readouterr().out
+    assert "nothing to compare: no pair is left; the seeds differ (A 0, 1; B 5, 6): the luck of the market" in shown
+    assert "0 pairs, 4 traces left out" in shown
+
+
+def test_other_policy_keys_are_said_to_be_other_luck(play_seeds: PlaySeeds, capsys: pytest.CaptureFixture[str]) -> None:
+    a, b = play_seeds("a", "zic", range(1)), play_seeds("b", "zip", range(1), policy_key=1)
+    assert command(["compare", str(a), str(b)]) == 0
+    shown = capsys.readouterr().out
+    assert "1 pair, 0 traces left out" in shown
+    assert "the policy keys differ (A 0; B 1): the luck of scripted opponents differs" in shown
+    assert "under the policy keys 0 and 1: the luck of scripted opponents differs" in shown
+
+
+def verdict_on(gained: Sequence[float], *, half_width: float) -> str:
+    """The verdict over pairs in which B gained so much more, beside a noise floor."""
+    differences = [*gained]
+    flip = sign_flip(differences)
+    assert flip is not None
+    mean, _ = mean_sd(differences)
+    n = len(differences)
+    numbers: dict[str, Any] = dict.fromkeys(Metric.model_fields)
+    numbers |= {"name": "gain", "higher_is_better": True, "primary": True, "n": n, "undefined": 0}
+    numbers |= {"mean_difference": mean, "p": flip.p, "p_holm": flip.p, "p_method": flip.method}
+    numbers |= {"wins": sum(x > 0 for x in differences), "ties": differences.count(0.0), "losses": 0}
+    numbers |= {"minimum_detectable": 5.0, "pairs_needed": 8}
+    floor = NoiseFloor(name="gain", n=9, mean_difference=0, mean_absolute=1, half_width=half_width, within=False)
+    pair: Any = SimpleNamespace(identical=False, a=[SimpleNamespace(label="x")], b=[SimpleNamespace(label="y")])
+    return judge([pair] * n, [Metric(**numbers)], [floor]).text
+
+
+def test_ties_name_the_least_p_possible_and_a_difference_above_the_noise_floor_may_be_insignificant() -> None:
+    text = verdict_on([0.0] * 11 + [4.0] * 5, half_width=0.5)
+    assert text.startswith("no difference detectable. ")
+    assert "11 ties: the least p possible is 0.0625" in text
+    assert "larger than the A/A noise floor ±0.5 (9 pairs), but not significant with 16 pairs" in text
+    assert "pairs would show the difference seen" not in text
+    text = verdict_on([4.0] * 16, half_width=0.5)
+    assert text.startswith("B (y) is better than A (x)")
+    assert text.endswith("larger than the A/A noise floor ±0.5 (9 pairs).")

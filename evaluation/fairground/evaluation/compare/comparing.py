@@ -35,6 +35,7 @@ from fairground.evaluation.outcome import PrimaryMetric
 __all__ = ["Options", "compare_folders", "parse_success"]
 
 _MAX_FINDINGS = 20
+_MAX_NAMED = 4
 _DRAWS_ONLY = {"policy key", "seeds"}
 
 
@@ -53,7 +54,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     """Compare B with A on every task that both played.
 
     Raises TraceError where nothing can be read, markets are mixed or a seed is there twice; SeatError for a wrong seat;
-    ScenarioError for a success that names no metric.
+    ScenarioError for a folder without traces and a success that names no metric.
     """
     asked = options or Options()
     a, b = load_side(path_a), load_side(path_b)
@@ -62,7 +63,9 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
         first = next(iter([*a.damaged, *b.damaged]), None)
         because = f": {first[0].name}: {first[1]}" if first else ""
         raise TraceError(f"{path_b if a.runs else path_a}: no trace here can be read{because}")
-    market = a.runs[0].core.market
+    market, other = a.runs[0].core.market, b.runs[0].core.market
+    if market != other:
+        raise TraceError(f"{path_a} holds traces of {market}, {path_b} of {other}: only one market can be compared")
     seats = compared_seats([a, b], asked.seats)
     primary = primary_metrics(market)
     success = _success(asked.success, market, primary)
@@ -72,7 +75,9 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
     floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
-    conclusion, verdict = judge(pairs, metrics, floor, same_agent=same_agent)
+    conclusion, verdict = judge(
+        pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs))
+    )
     return Comparison(
         market=market,
         seats=seats,
@@ -101,6 +106,20 @@ def parse_success(text: str) -> Success:
         return Success(metric.strip(), float(bound))
     except ValueError:
         raise ScenarioError(f"--success {text!r}: write METRIC>NUMBER, such as gain>0") from None
+
+
+def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
+    """What of the draws differs, in a sentence; empty where nothing does. Pairs share their seeds."""
+    differing = {item.name: item for item in attributes if item.differs}
+    for name, needed, whose in (
+        ("seeds", not paired, "the luck of the market and of scripted opponents differs"),
+        ("policy key", True, "the luck of scripted opponents differs"),
+    ):
+        item = differing.get(name)
+        if item is not None and needed:
+            a, b = (", ".join(values[:_MAX_NAMED]) + " …" * (len(values) > _MAX_NAMED) for values in (item.a, item.b))
+            return f"the {name.removesuffix('s')}s differ (A {a}; B {b}): {whose}"
+    return ""
 
 
 def _named(path: Path | None) -> Side | None:

@@ -115,7 +115,9 @@ def _least(deviation: float | None, n: int) -> float | None:
 
 
 def _needed(difference: float | None, deviation: float | None) -> int | None:
-    return None if difference is None or deviation is None else pairs_needed(difference, deviation)
+    """Never fewer than are tested at all."""
+    needed = None if difference is None or deviation is None else pairs_needed(difference, deviation)
+    return None if needed is None else max(MIN_PAIRS, needed)
 
 
 def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:

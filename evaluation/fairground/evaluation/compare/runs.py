@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from fairground.contract.chain import canonical, digest
-from fairground.contract.errors import SeatError, TraceError
+from fairground.contract.errors import ScenarioError, SeatError, TraceError
 from fairground.contract.event import ManifestCore
 from fairground.contract.seats import SeatId, natural_order
 from fairground.evaluation.accounts import Account, account
@@ -116,10 +116,12 @@ class Side:
 
 
 def load_side(path: Path) -> Side:
-    """Read a trace, or all traces under a folder. Raises TraceError when there is none; one market per side.
+    """Read a trace, or all traces under a folder. ScenarioError when there is none, TraceError for several markets.
 
     Chains and seals are checked, nothing is re-executed.
     """
+    if path.is_dir() and not _holds_traces(path):
+        raise ScenarioError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
     side = Side(path)
     for file in _files(path):
         try:

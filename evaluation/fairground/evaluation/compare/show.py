@@ -31,9 +31,10 @@ _MAX_ARGUMENTS = 300
 
 
 def show(comparison: Comparison) -> None:
-    """Everything, the verdict last."""
+    """The verdict, then everything, and the verdict again where the eye rests at the end."""
     console = Console(highlight=False)
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
+    console.print(Text(f"\n{comparison.verdict}\n"), style="bold", soft_wrap=True)
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
     _show_pairs(console, comparison)
@@ -72,7 +73,7 @@ def _listed(values: Sequence[str]) -> str:
 
 def _show_pairs(console: Console, comparison: Comparison) -> None:
     pairs, dropped = comparison.pairs, comparison.dropped
-    _say(console, f"\n{len(pairs)} pairs, {len(dropped)} traces left out")
+    _say(console, f"\n{_count(len(pairs), 'pair')}, {_count(len(dropped), 'trace')} left out")
     for item in dropped[:_MAX_DROPPED]:
         side = "" if item.side is None else f"{item.side.upper()} "
         seed = "" if item.seed is None else f"seed {item.seed}, "
@@ -160,11 +161,17 @@ def _show_more(console: Console, comparison: Comparison) -> None:
         left = _left_out([(row.undefined, "where the oracle is no better than passive"), (row.missing, "without both")])
         shown = f"A {number_text(row.a)}, B {number_text(row.b)}"
         shown += " (below 0: better than the oracle, a strong rule and no maximum)" * (min(row.a or 0, row.b or 0) < 0)
-        _say(console, f"\nregret of {row.metric}, (oracle − agent)/(oracle − passive): {shown} on {row.n} seeds{left}")
+        _say(
+            console,
+            f"\nregret of {row.metric}, (oracle − agent)/(oracle − passive): {shown} on {_count(row.n, 'seed')}{left}",
+        )
     for row in comparison.noise_floor:
         floor = f"±{number_text(row.half_width)} around a mean of {number_text(row.mean_difference)}"
         one = f"one pair differs by {number_text(row.mean_absolute)}"
-        _say(console, f"\nnoise floor of {row.name}, the same agent against itself on {row.n} seeds: {floor}; {one}")
+        _say(
+            console,
+            f"\nnoise floor of {row.name}, the same agent against itself on {_count(row.n, 'seed')}: {floor}; {one}",
+        )
 
 
 def _left_out(parts: Iterable[tuple[int, str]]) -> str:
@@ -194,6 +201,13 @@ def _show_divergence(console: Console, comparison: Comparison) -> None:
     place = f"seed {pair.seed}, round {found.round}, {found.phase}, {found.seat}"
     _say(console, f"\nfirst decision that differs: {place}: {found.what}")
     _say(console, f"  A  {decision_text(found.a)}\n  B  {decision_text(found.b)}")
+    keys = [pair.a[0].policy_key, pair.b[0].policy_key]
+    if keys[0] != keys[1]:
+        _say(console, f"  under the policy keys {keys[0]} and {keys[1]}: the luck of scripted opponents differs")
+
+
+def _count(number: int, thing: str) -> str:
+    return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
