@@ -124,6 +124,23 @@ def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page
         page.locator("section#timeline .cited").get_by_text("retail.rejected_actions").wait_for()
 
 
+def test_the_timeline_is_offered_only_to_findings_that_cite_calls_and_each_finding_has_its_whole_id(
+    browser: Browser, store_page: str, folder: Path
+) -> None:
+    # Idle days are proved by their closures, which are no marks of the timeline.
+    idle = play(folder / "idle.trace", "retail/smoke", "passive", seed=3)
+    with watched(browser) as seen:
+        page = seen.show(_write(folder / "idle.html", build_report([idle], check=False).html))
+        finding = page.locator('li.finding[data-finding="retail.idle_days"]')
+        assert finding.locator("code.id").inner_text() == "retail.idle_days"
+        assert finding.locator("[data-seq]").count() > 0
+        assert finding.get_by_text("show on the timeline").count() == 0
+        page = seen.show(store_page)
+        finding = page.locator('li.finding[data-finding="ignored_error"]')
+        assert finding.locator("code.id").inner_text() == "general ignored_error"
+        assert finding.get_by_text("show on the timeline").count() == 1
+
+
 def test_an_address_with_an_event_opens_it(browser: Browser, store_page: str) -> None:
     with watched(browser) as seen:
         page = seen.show(f"{store_page}#seq=5")

@@ -57,6 +57,8 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
         page.get_by_role("link", name="Compare the two").click()
         page.wait_for_selector("body[data-ready]")
         assert page.locator("section#divergence").count() == 1
+        page.locator("section#summary .badge.good").nth(1).wait_for()
+        assert page.locator("section#summary .badge", has_text="not verified").count() == 0
         page.go_back()
         page.get_by_role("link", name="double_auction/smoke").first.click()
         page.locator(".badge.good").wait_for()

@@ -3,7 +3,7 @@
 import { barDomain, figure, valueDomain } from "./charts";
 import type { Chart, Decision, Divergence, Episode, Finding, Opened, Pair } from "./data";
 import { button, type Child, foreign, h } from "./dom";
-import { badge, type OpenEvent, section, table, timelineParts } from "./episode";
+import { badge, findingName, type OpenEvent, section, table, timelineParts } from "./episode";
 import { endWords, number, words } from "./format";
 
 const SIDES = ["A", "B"] as const;
@@ -89,5 +89,5 @@ function findings(pages: [Episode, Episode]): Child {
     if (!one.raised) return h("span", { class: "quiet" }, "not found");
     return one.severity === null ? `found, ${number(one.value)}` : `found, about ${number(Math.round(one.severity))} ${one.severity_unit}`;
   };
-  return table(["failure mode", "A", "B"], ids.map((id) => [words(id.replace(/^[^.]+\./, "")), cell(pages[0], id), cell(pages[1], id)]), "Findings", 3);
+  return table(["failure mode", "A", "B"], ids.map((id) => [findingName(id), cell(pages[0], id), cell(pages[1], id)]), "Findings", 3);
 }

@@ -4,7 +4,7 @@ import { CallList } from "./calls";
 import { figure } from "./charts";
 import type { AuditRow, Episode, EvidenceRow, Figure, Finding, Opened, Seat, Verification } from "./data";
 import { button, type Child, foreign, h } from "./dom";
-import { Filter } from "./filter";
+import { Filter, isMark } from "./filter";
 import { aligned, bytes, dollars, endWords, isNumeric, number, percent, plural, seconds, words } from "./format";
 import { parseRaw, textView } from "./json";
 import { Timeline } from "./timeline";
@@ -110,17 +110,22 @@ function ratioText(figure: Figure): string {
   return figure.denominator === null ? number(figure.numerator) : `${number(figure.numerator)} of ${number(figure.denominator)}`;
 }
 
+// The name, and beside it the whole id: a market's own diagnostic and a general one can have the same name.
+export function findingName(id: string): Child {
+  return [words(id.replace(/^[^.]+\./, "")), " ", h("code", { class: "id" }, id.includes(".") ? id : `general ${id}`)];
+}
+
 function finding(opened: Opened, one: Finding, open: OpenEvent, show: (one: Finding) => void): HTMLElement {
   const parts = Object.entries(one.parts).filter(([, value]) => value !== null);
   return h("li", { class: "finding", "data-finding": one.id },
     h("div", { class: "cost" }, one.severity === null ? h("span", { class: "quiet" }, "cost unknown") : [h("b", { class: "num" }, number(Math.round(one.severity * 100) / 100)), h("span", { class: "unit" }, one.severity_unit)]),
     h("div", {},
-      h("h3", {}, words(one.id.replace(/^[^.]+\./, "")), " ", h("span", { class: "quiet num" }, [number(one.value), ratioText(one) ? ` (${ratioText(one)})` : ""])),
+      h("h3", {}, findingName(one.id), " ", h("span", { class: "quiet num" }, [number(one.value), ratioText(one) ? ` (${ratioText(one)})` : ""])),
       h("p", {}, one.formula, "; raised when ", one.threshold, "."),
       parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
       one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,
       h("p", { class: "evidence-links" }, one.seats.length ? [h("span", { class: "quiet" }, "seats "), foreign(one.seats.join(", ")), " · "] : null, eventLinks(opened, one.events, open),
-        one.events.length ? button("show on the timeline", () => show(one), { class: "link" }) : null)));
+        one.events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(one), { class: "link" }) : null)));
 }
 
 function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void): HTMLElement {
@@ -131,8 +136,8 @@ function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void)
   return section("findings", "Findings",
     h("p", { class: "lead" }, `${raised.length} of ${plural(diagnosis.findings.length, "failure mode")} found, dearest first.`),
     raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),
-    plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, short(one))))] : null,
-    limited.length ? [h("h3", {}, "Not checked, or not fully"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, short(one)), " ", foreign(one.note ?? ""))))] : null,
+    plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id))))] : null,
+    limited.length ? [h("h3", {}, "Not checked, or not fully"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
       table(["figure", "value", "of", "what"], stage.figures.map((one, place) => [short(one), aligned(stage.figures.map((other) => other.value))[place] ?? "", ratioText(one) || "–",
         h("div", { class: "what" }, one.formula, one.note ? h("span", { class: "quiet" }, ` · ${one.note}`) : null)]), `Figures: ${stage.name}`))));

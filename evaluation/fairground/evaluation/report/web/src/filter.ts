@@ -18,6 +18,11 @@ export function markStatus(opened: Opened, row: number): string {
   return opened.word("event", row) === "seat_lapsed" ? "lapsed" : opened.word("status", row);
 }
 
+// Whether an event is a mark: of what is none, the timeline would show nothing.
+export function isMark(opened: Opened, row: number | undefined): boolean {
+  return row !== undefined && markKind(opened, row) !== "";
+}
+
 export class Filter {
   readonly element: HTMLElement;
   shown: number[] = [];

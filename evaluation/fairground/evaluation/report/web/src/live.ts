@@ -46,6 +46,9 @@ export function follow(id: string, opened: Opened, view: EpisodeView, header: HT
 
 // The full check takes seconds: the page is there first, its badge follows.
 export async function fetchBadge(id: string, place: HTMLElement): Promise<void> {
+  const said = place.querySelector(":scope.none > span");
+  if (said) said.textContent = "the trace is being checked …";
   const answer = await fetch(`/trace/${id}/verify.json`).catch(() => null);
   if (answer?.ok) place.replaceWith(badge((await answer.json()) as Verification));
+  else if (said) said.textContent = "the viewer could not check the trace";
 }

@@ -48,10 +48,18 @@ class Page {
       const [a, b] = this.episodes;
       replace(this.top, h("h1", {}, foreign(a?.page.scenario ?? ""), " ", h("span", { class: "quiet" }, "two episodes compared")));
       if (a && b) replace(this.content, compareView([a, b], this.data.pair, this.open));
+      this.checkBoth();
       return;
     }
     const opened = this.episodes[this.shown];
     if (opened) this.showEpisode(opened);
+  }
+
+  private checkBoth(): void {
+    for (const [place, check] of [...this.content.querySelectorAll<HTMLElement>("#summary .badge")].entries()) {
+      const live = this.data.live[place];
+      if (live && !this.episodes[place]?.page.verification) void fetchBadge(live.id, check);
+    }
   }
 
   private showEpisode(opened: Opened): void {
