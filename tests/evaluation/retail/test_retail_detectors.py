@@ -136,7 +136,7 @@ def early_empty_shelf(day: MakeDay) -> list[Any]:
 
 
 def lost(units: float) -> Make:
-    return lambda day: [day().has(units={0: 80}).is_(net_lost_units=units) for _ in range(10)]
+    return lambda day: [day().has(units={0: 80}).is_(net_lost_units=units) for _ in range(30)]
 
 
 def expired(units: int) -> Make:
@@ -284,9 +284,25 @@ def test_few_products_are_no_finding_on_a_small_shelf(evaluated: Evaluated, day:
 
 def test_nothing_is_raised_before_the_tenth_day(evaluated: Evaluated, day: MakeDay) -> None:
     short = own_findings(diagnosis_of(evaluated(from_supplier("supplier_1")(day)[:9])))
+    least = dict.fromkeys(DETECTORS, 10) | {"lost_sales": 30}
     assert [(finding.raised, finding.checked, finding.note) for finding in short] == [
-        (False, False, "too short: T < 10")
-    ] * len(DETECTORS)
+        (False, False, f"too short: T < {days}") for days in least.values()
+    ]
+
+
+def test_lost_sales_are_judged_from_a_month_on(evaluated: Evaluated, day: MakeDay) -> None:
+    days = lost(20)(day)
+    finding = diagnosis_of(evaluated(days[:29])).finding("retail.lost_sales")
+    assert (finding.raised, finding.checked, finding.note) == (False, False, "too short: T < 30")
+    assert diagnosis_of(evaluated(days)).finding("retail.lost_sales").raised
+
+
+def test_overbuying_shows_the_figure_that_is_over_its_threshold(evaluated: Evaluated, day: MakeDay) -> None:
+    crowded = diagnosis_of(evaluated(waiting(3)(day))).finding("retail.overbuying")
+    assert (crowded.value, crowded.numerator, crowded.denominator, crowded.severity) == (0.25, 3, 12, None)
+    spoiled = diagnosis_of(evaluated(expired(4)(day))).finding("retail.overbuying")
+    assert (spoiled.value, spoiled.numerator, spoiled.denominator) == (0.04, 40, 1000)
+    assert spoiled.parts == {"expired_ratio": 0.04, "waiting_days": 0.0}
 
 
 def test_a_privileged_seat_needs_no_evidence(evaluated: Evaluated, day: MakeDay) -> None:

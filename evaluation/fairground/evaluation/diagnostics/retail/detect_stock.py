@@ -43,7 +43,8 @@ def _at_margin(play: RetailPlay, units: float) -> float | None:
 def lost_sales(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Demand that found nothing to buy, once an order of day 1 must have come; severity: net lost units at mean margin.
 
-    The store opens empty: before that nobody could have served anybody.
+    The store opens empty: before that nobody could have served anybody. Of a short run so few days are left that their
+    luck decides, so it is judged from a month on.
     """
     grace = play.scenario.supplier.transit_cap if play.scenario else 0
     days = play.days[grace:]
@@ -56,17 +57,24 @@ def lost_sales(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def overbuying(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """More than could be sold in time or stored; severity: cost of what expired."""
+    """More than could be sold in time or stored; severity: cost of what expired, null if goods only wait.
+
+    The figure is that of the clause that is over its threshold, the expired units' if both or neither are.
+    """
     expired = sum(sum(day.facts.product.expired) for day in play.days)
     units = sum(sum(day.facts.product.units) for day in play.days)
     waiting = [day.seq for day in play.days if day.facts.waiting_units]
     waste = [day.seq for day in play.days if any(day.facts.product.expired)]
     waiting_days = ratio(len(waiting), play.length)
-    spoiled = (ratio(expired, units + expired) or 0) >= limits["expired_ratio"]
+    expired_ratio = ratio(expired, units + expired)
+    spoiled = (expired_ratio or 0) >= limits["expired_ratio"]
     crowded = (waiting_days or 0) >= limits["waiting_days"]
-    counted = share(expired, units + expired, waste if spoiled or not crowded else waiting)
-    cost = sum(sum(day.facts.product.expiry_cost_cents) for day in play.days) / 100
-    return sign_of(spoiled or crowded, counted, parts={"waiting_days": waiting_days}, severity=cost)
+    only_crowded = crowded and not spoiled
+    counted = share(len(waiting), play.length, waiting) if only_crowded else share(expired, units + expired, waste)
+    cents = sum(sum(day.facts.product.expiry_cost_cents) for day in play.days)
+    severity = cents / 100 if expired or not only_crowded else None
+    parts = {"expired_ratio": expired_ratio, "waiting_days": waiting_days}
+    return sign_of(spoiled or crowded, counted, parts=parts, severity=severity)
 
 
 def stranded_stock(play: RetailPlay, limits: Mapping[str, float]) -> Sign:

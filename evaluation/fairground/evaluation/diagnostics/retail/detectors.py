@@ -64,7 +64,7 @@ def detect(play: RetailPlay) -> list[Finding]:
 
 
 def _finding(play: RetailPlay, name: str, rules: DetectorRules, least: int) -> Finding:
-    sign = DETECTORS[name](play, rules.limits)
+    sign, least = DETECTORS[name](play, rules.limits), int(rules.limits.get("min_days", least))
     note, long_enough = sign.note, play.length >= least
     if note is None and not long_enough:
         note = f"too short: T < {least}"
