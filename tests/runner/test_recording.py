@@ -52,12 +52,17 @@ def test_a_recorded_run_is_replayed_to_the_same_head_hash(shell: Shell, told: An
     assert [note["text"] for note in again.noted("model_call")] == [note["text"] for note in first.noted("model_call")]
 
 
+@pytest.mark.parametrize("agent", ["react", "openai_loop"])
 def test_a_changed_request_is_a_hard_error_that_names_the_first_message_that_differs(
-    shell: Shell, tmp_path: Path
+    agent: str, shell: Shell, tmp_path: Path
 ) -> None:
     calls = tmp_path / "calls.jsonl"
-    shell.play("--agent", "react", "--record", calls)
-    error = shell.failed("--agent", "react", "--replay", calls, rounds=4)
+    shell.play("--agent", agent, "--record", calls)
+    error = shell.failed("--agent", agent, "--replay", calls, rounds=4)
+    assert error.startswith("fairground play: replay:calls.jsonl (seat B1) does not hold this request: ")
+    assert "--resume" not in error
+    assert "400" not in error
+    assert "127.0.0.1" not in error
     assert "messages[0] (system) differs" in error
     assert "There are 4 rounds" in error
     assert "There are 3 rounds" in error

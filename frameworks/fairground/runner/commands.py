@@ -20,6 +20,7 @@ from fairground.contract.scenario import Scenario, parse_override
 from fairground.frameworks import FRAMEWORKS
 from fairground.frameworks.base import Limits
 from fairground.frameworks.models.faults import FAULTS
+from fairground.frameworks.models.recording import NotRecorded
 from fairground.host.episode import Episode
 from fairground.host.setup import default_folder, new_seed, plan_seats
 from fairground.runner.agent_spec import OUTSIDE, AgentSpec
@@ -173,6 +174,8 @@ class _Stage(NamedTuple):
             await stack.enter_async_context(show_progress(episode, title, quiet=quiet))
             try:
                 yield
+            except NotRecorded:
+                raise  # the same request would be missing again
             except HarnessFailure as failure:
                 raise HarnessFailure(f"{failure} ({go_on})") from failure
             except asyncio.CancelledError:

@@ -17,6 +17,7 @@ from openai import (
 
 from fairground.contract.errors import HarnessFailure
 from fairground.frameworks.models.access import KEY_NAME, is_loopback, redacted
+from fairground.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
 __all__ = ["make_client", "no_completion", "provider_failure"]
 
@@ -31,9 +32,12 @@ def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> As
 def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, seconds: float) -> HarnessFailure:
     """The error of a request to `place` as ours, for `raise … from error`.
 
-    The endpoint's own words, what was tried, what to set; never the key.
+    The endpoint's own words, what was tried, what to set; never the key. A recording's miss is `NotRecorded`, and names
+    the recording instead of the gateway before it.
     """
     message = _said(error)
+    if isinstance(error, APIStatusError) and error.code == NOT_RECORDED:
+        return NotRecorded(redacted(message[:2_000], key))
     status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
     cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
     text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"

@@ -26,11 +26,18 @@ from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
 from fairground.frameworks.models.wire import Answer, error_answer, usage_of
 
-__all__ = ["Recorder", "Recording", "SeatRecording"]
+__all__ = ["NOT_RECORDED", "NotRecorded", "Recorder", "Recording", "SeatRecording"]
+
+NOT_RECORDED = "not_recorded"
+"""The code of an answer to a request that a recording does not hold."""
 
 _VERSION = 1
 _LINE_LIMIT = 64 * 1024 * 1024
 _NEVER = "A changed prompt, tool, model or seed needs a new recording (--record)."
+
+
+class NotRecorded(HarnessFailure):
+    """A recording was asked for something that it does not hold; going on with the run would meet the same."""
 
 
 class _Line(BaseModel):
@@ -77,11 +84,12 @@ _LINES: TypeAdapter[_Header | _Seat | _Part | _Call] = TypeAdapter(
 
 @dataclass
 class SeatRecording:
-    """What was recorded of one seat, in order."""
+    """What was recorded of one seat, in order; `name` is what errors call the recording."""
 
     seat: str | None
     model: str
     options: Mapping[str, Any]
+    name: str = "the recording"
     calls: list[tuple[Canonical, int, Answer]] = field(default_factory=list[tuple[Canonical, int, Answer]])
     _answers: dict[tuple[str, int], Answer] = field(default_factory=dict[tuple[str, int], Answer])
     _given: set[str] = field(default_factory=set[str])
@@ -100,18 +108,18 @@ class SeatRecording:
         """The recorded answer, or status 400 with what first differs from the nearest request."""
         found = self._answers.get((asked.key, occurrence))
         if found is None:
-            return error_answer(400, self._miss(asked, occurrence), "not_recorded", retry=False)
+            return error_answer(400, self._miss(asked, occurrence), NOT_RECORDED, retry=False)
         self._given.add(asked.key)
         return found
 
     def _miss(self, asked: Canonical, occurrence: int) -> str:
         seat = f"seat {self.seat}" if self.seat else "no seat"
         if occurrence > 1:
-            return f"the recording ({seat}) holds this request {occurrence - 1} times only; it was asked once more"
+            return f"{self.name} ({seat}) holds this request {occurrence - 1} times only; it was asked once more"
         nearest = self._nearest(asked)
         if nearest is None:
-            return f"the recording holds no call of {seat}. {_NEVER}"
-        return f"the recording ({seat}) does not hold this request: {first_difference(asked, nearest)}. {_NEVER}"
+            return f"{self.name} holds no call of {seat}. {_NEVER}"
+        return f"{self.name} ({seat}) does not hold this request: {first_difference(asked, nearest)}. {_NEVER}"
 
     def _nearest(self, asked: Canonical) -> Canonical | None:
         """The request with the longest equal beginning; among equals the first that was not asked again yet."""
@@ -160,7 +168,7 @@ class Recording:
                     raise ValueError("the part does not have its digest")
             elif isinstance(entry, _Seat):
                 known = self.seats.get(entry.seat)
-                calls = known or SeatRecording(entry.seat, entry.model, entry.options)
+                calls = known or SeatRecording(entry.seat, entry.model, entry.options, f"replay:{self.path.name}")
                 calls.model, calls.options = entry.model, entry.options
                 self.seats[entry.seat] = calls
             elif isinstance(entry, _Call):
