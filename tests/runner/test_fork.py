@@ -119,7 +119,7 @@ async def test_the_same_fork_twice_has_the_same_bytes(tmp_path: Path) -> None:
     one, two = [await fork_episode(each) for each in spec]
     assert [head(arm) for arm in arms(one)] == [head(arm) for arm in arms(two)]
     assert [bodies(arm) for arm in arms(one)] == [bodies(arm) for arm in arms(two)]
-    with pytest.raises(TraceError, match="exists already"):
+    with pytest.raises(ScenarioError, match="another folder with --out"):
         await fork_episode(spec[0])
 
 
@@ -176,7 +176,12 @@ async def test_futures_draw_differently_and_share_the_markets_luck(tmp_path: Pat
     (payoff,) = report.effects
     assert payoff.test is not None
     assert payoff.test.n == 9
-    assert payoff.test.p is not None
+    p = payoff.test.p
+    assert p is not None
+    assert report.verdict.startswith("no difference detectable; ") == (p > 0.05)
+    said = report.verdict.partition("sign-flip p ")[2].partition(" ")[0]
+    assert float(said) == round(p, 4)
+    assert " -" not in report.verdict
 
 
 async def test_futures_in_which_nobody_draws_are_not_counted_as_evidence(tmp_path: Path) -> None:
@@ -321,6 +326,8 @@ def test_the_command_prints_the_cost_and_its_json_is_the_report(
     shown = capsys.readouterr().out
     assert "control: policy:zic as it was" in shown
     assert "that decision cost" in shown
+    assert command([*go_on, str(tmp_path / "one")]) == 2
+    assert "name another folder with --out" in capsys.readouterr().err
     assert command([*go_on, str(tmp_path / "two"), "--json"]) == 0
     report = ForkReport.model_validate_json(capsys.readouterr().out)
     assert report.verdict in shown

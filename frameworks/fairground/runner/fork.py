@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from fairground.catalog import market_type
 from fairground.contract.core import Record
@@ -92,7 +92,7 @@ async def fork_episode(spec: ForkSpec, *, opened: Opened | None = None) -> Forke
     """Play all arms into `spec.folder` (control/, kept/, fork/), one trace per future.
 
     Raises TraceError where the original does not re-execute or the event is none to fork at; ScenarioError, SeatError
-    for a player or seat that does not fit; HarnessFailure when a provider fails.
+    for a player or seat that does not fit and a folder with arms in it; HarnessFailure when a provider fails.
     """
     with open_trace(spec.path) as trace:
         original = read_original(trace)
@@ -106,6 +106,8 @@ class _Forking:
             raise ScenarioError(f"--seeds is {spec.futures}; allowed is 1 to {_MAX_FUTURES}")
         if spec.agent is None and spec.withhold is None:
             raise ScenarioError("name who goes on (--agent, --model), or what is withheld (--withhold)")
+        if any((spec.folder / arm).exists() for arm in get_args(Arm)):
+            raise ScenarioError(f"{spec.folder}: holds the arms of a fork already; name another folder with --out")
         self.spec = spec
         self.original = original
         self.about = about
@@ -244,8 +246,6 @@ class _Forking:
         if number == 0 and ended:
             path = self._path("control", number)
             path.parent.mkdir(parents=True, exist_ok=True)
-            if path.exists():
-                raise TraceError(f"{path}: exists already; choose another --out")
             shutil.copyfile(self.spec.path, path)
             return path
         outside = AGENT in self._seats().values()

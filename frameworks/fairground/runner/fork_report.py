@@ -19,6 +19,7 @@ from fairground.evaluation.compare.model import MIN_PAIRS, Divergence, Metric, P
 from fairground.evaluation.compare.numbers import metrics_of
 from fairground.evaluation.compare.runs import load_run, primary_metrics, run_of
 from fairground.evaluation.compare.show import decision_text
+from fairground.evaluation.compare.verdict import LEVEL, p_text, signed_text
 from fairground.evaluation.outcome import PrimaryMetric
 from fairground.evaluation.table import number_text
 from fairground.evaluation.verify import verify_file
@@ -237,15 +238,19 @@ def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
         return f"{effect.name} cannot be compared: an arm is missing or has no such number"
     test = effect.test
     if test is not None and test.interval is not None:
-        low, high = test.interval
-        parts.append(f"95 % interval of fork − kept {number_text(low)} to {number_text(high)}, sign-flip p {test.p}")
+        if test.p is not None and test.p > LEVEL:
+            parts.insert(0, "no difference detectable")
+        low, high = map(signed_text, test.interval)
+        other = "control" if effect.decision is None else "kept"
+        p = f"sign-flip p {p_text(test.p)} ({test.p_method}, {test.n} futures)"
+        parts.append(f"95 % interval of fork − {other} {low} to {high}, {p}")
     elif len(forked.futures) > 1:
         parts.append(f"no test: fewer than {MIN_PAIRS} different futures")
     return "; ".join(parts) + "."
 
 
 def _amount(value: float, effect: Effect) -> str:
-    return f"{value:,.2f} {effect.unit} ({effect.name})".replace("-", "−")
+    return f"{round(value, 2) + 0.0:,.2f}".replace("-", "−") + f" {effect.unit} ({effect.name})"
 
 
 def _market(forked: Forked) -> str:

@@ -132,8 +132,8 @@ class Metric(_Record):
 
     `mean_difference` is B − A. The 95 % t interval and the sign-flip `p` are null under 8 pairs; `p_holm` is set for
     primary metrics only. `wins` counts pairs in which B is better (`higher_is_better`; null: B is higher).
-    `minimum_detectable` is the difference that n pairs would have shown with power 0.8; `pairs_needed` (8
-    at least) would show the observed one. Tenth percentile, minimum and maximum are over runs, in the metric's own unit.
+    `minimum_detectable` is the difference that n pairs would have shown with power 0.8; `pairs_needed`,
+    8 at least, would show the observed one. Tenth percentile, minimum and maximum are over runs, in the metric's unit.
     """
 
     name: str

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from fairground.evaluation.compare.model import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
 from fairground.evaluation.table import decimals, number_text
 
-__all__ = ["LEVEL", "Verdict", "judge", "p_text"]
+__all__ = ["LEVEL", "Verdict", "judge", "p_text", "signed_text"]
 
 LEVEL = 0.05
 _SMALL = 0.001
@@ -83,10 +83,10 @@ def _sentence(metric: Metric, detected: bool) -> str:
         return f"{_seen(metric)}; defined on {_pairs(metric.n)} only: no test"
     if metric.ties == metric.n:
         return f"{metric.name}: equal on every pair"
-    parts = [f"{metric.name}: B − A = {_signed(metric.mean_difference)} {metric.unit or ''}".rstrip()]
+    parts = [f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()]
     if metric.interval is not None:
         low, high = metric.interval
-        parts.append(f"95 % interval {_signed(low)} to {_signed(high)}")
+        parts.append(f"95 % interval {signed_text(low)} to {signed_text(high)}")
     if metric.p is not None:
         parts.append(f"sign-flip p {p_text(metric.p)} ({metric.p_method}), after Holm {p_text(metric.p_holm)}")
     parts.append(f"B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses} of {metric.n} pairs")
@@ -130,7 +130,7 @@ def _reach(metric: Metric) -> str:
 def _seen(metric: Metric) -> str:
     if metric.mean_difference is None:
         return f"{metric.name}: undefined on every pair"
-    shown = f"{metric.name}: B − A = {_signed(metric.mean_difference)} {metric.unit or ''}".rstrip()
+    shown = f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()
     return f"{shown} in the mean, B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses}"
 
 
@@ -138,7 +138,8 @@ def _pairs(n: int) -> str:
     return "1 pair" if n == 1 else f"{n} pairs"
 
 
-def _signed(value: float) -> str:
+def signed_text(value: float) -> str:
+    """A number with its sign, the typographical minus."""
     return decimals(value, "+,").replace("-", "−")
 
 
