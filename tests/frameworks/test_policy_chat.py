@@ -106,7 +106,7 @@ async def test_an_answer_that_is_not_the_last_visible_message_is_a_harness_failu
 
 
 async def test_messages_without_a_turn_are_a_harness_failure() -> None:
-    with pytest.raises(HarnessFailure, match="no visible message shows the turn"):
+    with pytest.raises(HarnessFailure, match="answers a seat's agent only: its messages must show the market's turn"):
         await _model(Diary()).ainvoke([HumanMessage("Play.")])
 
 

@@ -11,7 +11,7 @@ import secrets
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
@@ -26,7 +26,7 @@ from fairground.frameworks.models.faults import FAULTS
 from fairground.host.setup import seat_policy
 
 if TYPE_CHECKING:
-    from fairground.frameworks.models.gateway import Gateway, ModelCall
+    from fairground.frameworks.models.gateway import ModelCall
 
 __all__ = ["gateway"]
 
@@ -60,18 +60,51 @@ def gateway(
     In front of a policy (--market), a real endpoint (--upstream) or a recording (--replay). A policy plays one seat of
     one episode: start the gateway anew for another one. Base URL and key are printed once, on stderr.
     """
-    if bool(market) + bool(upstream) > 1 or not (market or upstream or replay):
+    if not (market or upstream or replay):
         raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
-    schedule = Faults.parse(faults)
+    if market and (upstream or replay):
+        raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
+    schedule, role = Faults.parse(faults), None
     if market:
         chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
+        role = _Role(market, chosen.id, seat, seed)
     elif upstream:
         endpoint = _upstream(upstream, base_url)
     else:
         endpoint, replay = parse_model(f"replay:{replay}"), None
-    asyncio.run(_serve(endpoint, seat or None, record, replay, schedule, (host, port), as_json))
+    shown = _Shown(endpoint.label, role, as_json)
+    asyncio.run(_serve(endpoint, seat or None, record, replay, schedule, (host, port), shown))
     return 0
+
+
+class _Role(NamedTuple):
+    """What a policy plays."""
+
+    market: str
+    scenario: str
+    seat: SeatId
+    seed: int
+
+
+class _Shown(NamedTuple):
+    """What is said of the gateway when it is open; `role` where a policy answers."""
+
+    label: str
+    role: _Role | None
+    as_json: bool
+
+    def announce(self, model: str, url: str, key: str) -> None:
+        """Address and key, once: JSON on stdout, else three lines on stderr."""
+        if self.as_json:
+            played = self.role._asdict() if self.role else dict.fromkeys(_Role._fields)
+            print(json.dumps({"base_url": url, "model": model, "api_key": key, **played}), flush=True)
+            return
+        what = self.label if self.label == model else f"{model} ({self.label})"
+        role = self.role
+        plays = f" for seat {role.seat} of {role.scenario}, seed {role.seed}," if role else ""
+        print(f"{what} answers{plays} until interrupted (Ctrl-C).", file=sys.stderr)
+        print(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={key}", file=sys.stderr, flush=True)
 
 
 async def _serve(
@@ -81,7 +114,7 @@ async def _serve(
     replay: Path | None,
     faults: Faults,
     place: tuple[str, int],
-    as_json: bool,
+    shown: _Shown,
 ) -> None:
     from fairground.frameworks.models.gateway_app import GatewayApp, serve_app
     from fairground.frameworks.models.serving import open_gateway
@@ -96,17 +129,8 @@ async def _serve(
         for number in _SIGNALS:
             loop.add_signal_handler(number, stopped.set)
         async with serve_app(GatewayApp(behind, key), host=place[0], port=place[1]) as url:
-            _announce(behind, endpoint, url, key, as_json)
+            shown.announce(behind.model, url, key)
             await stopped.wait()
-
-
-def _announce(behind: Gateway, endpoint: ModelEndpoint, url: str, key: str, as_json: bool) -> None:
-    if as_json:
-        print(json.dumps({"base_url": url, "model": behind.model, "api_key": key}), flush=True)
-        return
-    what = endpoint.label if endpoint.label == behind.model else f"{behind.model} ({endpoint.label})"
-    print(f"{what} answers until interrupted (Ctrl-C).", file=sys.stderr)
-    print(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={key}", file=sys.stderr, flush=True)
 
 
 def _show(call: ModelCall) -> None:

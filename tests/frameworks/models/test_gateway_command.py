@@ -53,6 +53,34 @@ async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: 
             await process.communicate()
 
 
+async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_agent_only() -> None:
+    given = ("gateway", "--market", "double_auction", "--policy", "zip", "--seed", "5")
+    said: list[bytes] = []
+    for options in ((), ("--json",)):
+        process = await asyncio.create_subprocess_exec(
+            str(_FAIRGROUND), *given, *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        pipe = process.stdout if options else process.stderr
+        assert pipe is not None
+        try:
+            async with asyncio.timeout(_PATIENCE_S):
+                said.append(await pipe.readline())
+                if options:
+                    told = json.loads(said[-1])
+                    async with AsyncOpenAI(base_url=told["base_url"], api_key=told["api_key"]) as client:
+                        with pytest.raises(
+                            BadRequestError, match=r"policy:zip answers a seat's agent only.*--base-url"
+                        ):
+                            await _ask(client, [{"role": "user", "content": "hello"}])
+        finally:
+            process.kill()
+            await process.communicate()
+    told = json.loads(said[1])
+    assert (told["market"], told["seed"]) == ("double_auction", 5)
+    plays = f"policy:zip answers for seat {told['seat']} of {told['scenario']}, seed 5, until interrupted"
+    assert said[0].decode().startswith(plays)
+
+
 async def _announced(process: asyncio.subprocess.Process, *, as_json: bool) -> tuple[str, str]:
     assert process.stdout is not None
     assert process.stderr is not None
@@ -115,7 +143,8 @@ async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_s
     ("arguments", "said"),
     [
         ([], "name what answers"),
-        (["--market", "double_auction", "--upstream", "openai:x"], "name what answers"),
+        (["--market", "double_auction", "--upstream", "openai:x"], "only one of --market, --upstream, --replay"),
+        (["--market", "double_auction", "--replay", "calls.jsonl"], "only one of --market, --upstream, --replay"),
         (["--market", "double_auction", "--seat", "X9"], "has no seat 'X9'"),
         (["--market", "double_auction", "--policy", "nobody"], "no policy 'nobody'"),
         (["--upstream", "policy:zip"], "an upstream is openai:<model>"),

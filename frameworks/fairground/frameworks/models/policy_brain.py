@@ -84,7 +84,7 @@ class PolicyBrain:
         return BrainReply("", made, _read(messages), len(orjson.dumps(made.arguments)) // _BYTES_PER_TOKEN)
 
     def _next_call(self, messages: Sequence[Visible]) -> ToolCall | None:
-        view = _visible_view(messages)
+        view = self._visible_view(messages)
         if self._view is None or _clock(view) != _clock(self._view):
             if self._turns is not None:
                 self._turns.close()
@@ -93,6 +93,17 @@ class PolicyBrain:
         if self._turns is None:
             return None
         return self._advance(self._answer(messages))
+
+    def _visible_view(self, messages: Sequence[Visible]) -> TurnView:
+        """The turn in the last user message that shows one (a nudge shows none)."""
+        for message in reversed(messages):
+            view = find_view(message.text) if message.role == "user" else None
+            if view is not None:
+                return view
+        raise HarnessFailure(
+            f"{self.label} answers a seat's agent only: its messages must show the market's turn; "
+            "seat an agent on it with --base-url (fairground play --model openai:MODEL --base-url URL)"
+        )
 
     def _answer(self, messages: Sequence[Visible]) -> ToolAnswer:
         last = next((message for message in reversed(messages) if message.role == "tool"), messages[-1])
@@ -123,15 +134,6 @@ def is_refusal(text: str) -> bool:
     except orjson.JSONDecodeError:
         return False
     return body.keys() == _REFUSAL.keys() and all(isinstance(body[name], kind) for name, kind in _REFUSAL.items())
-
-
-def _visible_view(messages: Sequence[Visible]) -> TurnView:
-    """The turn in the last user message that shows one (a nudge shows none)."""
-    for message in reversed(messages):
-        view = find_view(message.text) if message.role == "user" else None
-        if view is not None:
-            return view
-    raise HarnessFailure("no visible message shows the turn: the window has cut it away")
 
 
 def _clock(view: TurnView) -> tuple[int, str, int]:
