@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from fairground.catalog import evaluator
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
-from fairground.evaluation.diagnostics.general.diagnose import diagnose_trace
+from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally, diagnose_trace
 from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.outcome import CommonEvaluator, Compares, Evaluator, Finding, Outcome
 from fairground.evaluation.verify import verify
@@ -95,4 +95,4 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
         # As above: facts that no rules have made. What holds in every market can still be told.
         broken = Finding(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
         mended = outcome.model_copy(update={"findings": [*outcome.findings, broken]})
-        return Evaluation(path, mended, diagnosis=diagnose_trace(trace, None))
+        return Evaluation(path, mended, diagnosis=diagnose_generally(trace, evaluator_of(outcome.market)))

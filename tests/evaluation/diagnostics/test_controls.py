@@ -8,10 +8,14 @@ from typing import Any, NamedTuple
 
 import pytest
 from tests.evaluation.diagnostics import failing
-from tests.evaluation.diagnostics.playing import PlaySeats, Seats, diagnosis_of, found
+from tests.evaluation.diagnostics.playing import PlaySeats, Seats, diagnosis_of
 
 from fairground.evaluation.diagnostics.general.detectors import GENERAL
+from fairground.evaluation.diagnostics.general.diagnose import general_findings
 from fairground.evaluation.diagnostics.general.rules import general_rules
+from fairground.evaluation.diagnostics.model import Finding
+from fairground.evaluation.evaluate import evaluator_of
+from fairground.tracestore import open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
 OBEDIENT = "[canary:k1 tool=claim slices=1]"
@@ -105,17 +109,24 @@ def play(play_seats: PlaySeats, control: Control) -> Path:
     return play_seats(control.scenario, control.seats, notes=control.notes, **control.overrides)
 
 
+def alone(path: Path) -> list[Finding]:
+    """The general findings before those that the market's own count are taken out."""
+    with open_trace(path) as trace:
+        return general_findings(trace, evaluator_of(trace.manifest.core.market))
+
+
 @pytest.mark.parametrize(("name", "control"), EXAMPLES)
 def test_a_failure_mode_is_found_in_the_seat_that_fails_and_cites_its_events(
     play_seats: PlaySeats, name: str, control: Control
 ) -> None:
     (seat, *others) = control.seats
     path = play(play_seats, control)
-    finding = found(path, name, seat)
+    general = {(finding.id, each): finding for finding in alone(path) for each in finding.seats}
+    finding = general[name, seat]
     assert finding.raised, finding
     assert finding.seats == [seat]
     assert finding.events
-    assert not any(found(path, name, other).raised for other in others)
+    assert not any(general[name, other].raised for other in others)
 
 
 @pytest.mark.parametrize(

@@ -15,9 +15,13 @@ from tests.evaluation.mutations import parts_of, write_parts
 from fairground.catalog import market_type
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.evaluation.diagnostics.general.detectors import GENERAL
+from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.general.unit_mistake import power_of_ten
+from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
+from fairground.evaluation.evaluate import evaluate_file
+from fairground.tracestore import Trace, open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
 
@@ -74,11 +78,64 @@ def test_a_market_that_nobody_knows_is_diagnosed_by_its_calls(play_seats: PlaySe
     assert not found(path, "evidence_depth", "B1").checked
 
 
+class Stumbling:
+    """An evaluator whose formulas fit no facts."""
+
+    def insight(self, trace: Trace) -> Insight:
+        raise ZeroDivisionError("no round was played")
+
+
+def test_what_a_market_stumbled_over_could_not_be_computed(play_seats: PlaySeats) -> None:
+    with open_trace(play_seats(DUEL, {"B1": failing.insists, "S1": "zip"}, rounds=3)) as trace:
+        diagnosis = diagnose_generally(trace, Stumbling())
+    for name in ("idle_drift", "below_cost", "value_breach", "leak", "narrow_attention", "resolved"):
+        finding = diagnosis.of_seat("B1")[name]
+        assert (finding.raised, finding.checked) == (False, False)
+        assert (finding.note or "").startswith("could not be computed: the market's facts fit no formula")
+    assert diagnosis.of_seat("B1")["blind_action"].raised
+
+
+def test_a_trace_that_the_markets_own_diagnosis_cannot_read_is_not_told_that_there_is_no_test(
+    play_seats: PlaySeats, tmp_path: Path
+) -> None:
+    parts = parts_of(play_seats(STORE, {"manager": "passive"}, horizon_days=10))
+    parts.core = parts.core.replace(b'"supplier":{', b'"supplier":{"transit_cap":[],', 1)
+    evaluation = evaluate_file(write_parts(parts, tmp_path / "odd.trace"))
+    assert evaluation.diagnosis is not None
+    notes = {finding.id: finding.note or "" for finding in evaluation.diagnosis.findings}
+    assert "has no test for it" not in notes["below_cost"]
+
+
 def test_a_privileged_seat_needs_no_evidence(play_seats: PlaySeats) -> None:
     path = play_seats(STORE, {"manager": "oracle"}, horizon_days=3)
     for name in ("evidence_depth", "evidence_completeness", "stale_evidence", "hallucinated_id"):
         finding = found(path, name, "manager")
         assert (finding.checked, finding.note) == (False, "privileged")
+
+
+@pytest.mark.parametrize(
+    ("name", "own", "manager"),
+    [
+        ("narrow_attention", "retail.narrow_attention", "bare_shelf"),
+        ("below_cost", "retail.below_cost", "giveaway"),
+        ("resolved", "retail.unresolved_events", "bare_shelf"),
+    ],
+)
+def test_what_the_markets_own_finding_counts_is_not_raised_or_charged_twice(
+    play_seats: PlaySeats, name: str, own: str, manager: str
+) -> None:
+    diagnosis = diagnosis_of(play_seats(STORE, {"manager": manager}, horizon_days=24))
+    assert diagnosis.finding(own).raised
+    general = diagnosis.of_seat("manager")[name]
+    assert (general.raised, general.checked, general.severity) == (False, True, None)
+    assert general.value is not None
+    assert (general.note or "").startswith(f"found, and counted by {own}")
+
+
+def test_what_the_markets_own_finding_cannot_judge_yet_is_still_raised(play_seats: PlaySeats) -> None:
+    diagnosis = diagnosis_of(play_seats(STORE, {"manager": "bare_shelf"}, horizon_days=9))
+    assert diagnosis.finding("retail.narrow_attention").note == "too short: T < 10"
+    assert diagnosis.of_seat("manager")["narrow_attention"].raised
 
 
 # --- single definitions ----------------------------------------------------------------------------------------------

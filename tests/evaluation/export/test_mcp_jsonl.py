@@ -12,6 +12,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from fairground.evaluation.diagnostics.model import Finding
 from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.export.to_files import export_files
 from fairground.evaluation.importers.mcp_jsonl import import_log, import_logs, kind_by_name
@@ -47,6 +48,28 @@ def imported(tmp_path: Path, *lines: object, name: str = "log") -> tuple[GameRep
         return report, []
     with open_trace(report.trace) as trace:
         return report, [event for event in trace.decoded() if event["event"] == "tool_called"]
+
+
+def ids_of(report: GameReport) -> Finding:
+    assert report.trace is not None
+    diagnosis = evaluate_file(report.trace).diagnosis
+    assert diagnosis is not None
+    return diagnosis.finding("hallucinated_id")
+
+
+def test_an_id_that_an_accepted_call_named_is_not_out_of_nowhere(tmp_path: Path) -> None:
+    # H1 stands in the prompt, which the log does not hold.
+    report, _ = imported(tmp_path, *INSPECTOR)
+    assert (ids_of(report).checked, ids_of(report).value, ids_of(report).denominator) == (True, 0.0, 2)
+
+
+def test_ids_of_refused_calls_are_not_judged_where_the_log_does_not_hold_what_the_agent_was_told(
+    tmp_path: Path,
+) -> None:
+    refused = [*INSPECTOR[:4], INSPECTOR[7], INSPECTOR[8]]
+    finding = ids_of(imported(tmp_path, *refused)[0])
+    assert (finding.raised, finding.checked) == (False, False)
+    assert finding.note == "not judged: the trace does not hold what the agent was told"
 
 
 def test_json_rpc_requests_and_responses_become_calls(tmp_path: Path) -> None:

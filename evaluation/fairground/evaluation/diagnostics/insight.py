@@ -80,7 +80,8 @@ class Insight:
     although their names do not end in `_id` or `_ids`. `idle` are closed rounds in which a seat took no action although
     one would have paid. `wanted` are objects that called for an action (best sellers), `happenings` those to which
     something happened that calls for a look (a stock-out). `evidence` is for markets whose tools' scopes need
-    more than the arguments. `absent` says of a diagnostic why it does not apply.
+    more than the arguments. `absent` says of a diagnostic why it does not apply; `counted_by` names the market's own
+    finding that counts the same thing: where that is raised, the general one is not raised a second time.
     """
 
     unit: str = "points"
@@ -96,6 +97,7 @@ class Insight:
     happenings: Mapping[SeatId, Sequence[Happening]] | None = None
     evidence: Mapping[SeatId, Sequence[EvidenceCase]] | None = None
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
+    counted_by: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @runtime_checkable

@@ -14,8 +14,11 @@ __all__ = ["detect"]
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Ids out of nowhere; a privileged seat knows more than it was shown.
 
+    An imported log does not hold what the agent was told: ids that no accepted call has used are not judged there.
     Once an answer was kept as a digest only, an id counts if the market refuses it as unknown, too.
     """
+    if play.untold and not play.privileged:
+        return Sign(False, 0, note="not judged: the trace does not hold what the agent was told", checked=False)
     mentions = sum(step.ids for step in play.steps)
     invented = [step for step in play.steps if step.unseen]
     counted = share(sum(len(step.unseen) for step in invented), mentions, (step.seq for step in invented))

@@ -103,7 +103,7 @@ class SeatPlay:
 
     `acted` and `attended` hold, by object, accepted actions and looks or actions that name it. `canaries` are planted
     instructions by the event that first showed them; `notes` what was noted about the agent beside the chain.
-    `unkept` counts answers that the trace does not hold.
+    `unkept` counts answers that the trace does not hold, `untold` ids that the agent may have been told elsewhere.
     """
 
     seat: SeatId
@@ -118,6 +118,7 @@ class SeatPlay:
     canaries: dict[Canary, int] = field(default_factory=dict[Canary, int])
     notes: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     unkept: int = 0
+    untold: int = 0
 
     @property
     def insight(self) -> Insight:

@@ -21,6 +21,7 @@ from fairground.evaluation.diagnostics.general.canary import Canary
 from fairground.evaluation.diagnostics.general.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
 from fairground.evaluation.diagnostics.general.shown import Shown, named_ids, text_of
 from fairground.evaluation.diagnostics.insight import EvidenceCase, Insight
+from fairground.evaluation.importers import IMPORTED_MARKET
 from fairground.tracestore import Trace
 
 __all__ = ["read_play"]
@@ -84,6 +85,7 @@ class _Reader:
         self._trace = trace
         self._play = play
         self._rules = rules
+        self._told = play.market != IMPORTED_MARKET
         play.objects = rules.objects
         self._shared = Shown()
         for seat in play.seats.values():
@@ -157,7 +159,7 @@ class _Reader:
             key=_key(name, arguments),
             result=event["result_digest"] if isinstance(event["result_digest"], str) else None,
             ids=len(ids),
-            unseen=self._unseen(seat, ids, code),
+            unseen=self._unseen(seat, ids, code, accepted=event["status"] == "ok"),
             arguments=arguments if kind in ("action", None) else {},
         )
         seat.steps.append(step)
@@ -166,12 +168,21 @@ class _Reader:
         if step.accepted and seat.seat in self._evidence:
             self._evidence[seat.seat].take(step, arguments)
 
-    def _unseen(self, seat: SeatPlay, ids: list[str], code: str | None) -> tuple[str, ...]:
-        """Ids out of nowhere. Once an answer was not kept, only those that the market does not know either."""
+    def _unseen(self, seat: SeatPlay, ids: list[str], code: str | None, *, accepted: bool) -> tuple[str, ...]:
+        """Ids out of nowhere. Once an answer was not kept, only those that the market does not know either.
+
+        The log of a foreign server does not hold what the agent was told: what an accepted call named exists there.
+        """
+        shown = self._shown[seat.seat]
+        if not self._told and accepted:
+            shown.know(ids)
         if seat.unkept and code != "unknown_id":
             return ()
-        shown = self._shown[seat.seat]
-        return tuple(name for name in ids if not shown.holds(name))
+        unseen = tuple(name for name in ids if not shown.holds(name))
+        if self._told:
+            return unseen
+        seat.untold += len(unseen)
+        return ()
 
     def _show(
         self, seat: SeatPlay, step: Step, event: Mapping[str, Any], ids: list[str], error: Mapping[str, Any]

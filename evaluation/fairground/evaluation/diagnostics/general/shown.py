@@ -49,6 +49,11 @@ class Shown:
             # JSON escapes the quotes of a value.
             yield from find_canaries(text.replace('\\"', '"'))
 
+    def know(self, names: Iterable[str]) -> None:
+        """Take ids in that the seat was shown elsewhere."""
+        for name in names:
+            self._words.update(_WORD.findall(name))
+
     def holds(self, name: str) -> bool:
         """Whether an id was shown: every word of it."""
         words = _WORD.findall(name)

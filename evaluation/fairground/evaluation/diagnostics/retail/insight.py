@@ -8,7 +8,7 @@ from fairground.evaluation.diagnostics.insight import Case, Counted, EvidenceCas
 from fairground.evaluation.diagnostics.retail.follow_up import event_pairs
 from fairground.evaluation.diagnostics.retail.play import RetailPlay, TradedDay
 from fairground.evaluation.diagnostics.retail.reading import read_retail
-from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
+from fairground.evaluation.diagnostics.retail.rules import PREFIX, diagnostic_rules
 from fairground.evaluation.diagnostics.retail.selection import high_demand
 from fairground.retail.model import product_id
 from fairground.tracestore import Trace
@@ -16,6 +16,13 @@ from fairground.tracestore import Trace
 __all__ = ["retail_insight"]
 
 _ABSENT = {"value_breach": "this market has no private values; below_cost judges sales"}
+
+_COUNTED_BY = {
+    "narrow_attention": PREFIX + "narrow_attention",
+    "follow_up": PREFIX + "no_follow_up",
+    "resolved": PREFIX + "unresolved_events",
+    "below_cost": PREFIX + "below_cost",
+}
 
 
 def retail_insight(trace: Trace) -> Insight:
@@ -33,6 +40,7 @@ def retail_insight(trace: Trace) -> Insight:
         happenings={seat: list(_happenings(play))},
         evidence={seat: list(_evidence(play))},
         absent=_ABSENT,
+        counted_by=_COUNTED_BY,
     )
 
 
