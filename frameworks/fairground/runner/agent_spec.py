@@ -155,7 +155,12 @@ def _check_address(endpoint: ModelEndpoint) -> None:
 
 
 def _check_no_model_calls(agent: AgentSpec) -> None:
-    options = {"--record": agent.record, "--replay": agent.replay, "--faults": agent.faults}
+    options = {
+        "--record": agent.record,
+        "--replay": agent.replay,
+        "--faults": agent.faults,
+        "--model-timeout": agent.timeout_s,
+    }
     for name, value in options.items():
         if value is not None:
             raise ScenarioError(f"{name} concerns calls of a model, and --agent {agent.framework} makes none")

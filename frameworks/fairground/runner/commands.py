@@ -23,7 +23,7 @@ from fairground.frameworks.models.faults import FAULTS
 from fairground.frameworks.models.recording import NotRecorded
 from fairground.host.episode import Episode
 from fairground.host.setup import default_folder, new_seed, plan_seats
-from fairground.runner.agent_spec import OUTSIDE, AgentSpec
+from fairground.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 from fairground.runner.approval import TerminalApproval
 from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
@@ -115,6 +115,7 @@ def play(
         return show(asyncio.run(_resume(resume, chosen, limits, as_json)), json=as_json)
     kind, setting = _setting(market, scenario, overrides or [])
     played_by = _agent(kind, chosen, limits.of(setting))
+    limits.check(played_by.framework)
     spec = PlaySpec(
         market=market,
         scenario=setting,
@@ -139,6 +140,12 @@ class _Bounds(NamedTuple):
         limits = scenario.limits if scenario is not None else ()
         granted = [limit.max for limit in limits if limit.per == "round" and "read" in limit.counts]
         return Limits(self.calls or min(granted, default=_DEFAULT_CALLS), self.tokens)
+
+    def check(self, framework: str) -> None:
+        """Refuse limits that nothing would keep. Raises ScenarioError."""
+        if framework in (NATIVE, OUTSIDE):
+            given = {"--max-calls-per-round": self.calls, "--max-tokens": self.tokens}
+            _refuse(given, f"limits are for agents that ask a model, and --agent {framework} asks none")
 
     def over(self, recorded: Limits) -> Limits:
         """The recorded limits, changed by what was given."""
@@ -209,6 +216,7 @@ async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: 
     else:
         recorded = recorded_agent(path)
         spec = replace(recorded, **given, limits=limits.over(recorded.limits))
+    limits.check(spec.framework)
     stage = _Stage(quiet, TerminalApproval() if spec.approve else None)
     return summarise(await resume_episode(path, spec, opened=stage.around, ask=stage.ask), {})
 
