@@ -95,15 +95,18 @@ def test_what_a_market_stumbled_over_could_not_be_computed(play_seats: PlaySeats
     assert diagnosis.of_seat("B1")["blind_action"].raised
 
 
-def test_a_trace_that_the_markets_own_diagnosis_cannot_read_is_not_told_that_there_is_no_test(
+def test_a_store_whose_scenario_cannot_be_read_is_not_said_to_have_no_test(
     play_seats: PlaySeats, tmp_path: Path
 ) -> None:
-    parts = parts_of(play_seats(STORE, {"manager": "passive"}, horizon_days=10))
-    parts.core = parts.core.replace(b'"supplier":{', b'"supplier":{"transit_cap":[],', 1)
-    evaluation = evaluate_file(write_parts(parts, tmp_path / "odd.trace"))
-    assert evaluation.diagnosis is not None
-    notes = {finding.id: finding.note or "" for finding in evaluation.diagnosis.findings}
-    assert "has no test for it" not in notes["below_cost"]
+    parts = parts_of(play_seats(STORE, {"manager": "passive"}, horizon_days=3))
+    parts.core = parts.core.replace(b'"horizon_days":3', b'"horizon_days":"three"')
+    diagnosis = evaluate_file(write_parts(parts, tmp_path / "odd.trace")).diagnosis
+    assert diagnosis is not None
+    finding = diagnosis.of_seat("manager")["below_cost"]
+    assert (finding.checked, finding.note) == (
+        False,
+        "could not be computed: the scenario in the manifest cannot be read",
+    )
 
 
 def test_a_privileged_seat_needs_no_evidence(play_seats: PlaySeats) -> None:

@@ -14,6 +14,7 @@ from fairground.tracestore import Trace
 
 __all__ = ["bargaining_insight"]
 
+_UNTOLD = dict.fromkeys(("idle_drift", "value_breach"), "could not be computed: no closed round tells the own limits")
 _ABSENT = {
     "overspend": "this market has no funds: nothing is paid before a trade",
     "below_cost": "asks below the own cost are counted in value_breach",
@@ -27,7 +28,7 @@ def bargaining_insight(trace: Trace) -> Insight:
     rounds = [(facts, typed) for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts))]
     seats = [seat for seat in (BUYER, SELLER) if seat in reading.conduct]
     if not rounds:
-        return Insight(unit="ticks", messages={"send_message": "text"}, absent=_ABSENT)
+        return Insight(unit="ticks", messages={"send_message": "text"}, absent={**_UNTOLD, **_ABSENT})
     opening = rounds[0][1].opening
     limits = {BUYER: opening.buyer_value, SELLER: opening.seller_cost}
     game = _Game(rounds, quotes, {seat: limits[seat] for seat in seats})

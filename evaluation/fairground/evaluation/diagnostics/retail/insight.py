@@ -17,6 +17,10 @@ __all__ = ["retail_insight"]
 
 _ABSENT = {"value_breach": "this market has no private values; below_cost judges sales"}
 
+_UNREADABLE = dict.fromkeys(
+    ("idle_drift", "below_cost", "narrow_attention", "resolved"),
+    "could not be computed: the scenario in the manifest cannot be read",
+)
 _COUNTED_BY = {
     "narrow_attention": PREFIX + "narrow_attention",
     "follow_up": PREFIX + "no_follow_up",
@@ -29,7 +33,7 @@ def retail_insight(trace: Trace) -> Insight:
     """From the same reading as the market's own diagnosis."""
     play = read_retail(trace).play
     if play.scenario is None:
-        return Insight(unit="currency", absent=_ABSENT)
+        return Insight(unit="currency", absent={**_UNREADABLE, **_ABSENT})
     seat = play.seat
     return Insight(
         unit="currency",
