@@ -124,7 +124,8 @@ def test_sql_reads_and_does_nothing_else(quotes: Path, ask: Ask, tmp_path: Path)
         "\x00",
     ):
         assert "SQLite refuses the query" in ask(quotes, "sql", statement, code=2)
-    assert ask(quotes, "sql", "") == []
+    for nothing in ("", " "):
+        assert "sql needs a SELECT" in ask(quotes, "sql", nothing, code=2)
     assert quotes.read_bytes() == before
     assert not (tmp_path / "x.db").exists()
 
@@ -132,6 +133,54 @@ def test_sql_reads_and_does_nothing_else(quotes: Path, ask: Ask, tmp_path: Path)
 def test_sql_without_end_is_stopped(quotes: Path, ask: Ask) -> None:
     forever = "WITH RECURSIVE c (x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c) SELECT COUNT(*) FROM c"
     assert "longer than 0.2 s" in ask(quotes, "sql", forever, "--timeout", 0.2, code=2)
+
+
+def test_sql_over_a_folder_reads_its_tables_and_does_nothing_else(quotes: Path, ask: Ask, tmp_path: Path) -> None:
+    folder = tmp_path / "tables"
+    export_files([quotes], form="parquet", output=folder)
+    before = {path: path.read_bytes() for path in folder.rglob("*.parquet")}
+    own = "SELECT seat, COUNT(*) AS n FROM calls GROUP BY seat ORDER BY seat"
+    assert ask(folder, "sql", own) == ask(quotes, "sql", own)
+    odd = "SELECT SUM(1.5) AS d, 10000000000000000000000::HUGEINT AS h, [1, 2] AS l, '\\x00'::BLOB AS b"
+    (row,) = ask(folder, "sql", odd)
+    assert (row["d"], row["h"], row["l"], row["b"]) == (1.5, "10000000000000000000000", "[1, 2]", "00")
+    cut = ask(folder, "sql", "SELECT * FROM range(1000000000)", "--limit", 2, whole=True)["tables"][0]
+    assert (len(cut["rows"]), cut["cut"]) == (2, True)
+    (tmp_path / "other.csv").write_text("a,b\n1,2\n")
+    part = next(iter(before))
+    for statement in (
+        f"SELECT * FROM read_csv('{tmp_path}/other.csv')",
+        f"SELECT * FROM '{tmp_path}/other.csv'",
+        f"SELECT content FROM read_text('{tmp_path}/other.csv')",
+        "SELECT * FROM glob('/*')",
+        f"COPY (SELECT 1) TO '{tmp_path}/x.csv'",
+        f"COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet)",
+        f"WITH x AS (COPY (SELECT 1 AS a) TO '{part}' (FORMAT parquet)) SELECT COUNT(*) FROM calls",
+        f"SELECT * FROM read_parquet('{part}')",
+        f"ATTACH '{tmp_path}/x.db' AS x",
+        f"EXPORT DATABASE '{tmp_path}/x'",
+        "CREATE TABLE x (a INT)",
+        "SET enable_external_access = true",
+        "RESET lock_configuration",
+        "PRAGMA enable_profiling",
+        "LOAD httpfs",
+        "INSTALL httpfs",
+        "CALL pragma_version()",
+        "EXPLAIN ANALYZE SELECT 1",
+        "SELECT 1; SELECT 2",
+        "SELECT nosuch FROM calls",
+        "SELECT * FROM statement",
+        "/* nothing */",
+        "\x00",
+    ):
+        assert "DuckDB refuses the query" in ask(folder, "sql", statement, code=2), statement
+    endless = (
+        "SELECT SUM(a.range * b.range) FROM range(10000000) AS a, range(10000000) AS b WHERE a.range % 7 = b.range % 5"
+    )
+    assert "longer than 0.2 s" in ask(folder, "sql", endless, "--timeout", 0.2, code=2)
+    assert "sql needs a SELECT" in ask(folder, "sql", code=2)
+    assert {path: path.read_bytes() for path in folder.rglob("*.parquet")} == before
+    assert not [*tmp_path.glob("x*")]
 
 
 def test_named_queries_are_asked_of_a_trace_and_of_a_folder_alike(quotes: Path, ask: Ask, tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from fairground.contract.errors import ScenarioError
 from fairground.evaluation.store.in_duckdb import ParquetTables
 from fairground.evaluation.store.in_sqlite import TraceTables
 from fairground.evaluation.store.queries import QUERIES, Answer
-from fairground.evaluation.store.questions import QUESTIONS, Filters, Part, ask, named_query, show_event
+from fairground.evaluation.store.questions import QUESTIONS, Filters, Part, ask, ask_sql, named_query, show_event
 
 __all__ = ["trace"]
 
@@ -48,7 +48,7 @@ def trace(
 
     summary · calls · show SEQ (an event in full) · evidence SEQ (what an action rested on) · object ID · errors ·
     lapses · sql "SELECT …" (tables: docs/queries.md) · outcomes · evidence · follow_up · loops · repeated_refusals.
-    The last five also over a folder that export --format parquet wrote. Exit code 1 when something in the trace could
+    The last six also over a folder that export --format parquet wrote. Exit code 1 when something in the trace could
     not be used.
     """
     filters = Filters(seat, tool, status, round_, about, limit, timeout, within, times)
@@ -56,15 +56,15 @@ def trace(
         return _show(path, argument, as_json)
     if path.is_dir():
         with ParquetTables(path) as tables:
-            return _print(path, query, named_query(tables, query, filters), as_json)
+            parts = ask_sql(tables, argument, filters) if query == "sql" else named_query(tables, query, filters)
+            return _print(path, query, parts, as_json)
     with TraceTables.of_file(path) as tables:
         parts = ask(tables, query, argument, filters)
         _print(path, query, parts, as_json)
         odd = tables.select("SELECT COUNT(*) FROM findings").rows[0][0]
     if odd:
-        print(
-            f"{odd} things in the trace could not be used; fairground trace {path} summary names them", file=sys.stderr
-        )
+        things, them = ("1 thing", "it") if odd == 1 else (f"{odd} things", "them")
+        print(f"{things} in the trace could not be used; fairground trace {path} summary names {them}", file=sys.stderr)
         raise typer.Exit(1)
 
 

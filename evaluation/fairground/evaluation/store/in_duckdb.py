@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import threading
 from collections.abc import Iterator
+from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.store.queries import Answer, Query
-from fairground.evaluation.store.tables import TABLES, Row, Table
+from fairground.evaluation.store.tables import TABLES, Cell, Row, Table
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -23,6 +25,8 @@ __all__ = ["MISSING_DUCKDB", "ParquetTables", "open_duckdb", "quoted"]
 MISSING_DUCKDB = "Parquet needs DuckDB: pip install 'fairground[analytics]'"
 
 _CALLS_PER_SLICE = 1_000_000
+_MAX_SPILL = "8GB"
+_LARGEST = 2**63
 _UNSLICED = ("gives",)
 
 
@@ -95,6 +99,48 @@ class ParquetTables:
             rows += self._answer(f"SELECT {select} FROM ({query.sql}) AS answer", bound)[1]
         return rows
 
+    def ask(self, sql: str, *, limit: int, seconds: float) -> Answer:
+        """The answer to a stranger's `SELECT` over the whole folder; afterwards nothing else can be asked.
+
+        The tables it names are copied, then no file can be reached any more, and it ends in time. Raises ScenarioError
+        with what DuckDB says of it, or when it takes longer than `seconds`.
+        """
+        import duckdb
+
+        stop = threading.Timer(seconds, self._database.interrupt)
+        stop.daemon = True
+        stop.start()
+        try:
+            self._lock(sql)
+            statements = self._database.extract_statements(sql)
+            if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
+                raise ScenarioError("DuckDB refuses the query: one SELECT over the tables is allowed")
+            if stop.finished.is_set():  # between two statements there is nothing to interrupt
+                raise duckdb.InterruptException
+            cursor = self._database.execute(statements[0])
+            columns = [str(column[0]) for column in cursor.description or ()]
+            rows = cursor.fetchmany(limit + 1)
+        except duckdb.InterruptException:
+            raise ScenarioError(f"the query took longer than {seconds:g} s; narrow it, or raise --timeout") from None
+        except (duckdb.Error, MemoryError, OverflowError, ValueError) as error:
+            raise ScenarioError(f"DuckDB refuses the query: {str(error)[:500]}") from None
+        finally:
+            stop.cancel()
+        return Answer(columns, [tuple(map(_plain, row)) for row in rows[:limit]], cut=len(rows) > limit)
+
+    def _lock(self, sql: str) -> None:
+        """From here on there are the tables that `sql` names, in memory, and no files and settings.
+
+        Views over the parts would need them to be reachable, and within a SELECT stands `WITH x AS (COPY … TO …)`.
+        """
+        for name in TABLES:
+            if name in sql.lower():
+                self._database.execute(f"CREATE TABLE {name} AS SELECT {self._source(name)}")
+        self._database.execute(f"SET max_temp_directory_size = {quoted(_MAX_SPILL)}")
+        for setting in ("python_enable_replacements = false", "enable_external_access = false"):
+            self._database.execute(f"SET {setting}")
+        self._database.execute("SET lock_configuration = true")
+
     def _slices(self) -> Iterator[None]:
         """Point the tables at one stretch of episodes after another."""
         for name in _UNSLICED:
@@ -121,11 +167,14 @@ class ParquetTables:
         return stretches
 
     def _view(self, name: str, within: str) -> None:
+        self._answer(f"CREATE OR REPLACE VIEW {name} AS SELECT {self._source(name)}{within}", {})
+
+    def _source(self, name: str) -> str:
+        """The columns of a table FROM its parts."""
         table = TABLES[name]
         parts = sorted((self._folder / name).glob("*.parquet"))
         source = f"read_parquet([{', '.join(quoted(str(part)) for part in parts)}])" if parts else _nothing(table)
-        columns = ", ".join(table.names)
-        self._answer(f"CREATE OR REPLACE VIEW {name} AS SELECT {columns} FROM {source}{within}", {})
+        return f"{', '.join(table.names)} FROM {source}"
 
     def _answer(self, sql: str, parameters: dict[str, int]) -> tuple[list[str], list[Row]]:
         import duckdb
@@ -142,6 +191,17 @@ class ParquetTables:
 def quoted(text: str) -> str:
     """A text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
+
+
+def _plain(cell: object) -> Cell:
+    """A cell as SQLite could have answered it: lists, dates and numbers beyond 64 bits become text."""
+    if isinstance(cell, bytes):
+        return cell.hex()
+    if isinstance(cell, Decimal):
+        return float(cell)
+    if isinstance(cell, int) and not -_LARGEST <= cell < _LARGEST:
+        return str(cell)
+    return cell if cell is None or isinstance(cell, int | float | str) else str(cell)
 
 
 def _nothing(table: Table) -> str:

@@ -8,12 +8,13 @@ from typing import Any, NamedTuple
 
 from fairground.contract.errors import ScenarioError
 from fairground.evaluation.export.replies import Replies
+from fairground.evaluation.store.in_duckdb import ParquetTables
 from fairground.evaluation.store.in_sqlite import TraceTables
 from fairground.evaluation.store.queries import QUERIES, Answer, query_named
 from fairground.evaluation.store.source import OddTrace, Source, Timing
 from fairground.tracestore import open_trace
 
-__all__ = ["QUESTIONS", "Filters", "Part", "Question", "ask", "show_event"]
+__all__ = ["QUESTIONS", "Filters", "Part", "Question", "ask", "ask_sql", "named_query", "show_event"]
 
 
 class Part(NamedTuple):
@@ -176,7 +177,12 @@ def _evidence(tables: TraceTables, argument: str, filters: Filters) -> Sequence[
     ]
 
 
-def _sql(tables: TraceTables, statement: str, filters: Filters) -> Sequence[Part]:
+def ask_sql(tables: TraceTables | ParquetTables, statement: str | None, filters: Filters) -> Sequence[Part]:
+    """The answer to a stranger's `SELECT`. ScenarioError when there is none, or when it is refused."""
+    if statement is None or not statement.strip():
+        raise ScenarioError(
+            'sql needs a SELECT: fairground trace TRACE sql "SELECT tool, COUNT(*) FROM calls GROUP BY 1"'
+        )
     return [Part("rows", tables.ask(statement, limit=filters.limit, seconds=filters.seconds))]
 
 
@@ -187,7 +193,7 @@ QUESTIONS: Mapping[str, Question] = {
     "object": Question("Everything about an object.", "ID", _object),
     "errors": Question("Refused calls, and those that were refused again.", "", _errors),
     "lapses": Question("Silent seats and what was done for them.", "", _lapses),
-    "sql": Question("A SELECT of your own over the tables of docs/queries.md.", "SELECT", _sql),
+    "sql": Question("A SELECT of your own over the tables of docs/queries.md.", "SELECT", ask_sql),
 }
 
 
