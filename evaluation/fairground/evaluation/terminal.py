@@ -191,7 +191,8 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     for finding in () if brief else diagnosis.not_found:
         if finding.note:
             console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
-    clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found]
+    elsewhere = {finding.id for finding in diagnosis.findings if finding.counted_by}
+    clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found | elsewhere]
     if clear and not brief:
         console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
 

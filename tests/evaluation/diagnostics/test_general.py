@@ -131,7 +131,7 @@ def test_what_the_markets_own_finding_counts_is_not_raised_or_charged_twice(
     assert diagnosis.finding(own).raised
     general = diagnosis.of_seat("manager")[name]
     assert (general.raised, general.checked, general.severity) == (False, True, None)
-    assert general.value is not None
+    assert (general.value is None, general.counted_by) == (False, own)
     assert (general.note or "").startswith(f"found, and counted by {own}")
 
 

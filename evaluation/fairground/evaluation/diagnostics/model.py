@@ -45,7 +45,7 @@ class Finding(Figure):
     """A failure mode that was looked for. Neither raised nor `checked`: `note` says why nothing could be looked for.
 
     `severity` estimates what it cost, in `severity_unit`; null where the trace does not tell. A finding of several
-    seats has the value of each in `parts`.
+    seats has the value of each in `parts`. `counted_by` names the finding of the market that counts it.
     """
 
     raised: bool
@@ -53,6 +53,7 @@ class Finding(Figure):
     threshold: str
     severity: float | None = None
     severity_unit: str
+    counted_by: str | None = None
 
 
 class Stage(_Record):

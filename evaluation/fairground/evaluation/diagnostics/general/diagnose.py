@@ -44,7 +44,7 @@ def _counted_once(finding: Finding, own: Diagnosis, insight: Insight) -> Finding
     if not finding.raised or not seats.issuperset(finding.seats):
         return finding
     note = f"found, and counted by {counted_by}" + (f"; {finding.note}" if finding.note else "")
-    return finding.model_copy(update={"raised": False, "severity": None, "note": note})
+    return finding.model_copy(update={"raised": False, "severity": None, "note": note, "counted_by": counted_by})
 
 
 def _insight(trace: Trace, evaluator: object) -> Insight:

@@ -137,7 +137,7 @@ function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void)
     h("p", { class: "lead" }, `${raised.length} of ${plural(diagnosis.findings.length, "failure mode")} found, dearest first.`),
     raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),
     plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id))))] : null,
-    limited.length ? [h("h3", {}, "Not checked, or not fully"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id)), " ", foreign(one.note ?? ""))))] : null,
+    limited.length ? [h("h3", {}, "Not checked, not fully, or counted elsewhere"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
       table(["figure", "value", "of", "what"], stage.figures.map((one, place) => [short(one), aligned(stage.figures.map((other) => other.value))[place] ?? "", ratioText(one) || "–",
         h("div", { class: "what" }, one.formula, one.note ? h("span", { class: "quiet" }, ` · ${one.note}`) : null)]), `Figures: ${stage.name}`))));
