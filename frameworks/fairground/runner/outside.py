@@ -22,12 +22,16 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     host = Host()
     host.add(episode)
     server = HttpServer(host)
-    for seat in seats:
-        token, _ = host.invite(episode.id, seat)
-        print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
-    print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
+    tokens = {seat: host.invite(episode.id, seat)[0] for seat in seats}
+
+    def shown() -> None:
+        # Only now: whoever reads this may come, or press Ctrl-C, at once.
+        for seat, token in tokens.items():
+            print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
+        print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
+
     player = asyncio.current_task()
-    serving = asyncio.create_task(server.serve())
+    serving = asyncio.create_task(server.serve(shown))
 
     def stopped(_: object) -> None:
         if player is not None:

@@ -54,7 +54,7 @@ def test_an_episode_without_a_closed_day_has_no_numbers(evaluated: Evaluated) ->
     assert evaluation.diagnosis is not None
     assert evaluation.diagnosis.raised == []
     own = [finding for finding in evaluation.diagnosis.findings if finding.id.startswith("retail.")]
-    assert {finding.note for finding in own} == {"too short: T < 10"}
+    assert {finding.note for finding in own} == {"too short: T < 10", "too short: T < 30"}
 
 
 flows = st.dictionaries(st.integers(0, 11), st.integers(0, 10**6), max_size=4)

@@ -210,7 +210,11 @@ async def test_requests_that_nobody_can_answer_are_refused_in_openais_shape(desk
         (b'{"model":"policy:diary","messages":[{"role":"user","content":"x"}],"n":2}', 400, "n:"),
         (b'{"model":"x","messages":[{"role":"user","content":"x"}]}', 404, "there is 'policy:diary'"),
         (b'{"model":"policy:diary","messages":[{"role":"user","content":[{"type":"image_url"}]}]}', 400, "text only"),
-        (b'{"model":"policy:diary","messages":[{"role":"user","content":"play"}]}', 400, "no visible message shows"),
+        (
+            b'{"model":"policy:diary","messages":[{"role":"user","content":"play"}]}',
+            400,
+            "its messages must show the market's turn",
+        ),
         (b'{"messages":' + b"[" * 200_000, 400, "not JSON"),
         (b'{"messages":' + b"[" * 500 + b"]" * 500 + b"}", 400, "nested too deeply"),
         (b" " * (REQUEST_LIMIT + 1), 413, "longer than"),
