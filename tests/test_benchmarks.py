@@ -12,12 +12,11 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-LONG = pytest.param("long_episode", marks=pytest.mark.slow)
+QUICK = ["startup", "quotes", "verifying", "rounds", "calls_at_scale"]
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("calls", "retail", "long_episode")]
 
 
-@pytest.mark.parametrize(
-    "name", ["startup", "calls", "quotes", "verifying", "rounds", "retail", LONG, "calls_at_scale"]
-)
+@pytest.mark.parametrize("name", [*QUICK, *LONG])
 def test_a_benchmark_measures_something_beside_its_goals(
     name: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -48,6 +48,7 @@ def wait_for_event(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> 
     raise AssertionError(f"event {seq} never came")
 
 
+@pytest.mark.slow
 def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
     whole = subprocess.run(fairground("play", *PLAY, "--out", tmp_path / "whole"), capture_output=True, check=True)
     expected = Path(orjson.loads(whole.stdout)["trace"])
@@ -142,6 +143,7 @@ def test_injected_faults_are_not_taken_up_again() -> None:
     assert AgentSpec.of_record(spec.recorded()) == AgentSpec("react", "policy:zip")
 
 
+@pytest.mark.slow
 def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_path: Path) -> None:
     shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=90", "--seed", "3", "--no-references", "--json")
     play = ("play", *shop, "--agent", "policy", "--model", "policy:careful_reader", "--out")

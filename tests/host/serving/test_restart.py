@@ -240,7 +240,8 @@ class Hosted:
         assert answer.structured_content == known
 
 
-@pytest.mark.parametrize("mode", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", ["auto", "legacy"])
 async def test_a_killed_host_goes_on_to_the_outcome_of_an_uninterrupted_one(
     stage: Any, tmp_path: Path, mode: str
 ) -> None:
