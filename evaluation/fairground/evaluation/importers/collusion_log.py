@@ -14,8 +14,9 @@ from fairground.contract.seats import SeatId
 from fairground.double_auction.model import Message
 from fairground.double_auction.rules import DoubleAuction
 from fairground.evaluation.importers.bazaar_compare import compare_game
-from fairground.evaluation.importers.bazaar_log import log_scenario, replayed_game
+from fairground.evaluation.importers.bazaar_log import log_scenario
 from fairground.evaluation.importers.game_replay import ReplayedGame, open_game, write_game
+from fairground.evaluation.importers.log_stream import pairs_fit, replayed_game
 from fairground.evaluation.importers.report import GameReport, ImportReport
 from fairground.trading.chance import ChanceKind
 from fairground.trading.game_log import Conversation, GameLog, Init, LoggedRound
@@ -41,7 +42,8 @@ def import_game(file: Path, out: Path) -> GameReport:
     if not init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game without messages is not a collusion-log")
         return report
-    played = replayed_game(game, init, report, _scenario, _play_round)
+    fits = pairs_fit(game, report)
+    played = replayed_game("double_auction", game, init, report, _scenario, _play_round) if fits else None
     if played is not None:
         compare_game(game, [written.record.body for written in played.events], report)
         _compare_talk(game, init, cast("DoubleAuction", played.core.market), report)

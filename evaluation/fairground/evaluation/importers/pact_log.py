@@ -7,34 +7,22 @@ A row of `conversation` becomes the message that it logs, no row silence, a `com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import orjson
 
 from fairground.bargaining.model import BUYER, SELLER, RoundFacts
-from fairground.contract.errors import FairgroundError
-from fairground.evaluation.importers.game_replay import (
-    Departure,
-    ReplayedGame,
-    extra_field,
-    open_game,
-    unlike_speakers,
-    unlike_trades,
-    write_game,
-)
+from fairground.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, write_game
+from fairground.evaluation.importers.log_stream import replayed_game
 from fairground.evaluation.importers.report import GameReport, ImportReport
-from fairground.trading.chance import ChanceKind, open_chance
-from fairground.trading.clearing import clear
-from fairground.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row, Trade
-from fairground.trading.values import Acceptance
+from fairground.trading.chance import ChanceKind
+from fairground.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
 
 __all__ = ["IMPORTER", "import_game", "import_games"]
 
 IMPORTER = "pact-log"
-_MARKET = "bargaining"
-_GENERATIONS: tuple[ChanceKind, ...] = ("log_maker_draw", "log_maker_order")
 _PRICE_TAG = re.compile(r"<price>\s*\d{1,3}\s*</price>")
 
 
@@ -54,7 +42,7 @@ def import_game(file: Path, out: Path) -> GameReport:
     if sorted(init.seat_order) != [BUYER, SELLER]:
         report.found(init.line, "data.agents", f"a pact-log has the seats {BUYER} and {SELLER}, and no others")
         return report
-    played = _replayed(game, init, report)
+    played = replayed_game("bargaining", game, init, report, _scenario, _play_round)
     if played is not None:
         _compare(game, init, [written.record.body for written in played.events], report)
         path = out / f"{file.stem}.trace"
@@ -63,23 +51,6 @@ def import_game(file: Path, out: Path) -> GameReport:
         write_game(path, played, raw, game, IMPORTER, generation=generation, substituted=_substituted(game, init))
         report.trace = str(path)
     return report
-
-
-def _replayed(game: GameLog, init: Init, report: GameReport) -> ReplayedGame | None:
-    """The game by our rules; None and a finding when they cannot follow it."""
-    played: ReplayedGame | None = None
-    try:
-        report.chance = _chance_of(game, init, report)
-        played = ReplayedGame(_MARKET, _scenario(init, report.chance), init)
-        played.start()
-        for logged in game.rounds:
-            if report.chance == "recorded":
-                played.feed(logged.recorded(chat=init.data.communication_enabled).payload())
-            _play_round(played, logged)
-    except FairgroundError as error:
-        report.found(played.line if played else init.line, "", f"cannot be re-executed: {error}"[:500])
-        return None
-    return played
 
 
 def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
@@ -128,51 +99,6 @@ def _is_substituted(quote: BidAsk, init: Init) -> bool:
     if not isinstance(answer, str) or quote.price != init.values[quote.agent_id]:
         return False
     return len(_PRICE_TAG.findall(answer)) != 1
-
-
-# --- following the stream ---------------------------------------------------------------------------------------------
-
-
-def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
-    """The generation that follows the game; a game that none follows is a finding and fed its luck."""
-    departures: list[Departure] = []
-    for generation in _GENERATIONS:
-        departure = next(_departures(game, init, generation), None)
-        if departure is None:
-            return generation
-        departures.append(departure._replace(message=f"as {generation}: {departure.message}"))
-    for departure in departures:
-        report.found(*departure)
-    return "recorded"
-
-
-def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Departure]:
-    """What the seed gives otherwise than the log says, first things first."""
-    chat = init.data.communication_enabled
-    chance = open_chance(generation, init.seed, init.roster, seat_order=init.seat_order, chat=chat)
-    values = chance.limits(init.law, Acceptance()).values
-    if values != init.values:
-        yield Departure(init.line, "data.agents", f"the seed gives the limits {values}")
-    for logged in game.rounds:
-        number = logged.number
-        if chat:
-            yield from unlike_speakers(logged, chance.speaking_order(number))
-        order = chance.quote_order(number)
-        if order != logged.quote_order:
-            yield Departure(logged.quotes[0].line, "agent_id", f"the seed gives the quote order {', '.join(order)}")
-        here = clear(
-            logged.bids,
-            logged.asks,
-            order,
-            lambda pair, number=number: chance.round_up(number, pair),
-            lambda pair, earlier, number=number: chance.maker(number, pair, earlier),
-        )
-        luck = [(match.coin == "up", match.maker) for match in here]
-        yield from unlike_trades(logged, luck, _logged_luck, "maker_id")
-
-
-def _logged_luck(trade: Trade) -> tuple[object, ...]:
-    return trade.clearing_random_pick, trade.maker_id
 
 
 # --- everything that the log says -------------------------------------------------------------------------------------
