@@ -37,10 +37,10 @@ from fairground.bargaining.model import (
 )
 from fairground.contract.chain import canonical
 from fairground.contract.chance import Chance
-from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, TraceError
+from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from fairground.contract.market import Clock, Closure, EndReason, LapseReason
 from fairground.contract.seats import SeatId, SeatSpec
-from fairground.trading.chance import RecordedChance, TradingChance, open_chance
+from fairground.trading.chance import RecordedChance, TradingChance, feed_chance, open_chance
 from fairground.trading.clearing import Pair, clear
 from fairground.trading.talk import sized_words, words_of
 
@@ -264,16 +264,8 @@ class Bargaining:
 
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
-        chance = self._chance
-        if source != "recorded_chance" or not isinstance(chance, RecordedChance):
-            raise _wrong_input(f"chance = {self.scenario.chance} takes no input from {source!r}")
-        fed_round = payload.get("round") if isinstance(payload, dict) else None
-        if self.terminated is not None or fed_round != self.state.round:
-            raise _wrong_input(f"recorded_chance must be for the open round {self.state.round}, not {fed_round!r}")
-        try:
-            chance.feed(payload)
-        except TraceError as error:
-            raise _wrong_input(str(error)) from None
+        over = self.terminated is not None
+        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.state.round, over=over)
         self._inputs.append(payload)
 
     # --- views and facts ------------------------------------------------------------------------------------------
@@ -440,9 +432,3 @@ def _plain(record: RoundRecord) -> GameRecord:
     for name in ("speaking_order", "quote_order", "lapsed"):
         fields[name] = None if fields[name] is None else list(fields[name])
     return GameRecord(**fields)
-
-
-def _wrong_input(message: str) -> IllegalAction:
-    return IllegalAction(
-        "wrong_input", message, hint="feed recorded_chance once, for the open round, before it closes", retryable=False
-    )

@@ -14,7 +14,7 @@ from pydantic import JsonValue
 
 from fairground.contract.chain import canonical
 from fairground.contract.chance import Chance
-from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, TraceError
+from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from fairground.contract.market import Clock, Closure, EndReason, LapseReason
 from fairground.contract.seats import SeatId, SeatSpec
 from fairground.double_auction import talk, views
@@ -36,7 +36,7 @@ from fairground.double_auction.model import (
     TurnPart,
     role_of,
 )
-from fairground.trading.chance import RecordedChance, TradingChance, open_chance
+from fairground.trading.chance import TradingChance, feed_chance, open_chance
 from fairground.trading.clearing import benchmarks, clear, potentials
 from fairground.trading.values import Mix
 
@@ -268,17 +268,8 @@ class DoubleAuction:
 
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
-        chance = self._chance
-        if source != "recorded_chance" or not isinstance(chance, RecordedChance):
-            raise _wrong_input(f"chance = {self.scenario.chance} takes no input from {source!r}")
-        open_round = self.state.round
-        fed_round = payload.get("round") if isinstance(payload, dict) else None
-        if self.terminated is not None or fed_round != open_round:
-            raise _wrong_input(f"recorded_chance must be for the open round {open_round}, not {fed_round!r}")
-        try:
-            chance.feed(payload)
-        except TraceError as error:
-            raise _wrong_input(str(error)) from None
+        over = self.terminated is not None
+        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.state.round, over=over)
         self._inputs.append(payload)
 
     def rules_view(self, seat: SeatId) -> RulesView:
@@ -479,9 +470,3 @@ def _plain(closed: ClosedRound) -> list[object]:
         [tuple(match) for match in closed.matches],
         closed.speaking_order,
     ]
-
-
-def _wrong_input(message: str) -> IllegalAction:
-    return IllegalAction(
-        "wrong_input", message, hint="feed recorded_chance once, for the open round, before it closes", retryable=False
-    )

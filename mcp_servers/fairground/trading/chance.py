@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeVar
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
 from fairground.contract.chance import Chance
-from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
+from fairground.contract.errors import HarnessFailure, IllegalAction, ScenarioError, TraceError
 from fairground.trading.clearing import Pair
 from fairground.trading.values import (
     Acceptance,
@@ -41,6 +41,7 @@ __all__ = [
     "RecordedRound",
     "TradingChance",
     "TradingStream",
+    "feed_chance",
     "open_chance",
 ]
 
@@ -398,6 +399,30 @@ class RecordedChance:
 def _check_seat_order(roster: Roster, seat_order: Sequence[str]) -> None:
     if sorted(seat_order) != sorted(roster.seats):
         raise ScenarioError(f"seat_order = {list(seat_order)}: must be a permutation of {list(roster.seats)}")
+
+
+def feed_chance(
+    chance: TradingChance, kind: ChanceKind, source: str, payload: JsonValue, *, open_round: int, over: bool
+) -> None:
+    """Take a round's recorded orders, coins and makers into the chance of a market; IllegalAction where it takes none.
+
+    `kind` is the scenario's `chance`; the payload must be for the open round, before its first phase closes.
+    """
+    if source != "recorded_chance" or not isinstance(chance, RecordedChance):
+        raise _wrong_input(f"chance = {kind} takes no input from {source!r}")
+    fed_round = payload.get("round") if isinstance(payload, dict) else None
+    if over or fed_round != open_round:
+        raise _wrong_input(f"recorded_chance must be for the open round {open_round}, not {fed_round!r}")
+    try:
+        chance.feed(payload)
+    except TraceError as error:
+        raise _wrong_input(str(error)) from None
+
+
+def _wrong_input(message: str) -> IllegalAction:
+    return IllegalAction(
+        "wrong_input", message, hint="feed recorded_chance once, for the open round, before it closes", retryable=False
+    )
 
 
 def open_chance(
