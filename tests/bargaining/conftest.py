@@ -1,53 +1,25 @@
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
-from pydantic import BaseModel
+from tests.calling import Caller
+from tests.calling import turn_view as turn_view_of
 
 from fairground.bargaining import MARKET
 from fairground.bargaining.model import BargainingScenario
 from fairground.bargaining.policies import Oracle
 from fairground.bargaining.rules import Bargaining
-from fairground.contract.errors import ErrorInfo, IllegalAction
-from fairground.contract.policy import Draw, ToolAnswer, TurnView, parse_policy
+from fairground.contract.errors import ErrorInfo
+from fairground.contract.policy import Draw, parse_policy
 from fairground.contract.scenario import build_scenario, parse_toml
 
 FOLDER = Path(__file__).parents[2] / "mcp_servers" / "fairground" / "bargaining" / "scenarios"
 
 
-def _ask(market: Bargaining, seat: str, tool: str, /, **arguments: Any) -> BaseModel:
-    """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
-    declared = MARKET.tools[tool]
-    given = declared.parameters.model_validate_json(json.dumps(arguments), strict=True)
-    return declared.function(market, seat, **{name: getattr(given, name) for name in type(given).model_fields})
-
-
-def _turn_view(market: Bargaining, seat: str) -> TurnView:
-    return TurnView(
-        seat=seat,
-        role=market.seats[seat].role,
-        round=market.clock.round,
-        phase=market.clock.phase,
-        revision=market.clock.revision,
-        awaited=seat in market.awaited(),
-        over=market.terminated is not None,
-        end_reason=market.terminated,
-        still_open=False,
-        limits=[],
-        market=market.turn_view(seat).model_dump(mode="json"),
-    )
-
-
-def _answer(market: Bargaining, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-    try:
-        result = _ask(market, seat, tool, **arguments)
-    except IllegalAction as refused:
-        return ToolAnswer(None, refused.info, turn_over=False)
-    return ToolAnswer(result.model_dump_json().encode(), None, turn_over=seat not in market.awaited())
+CALLER = Caller(MARKET.tools)
 
 
 @pytest.fixture(scope="session")
@@ -65,22 +37,13 @@ def open_market() -> Callable[..., Bargaining]:
 @pytest.fixture(scope="session")
 def ask() -> Callable[..., Any]:
     """`ask(market, seat, tool, **arguments)`: the tool's result, or its IllegalAction."""
-    return _ask
+    return CALLER.ask
 
 
 @pytest.fixture(scope="session")
 def refusal() -> Callable[..., ErrorInfo]:
     """As `ask`, for calls that must be refused: the refusal; the state digest must not move."""
-
-    def refused(market: Bargaining, seat: str, tool: str, /, **arguments: Any) -> ErrorInfo:
-        before = market.digest()
-        with pytest.raises(IllegalAction) as caught:
-            _ask(market, seat, tool, **arguments)
-        assert market.digest() == before
-        assert caught.value.info.hint
-        return caught.value.info
-
-    return refused
+    return CALLER.refused
 
 
 @pytest.fixture(scope="session")
@@ -110,10 +73,10 @@ def play() -> Callable[..., None]:
                 player = players[seat]
                 if isinstance(player, Oracle):
                     player.see(market.privileged())
-                turn = player.turn(_turn_view(market, seat))
+                turn = player.turn(turn_view_of(market, seat))
                 call = next(turn, None)
                 while call is not None:
-                    answer = _answer(market, seat, call.tool, call.arguments)
+                    answer = CALLER.answer(market, seat, call.tool, call.arguments)
                     if answer.turn_over:
                         turn.close()
                         break

@@ -5,53 +5,23 @@ from typing import Any
 
 import orjson
 import pytest
-from pydantic import BaseModel
+from tests.calling import Caller
+from tests.calling import turn_view as turn_view_of
 
 from fairground.catalog import load_scenario
-from fairground.contract.errors import ErrorInfo, IllegalAction
+from fairground.contract.errors import ErrorInfo
 from fairground.contract.market import Closure
-from fairground.contract.policy import Draw, ToolAnswer, TurnView, parse_policy
+from fairground.contract.policy import Draw, TurnView, parse_policy
 from fairground.double_auction import MARKET
 from fairground.double_auction.rules import DoubleAuction
 
-
-def _ask(market: DoubleAuction, seat: str, tool: str, /, **arguments: Any) -> BaseModel:
-    """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
-    declared = MARKET.tools[tool]
-    given = declared.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
-    return declared.function(market, seat, **{name: getattr(given, name) for name in type(given).model_fields})
-
-
-def _turn_view(market: DoubleAuction, seat: str) -> TurnView:
-    return TurnView(
-        seat=seat,
-        role=market.seats[seat].role,
-        round=market.clock.round,
-        phase=market.clock.phase,
-        revision=market.clock.revision,
-        awaited=seat in market.awaited(),
-        over=market.terminated is not None,
-        end_reason=market.terminated,
-        still_open=False,
-        limits=[],
-        market=market.turn_view(seat).model_dump(mode="json"),
-    )
-
-
-def _answer(market: DoubleAuction, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
-    body: bytes | None = None
-    error: ErrorInfo | None = None
-    try:
-        body = _ask(market, seat, tool, **arguments).model_dump_json().encode()
-    except IllegalAction as refusal:
-        error = refusal.info
-    return ToolAnswer(body, error, seat not in market.awaited())
+CALLER = Caller(MARKET.tools)
 
 
 @pytest.fixture(scope="session")
 def turn_view() -> Callable[[DoubleAuction, str], TurnView]:
     """What a seat is shown when it is asked."""
-    return _turn_view
+    return turn_view_of
 
 
 @pytest.fixture(scope="session")
@@ -68,22 +38,13 @@ def open_market() -> Callable[..., DoubleAuction]:
 @pytest.fixture(scope="session")
 def ask() -> Callable[..., Any]:
     """`ask(market, seat, tool, **arguments)`: the tool's result, or its IllegalAction."""
-    return _ask
+    return CALLER.ask
 
 
 @pytest.fixture(scope="session")
 def refusal() -> Callable[..., ErrorInfo]:
     """As `ask`, for calls that must be refused: the refusal; the state digest must not move."""
-
-    def refused(market: DoubleAuction, seat: str, tool: str, /, **arguments: Any) -> ErrorInfo:
-        before = market.digest()
-        with pytest.raises(IllegalAction) as caught:
-            _ask(market, seat, tool, **arguments)
-        assert market.digest() == before
-        assert caught.value.info.hint
-        return caught.value.info
-
-    return refused
+    return CALLER.refused
 
 
 @pytest.fixture(scope="session")
@@ -113,10 +74,10 @@ def play() -> Callable[[DoubleAuction, Mapping[str, str]], list[str]]:
         }
         while market.terminated is None:
             for seat in sorted(market.awaited()):
-                turn = players[seat].turn(_turn_view(market, seat))
+                turn = players[seat].turn(turn_view_of(market, seat))
                 call = next(turn, None)
                 while call is not None:
-                    answer = _answer(market, seat, call.tool, call.arguments)
+                    answer = CALLER.answer(market, seat, call.tool, call.arguments)
                     lines.append(f"{seat} {call.tool} {orjson.dumps(dict(call.arguments)).decode()}")
                     lines.append(f"   {answer.body.decode() if answer.body else answer.error}")
                     if answer.turn_over:

@@ -1,0 +1,66 @@
+"""Calls of a market's tools without a kernel around them, for tests of markets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from pydantic import BaseModel
+
+from fairground.contract.errors import ErrorInfo, IllegalAction
+from fairground.contract.market import Market
+from fairground.contract.policy import ToolAnswer, TurnView
+from fairground.contract.tool import ToolTable
+
+__all__ = ["Caller", "turn_view"]
+
+
+class Caller:
+    """Calls tools of one market's table."""
+
+    def __init__(self, tools: ToolTable) -> None:
+        self._tools = tools
+
+    def ask(self, market: Market, seat: str, tool: str, /, **arguments: Any) -> BaseModel:
+        """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
+        declared = self._tools[tool]
+        given = declared.parameters.model_validate_json(json.dumps(arguments), strict=True)
+        return declared.function(market, seat, **{name: getattr(given, name) for name in type(given).model_fields})
+
+    def answer(self, market: Market, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
+        """The same for a policy."""
+        body: bytes | None = None
+        error: ErrorInfo | None = None
+        try:
+            body = self.ask(market, seat, tool, **arguments).model_dump_json().encode()
+        except IllegalAction as refusal:
+            error = refusal.info
+        return ToolAnswer(body, error, seat not in market.awaited())
+
+    def refused(self, market: Market, seat: str, tool: str, /, **arguments: Any) -> ErrorInfo:
+        """As `ask`, for calls that must be refused: the refusal; the state digest must not move."""
+        before = market.digest()
+        with pytest.raises(IllegalAction) as caught:
+            self.ask(market, seat, tool, **arguments)
+        assert market.digest() == before
+        assert caught.value.info.hint
+        return caught.value.info
+
+
+def turn_view(market: Market, seat: str) -> TurnView:
+    """What a seat is shown when it is asked."""
+    return TurnView(
+        seat=seat,
+        role=market.seats[seat].role,
+        round=market.clock.round,
+        phase=market.clock.phase,
+        revision=market.clock.revision,
+        awaited=seat in market.awaited(),
+        over=market.terminated is not None,
+        end_reason=market.terminated,
+        still_open=False,
+        limits=[],
+        market=market.turn_view(seat).model_dump(mode="json"),
+    )
