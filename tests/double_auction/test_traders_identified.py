@@ -161,3 +161,16 @@ def test_the_sniper_counts_its_calendar_from_the_end_of_a_shorter_game() -> None
         view.close_round(quotes[-1], None, [60], [70], [])
     # 48; the calendar's place 24 raises by 2 over the best of its side; the ladder; v - 1 at the end.
     assert quotes == [48, 62, 50, 49, 46, 47, 44, 89]
+
+
+@pytest.mark.parametrize(
+    ("value", "quotes"), [(90, [84, 83, 85]), (50, [46, 45, 47]), (97, [89, 88, 90]), (10, [4, 3, 5])]
+)
+def test_the_ramp_shades_by_a_sixth_of_the_distance_from_the_middle(value: int, quotes: list[int]) -> None:
+    """v - max(4, round(.16 |v - 50|)) - (0, 1, -1): .16 of 40 is 6, of 47 8."""
+    trader, view = SPECS["regression_bazaar"].make(Draw.of(1, "B1")), TraderView(value, 100, 30)
+    made: list[int | None] = []
+    for _ in range(3):
+        made.append(trader.quote(view))
+        view.close_round(made[-1], None, [], [], [])
+    assert made == quotes
