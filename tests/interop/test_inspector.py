@@ -29,7 +29,7 @@ def test_it_finds_no_fault_with_the_schemas(strict_inspector: Any, stdio_seat: A
 
 def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any) -> None:
     listed = inspector.run(stdio_seat.reach(), "tools/list").result["tools"]
-    assert {tool["name"] for tool in listed} > set(market_type("double_auction").tools)
+    assert {tool["name"] for tool in listed} > {"submit_quote", "await_turn", "view_my_value", "view_history"}
     value = inspector.call(stdio_seat.reach(), "view_my_value").data
     assert (value["role"], value["round"]) == ("buyer", 1)
     receipt = inspector.call(stdio_seat.reach(), "submit_quote", price=60).data
@@ -45,7 +45,7 @@ def test_it_plays_a_round_over_stdio(inspector: Any, stdio_seat: Any) -> None:
 def test_it_plays_a_round_over_http_with_a_token(inspector: Any, hosted_game: Any) -> None:
     buyer, seller = hosted_game.reach("B1"), hosted_game.reach("S1")
     listed = inspector.run(buyer, "tools/list").result["tools"]
-    assert {tool["name"] for tool in listed} > set(market_type("double_auction").tools)
+    assert {tool["name"] for tool in listed} > {"submit_quote", "await_turn", "view_my_value", "view_history"}
     assert inspector.call(buyer, "submit_quote", price=60).data["round"] == 1
     assert inspector.call(buyer, "await_turn", timeout_s=0).data["still_open"] is True
     assert inspector.call(seller, "submit_quote", price=40).data["round"] == 1
