@@ -20,6 +20,15 @@ from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.diagnostics.double_auction.insight import double_auction_insight
 from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from fairground.evaluation.outcomes.surplus_alpha import (
+    CAUTION,
+    ReferenceTable,
+    SeatResult,
+    Shape,
+    csa,
+    csa_clean,
+    reference_table,
+)
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
 
@@ -31,7 +40,8 @@ class DoubleAuctionSeat(SeatOutcome):
 
     `surplus_share` = payoff/(R·potential). An offset is v − bid or ask − c, per round null where the seat forfeited.
     `price_edge` = mean of p* − price over own trades (sellers mirrored). Regret holds rivals, orders and forfeits
-    fixed and takes a coin at its mean: rivals do not react.
+    fixed and takes a coin at its mean: rivals do not react. `csa` and `csa_clean` are conditional surplus alphas (9.4),
+    null where the shape has no reference table or the game was cut short.
     """
 
     value: int | None
@@ -55,12 +65,15 @@ class DoubleAuctionSeat(SeatOutcome):
     best_price: int | None
     dynamic_regret: float | None
     dynamic_regret_share: float | None
+    csa: float | None
+    csa_clean: float | None
 
 
 class DoubleAuctionMarket(MarketOutcome):
     """The market (9.2), in points unless said otherwise; null where a quantity is undefined.
 
     `lost_surplus` = R·W* − surplus = `lost_missed` + `lost_extra_marginal` exactly. `smiths_alpha` is per cent of p*.
+    `csa_reference` names the table that the seats' csa rest on, null where there is none; `csa_note` says the rest.
     """
 
     distribution: str | None
@@ -83,6 +96,8 @@ class DoubleAuctionMarket(MarketOutcome):
     trades: int
     trades_of_q_star: float | None
     profit_dispersion: float | None
+    csa_reference: str | None
+    csa_note: str
 
 
 DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
@@ -92,7 +107,7 @@ class DoubleAuctionEvaluator:
     """Outcomes of the market `double_auction`."""
 
     market = "double_auction"
-    version = "1"
+    version = "2"
     seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
@@ -103,8 +118,9 @@ class DoubleAuctionEvaluator:
         """Per seat and for the market; total."""
         reading = read_trace(trace)
         game = _game(reading)
-        seats = {seat: _seat_outcome(reading, game, seat) for seat in reading.conduct}
-        return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game))
+        yardstick = _yardstick(reading, game)
+        seats = {seat: _seat_outcome(reading, game, seat, yardstick.table) for seat in reading.conduct}
+        return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game, yardstick))
 
     def insight(self, trace: Trace) -> Insight:
         """Quotes through the own value, rounds given away: for the general diagnostics."""
@@ -167,7 +183,7 @@ def _game(reading: TraceReading) -> _Game:
 # --- seats ----------------------------------------------------------------------------------------------------------
 
 
-def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId) -> DoubleAuctionSeat:
+def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTable | None) -> DoubleAuctionSeat:
     common = common_seat(reading, seat)
     buys = common["role"] == "buyer"
     sign = 1 if buys else -1
@@ -182,6 +198,9 @@ def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId) -> DoubleAuc
     edges = [] if game.p_star is None else [sign * (game.p_star - match.price) for match in own]
     most = (potential or 0) * len(rounds)
     hindsight = _regret(reading, game, seat, buys)
+    result = None
+    if table is not None and value is not None and potential is not None:
+        result = SeatResult("buyer" if buys else "seller", value, sum(payoffs), potential, rounds[-1].residual_spread)
     return DoubleAuctionSeat(
         **common,
         value=value,
@@ -205,7 +224,30 @@ def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId) -> DoubleAuc
         best_price=hindsight.best_price if hindsight else None,
         dynamic_regret=rounded(hindsight.dynamic) if hindsight else None,
         dynamic_regret_share=ratio(hindsight.dynamic, most) if hindsight else None,
+        csa=csa(table, result) if table and result else None,
+        csa_clean=csa_clean(table, result) if table and result else None,
     )
+
+
+class _Yardstick(NamedTuple):
+    """What the seats' csa rest on, if anything, and a word on it."""
+
+    table: ReferenceTable | None
+    note: str
+
+
+def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
+    """The reference table of exactly this episode's shape; none for a game that was cut short."""
+    core, opening = reading.core, game.opening
+    shape = Shape.of(core.scenario, opening.distribution) if core and opening else None
+    if shape is None:
+        return _Yardstick(None, "no csa: the private values were not drawn by a law under the usual acceptance rule")
+    if len(game.rounds) != shape.rounds:
+        return _Yardstick(None, f"no csa: {len(game.rounds)} of {shape.rounds} rounds have closed")
+    table = reference_table(shape)
+    if table is None:
+        return _Yardstick(None, f"no csa: no reference table for {shape.label}; fairground.runner.references builds it")
+    return _Yardstick(table, CAUTION)
 
 
 def _regret(reading: TraceReading, game: _Game, seat: SeatId, buys: bool) -> Regret | None:
@@ -231,7 +273,7 @@ def _played(closed: RoundFacts, sides: dict[SeatId, str]) -> PlayedRound:
 # --- the market -----------------------------------------------------------------------------------------------------
 
 
-def _market_outcome(game: _Game) -> DoubleAuctionMarket:
+def _market_outcome(game: _Game, yardstick: _Yardstick) -> DoubleAuctionMarket:
     opening, rounds, trades = game.opening, game.rounds, game.trades
     most = opening.max_surplus if opening else 0
     surplus = sum(closed.surplus for closed in rounds)
@@ -261,6 +303,8 @@ def _market_outcome(game: _Game) -> DoubleAuctionMarket:
         trades=len(trades),
         trades_of_q_star=ratio(len(trades), opening.q_star * len(rounds)) if opening else None,
         profit_dispersion=_dispersion(game),
+        csa_reference=yardstick.table.label if yardstick.table else None,
+        csa_note=yardstick.note,
     )
 
 
