@@ -10,12 +10,16 @@ from hypothesis import strategies as st
 from fairground.contract.market import Closure
 from fairground.double_auction.analysis import (
     GdRound,
+    PlayedRound,
     Rivals,
+    expected_payoff,
     flip,
     gd_belief,
     gd_counts,
+    hindsight,
     outlook,
     pair_best_reply,
+    regret,
     useful_prices,
 )
 from fairground.double_auction.rules import DoubleAuction
@@ -112,3 +116,53 @@ def test_the_fill_test_agrees_with_the_rules_when_the_quote_is_replaced(
 @given(st.integers(0, 200), st.sampled_from(["buyer", "seller"]))
 def test_buyer_terms_are_their_own_inverse(price: int, role: Any) -> None:
     assert flip(flip(price, 200, role), 200, role) == price
+
+
+@st.composite
+def played_rounds(draw: st.DrawFn) -> PlayedRound:
+    """Up to five seats a side on a coarse grid, so that ties are common; anybody may forfeit."""
+    seats = [f"{side}{number}" for side in "BS" for number in range(1, draw(st.integers(2, 6)))]
+    quotes = {seat: draw(st.none() | st.integers(0, 10).map(lambda step: 10 * step)) for seat in seats}
+    sides = [{seat: price for seat, price in quotes.items() if price is not None and seat[0] == side} for side in "BS"]
+    return PlayedRound(sides[0], sides[1], draw(st.permutations(seats)))
+
+
+def _curve(seat: str, role: Any, value: int, played: PlayedRound) -> list[float]:
+    """The payoff of every price, one by one, in buyer terms."""
+    rivals = played.without(seat, role, 100)
+    return [expected_payoff(flip(value, 100, role), price, rivals) for price in range(101)]
+
+
+@given(st.lists(played_rounds(), min_size=1, max_size=4), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))
+@settings(max_examples=200, deadline=None)
+def test_regret_is_what_a_look_at_every_price_of_the_grid_gives(
+    rounds: list[PlayedRound], value: int, role: Any
+) -> None:
+    seat = "B1" if role == "buyer" else "S1"
+    curves = [_curve(seat, role, value, played) for played in rounds]
+    quotes = [played.quote(seat, role) for played in rounds]
+    pairs = zip(quotes, curves, strict=True)
+    actual = [0.0 if quote is None else curve[flip(quote, 100, role)] for quote, curve in pairs]
+    totals = [sum(column) for column in zip(*curves, strict=True)]
+    best = max(range(101), key=lambda price: (totals[price], price))
+    assert regret(seat, role, value, rounds, 100) == (
+        totals[best] - sum(actual),
+        sum(map(max, curves)) - sum(actual),
+        flip(best, 100, role),
+        sum(actual),
+    )
+
+
+@given(played_rounds(), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))
+@settings(max_examples=200, deadline=None)
+def test_hindsight_is_what_a_look_at_every_price_of_the_grid_gives(played: PlayedRound, value: int, role: Any) -> None:
+    seat = "B1" if role == "buyer" else "S1"
+    rivals, curve = played.without(seat, role, 100), _curve(seat, role, value, played)
+    # A point of gain more tells a fill at a price of zero gain from no fill.
+    fills = [price for price in range(101) if expected_payoff(1_000, price, rivals) > 0]
+    seen = hindsight(seat, role, value, played, 100)
+    quote = played.quote(seat, role)
+    assert seen.actual == (0.0 if quote is None else curve[flip(quote, 100, role)])
+    assert seen.best == max(curve)
+    assert seen.best_filling == max((curve[price] for price in fills), default=None)
+    assert seen.within == any(price <= flip(value, 100, role) for price in fills)

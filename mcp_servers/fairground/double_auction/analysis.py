@@ -9,21 +9,28 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from itertools import accumulate
-from typing import Literal, NamedTuple
+from typing import NamedTuple
+
+from fairground.double_auction.model import Role
 
 __all__ = [
+    "Fill",
     "GdRound",
+    "Hindsight",
     "PlayedRound",
     "PriceOutlook",
     "Regret",
     "Rivals",
     "SealedRivals",
+    "SideOfRound",
     "best_reply",
     "expected_payoff",
     "flip",
     "gd_belief",
     "gd_counts",
+    "hindsight",
     "mean_utility",
     "outlook",
     "pair_best_reply",
@@ -34,7 +41,7 @@ __all__ = [
 _DECIMALS = 6
 
 
-def flip(price: int, price_max: int, role: Literal["buyer", "seller"]) -> int:
+def flip(price: int, price_max: int, role: Role) -> int:
     """`price` in buyer terms, or back; its own inverse."""
     return price if role == "buyer" else price_max - price
 
@@ -203,14 +210,88 @@ def expected_payoff(value: int, price: int, rivals: SealedRivals) -> float:
     return value - (price + opposite[rank]) / 2
 
 
-class PlayedRound(NamedTuple):
+class Fill(NamedTuple):
+    """Prices `first`..`last` that trade with the opposite quote `met`: rivals and quote order fixed, buyer terms."""
+
+    first: int
+    last: int
+    met: int
+
+    def doubled_payoff(self, value: int, price: int) -> int:
+        """Twice the payoff, the coin replaced by its mean: whole, so that sums are exact."""
+        return 2 * value - price - self.met
+
+
+class _Ranked(NamedTuple):
+    """A quote of the own side: better ones come first, equal ones by the quote order (6.3)."""
+
+    price: int
+    place: int
+    seat: str
+
+
+class SideOfRound:
+    """What the seats of one role faced in a round; made once for all of them. Prices are in buyer terms."""
+
+    def __init__(
+        self, own: Mapping[str, int], opposite: Iterable[int], quote_order: Sequence[str], price_max: int
+    ) -> None:
+        self._places = {seat: place for place, seat in reversed(list(enumerate(quote_order)))}
+        ranked = (_Ranked(own[seat], place, seat) for place, seat in enumerate(quote_order) if seat in own)
+        self._ranked = sorted(ranked, key=lambda one: (-one.price, one.place))
+        self._opposite = sorted(opposite)
+        self._price_max = price_max
+
+    def fills(self, seat: str) -> list[Fill]:
+        """Every price of 0..P at which `seat` would have traded, dearest first. KeyError: no place in the quote order.
+
+        The k-th rank is taken from the price that beats the k-th rival up to the one that beats the rival before it.
+        """
+        place = self._places[seat]
+        rivals = (one for one in self._ranked if one.seat != seat)
+        found: list[Fill] = []
+        last = self._price_max
+        for met in self._opposite:
+            rival = next(rivals, None)
+            beats = 0 if rival is None else rival.price + (rival.place < place)
+            first = max(beats, met, 0)
+            if first <= last:
+                found.append(Fill(first, last, met))
+            last = min(last, beats - 1)
+            if met > last:
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class PlayedRound:
     """Quotes by seat (a forfeiting seat is absent) and the order that broke ties; in the seats' own terms."""
 
     bids: Mapping[str, int]
     asks: Mapping[str, int]
     quote_order: Sequence[str]
+    _sides: dict[tuple[Role, int], SideOfRound] = field(
+        default_factory=dict["tuple[Role, int]", SideOfRound], init=False, repr=False, compare=False
+    )
 
-    def without(self, seat: str, role: Literal["buyer", "seller"], price_max: int) -> SealedRivals:
+    def faced(self, role: Role, price_max: int) -> SideOfRound:
+        """What the seats of `role` faced, in buyer terms."""
+        side = self._sides.get((role, price_max))
+        if side is None:
+            own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
+            side = self._sides[role, price_max] = SideOfRound(
+                {seat: flip(price, price_max, role) for seat, price in own.items()},
+                (flip(price, price_max, role) for price in opposite.values()),
+                self.quote_order,
+                price_max,
+            )
+        return side
+
+    def quote(self, seat: str, role: Role) -> int | None:
+        """The seat's own quote, null when it forfeited."""
+        return (self.bids if role == "buyer" else self.asks).get(seat)
+
+    def without(self, seat: str, role: Role, price_max: int) -> SealedRivals:
         """What `seat` faced, in buyer terms."""
         own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
         position = self.quote_order.index(seat)
@@ -222,8 +303,40 @@ class PlayedRound(NamedTuple):
         return SealedRivals(sorted(split[0]), sorted(split[1]), met)
 
 
+class Hindsight(NamedTuple):
+    """A round as one seat could have played it, in points: rivals and quote order fixed, the coin at its mean (9.3).
+
+    `best_filling` is the most that a quote which trades would have earned, null where none would have; `within` says
+    whether one within the own value would have traded.
+    """
+
+    actual: float
+    best: float
+    best_filling: float | None
+    within: bool
+
+
+def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> Hindsight:
+    """What `seat` made of a round and what it could have made. KeyError: the seat has no place in the quote order."""
+    own_value = flip(value, price_max, role)
+    fills = played.faced(role, price_max).fills(seat)
+    quote = played.quote(seat, role)
+    filling = max((fill.doubled_payoff(own_value, fill.first) for fill in fills), default=None)
+    return Hindsight(
+        actual=0.0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills) / 2,
+        best=max(0, filling or 0) / 2,
+        best_filling=None if filling is None else filling / 2,
+        within=any(fill.first <= own_value for fill in fills),
+    )
+
+
+def _doubled_at(price: int, value: int, fills: Iterable[Fill]) -> int:
+    """Twice the payoff of a price."""
+    return next((fill.doubled_payoff(value, price) for fill in fills if fill.first <= price <= fill.last), 0)
+
+
 class Regret(NamedTuple):
-    """Hindsight of one seat, in points; rivals do not react. `best_price` is in the seat's own terms."""
+    """Hindsight of one seat over an episode, in points; rivals do not react. `best_price` is in its own terms."""
 
     static: float
     dynamic: float
@@ -232,21 +345,32 @@ class Regret(NamedTuple):
     """Expected payoff of the actual quotes."""
 
 
-def regret(
-    seat: str, role: Literal["buyer", "seller"], value: int, rounds: Sequence[PlayedRound], price_max: int
-) -> Regret:
-    """Static and dynamic regret (double_auction page, 9.3); a forfeited round earned 0, ties go to the least shaded."""
+def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], price_max: int) -> Regret:
+    """Static and dynamic regret (double_auction page, 9.3); a forfeited round earned 0, ties go to the least shaded.
+
+    A round's payoff falls by 1/2 per point within a fill and is 0 outside, so a round costs as many steps as there are
+    fills, not one per price. All sums are of whole half points. KeyError, IndexError: facts that contradict each other.
+    """
     own_value = flip(value, price_max, role)
-    totals = [0.0] * (price_max + 1)
-    actual: list[float] = []
-    peaks: list[float] = []
+    starts, slopes = [0] * (price_max + 2), [0] * (price_max + 2)
+    earned = peaks = 0
     for played in rounds:
-        rivals = played.without(seat, role, price_max)
-        curve = [expected_payoff(own_value, price, rivals) for price in range(price_max + 1)]
-        totals = [total + payoff for total, payoff in zip(totals, curve, strict=True)]
-        quote = (played.bids if role == "buyer" else played.asks).get(seat)
-        actual.append(0.0 if quote is None else curve[flip(quote, price_max, role)])
-        peaks.append(max(curve))
-    earned = math.fsum(actual)
+        fills = played.faced(role, price_max).fills(seat)
+        peak = 0
+        for fill in fills:
+            worth = 2 * own_value - fill.met
+            starts[fill.first] += worth
+            starts[fill.last + 1] -= worth
+            slopes[fill.first] += 1
+            slopes[fill.last + 1] -= 1
+            peak = max(peak, worth - fill.first)
+        quote = played.quote(seat, role)
+        if quote is not None:
+            if not 0 <= quote <= price_max:
+                raise IndexError(f"the quote {quote} lies outside 0..{price_max}")
+            earned += _doubled_at(flip(quote, price_max, role), own_value, fills)
+        peaks += peak
+    falls = enumerate(zip(accumulate(starts), accumulate(slopes), strict=True))
+    totals = [start - price * slope for price, (start, slope) in falls][: price_max + 1]
     best = max(range(price_max + 1), key=lambda price: (totals[price], price))
-    return Regret(totals[best] - earned, math.fsum(peaks) - earned, flip(best, price_max, role), earned)
+    return Regret((totals[best] - earned) / 2, (peaks - earned) / 2, flip(best, price_max, role), earned / 2)
