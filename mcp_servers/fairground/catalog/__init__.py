@@ -2,7 +2,7 @@
 
 Markets plug in through the entry-point group `fairground.markets` (`name = "package:MARKET"`), evaluators through
 `fairground.evaluators`; a stranger's package is found like our own. A market's scenarios are the `*.toml` files in the
-folder `scenarios` of its package.
+folder `scenarios` of its package, its plans those in the folder `plans`.
 """
 
 from __future__ import annotations
@@ -20,7 +20,16 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
 
-__all__ = ["default_scenario", "evaluator", "load_scenario", "market_names", "market_type", "scenario_ids"]
+__all__ = [
+    "bundled_plan",
+    "default_scenario",
+    "evaluator",
+    "load_scenario",
+    "market_names",
+    "market_type",
+    "plan_ids",
+    "scenario_ids",
+]
 
 MARKETS = "fairground.markets"
 EVALUATORS = "fairground.evaluators"
@@ -54,7 +63,25 @@ def evaluator(name: str) -> Any:
 
 def scenario_ids(market: str) -> list[str]:
     """The bundled scenarios of a market, `market/preset`."""
-    folder = files(_package(market)).joinpath("scenarios")
+    return _bundled(market, "scenarios")
+
+
+def plan_ids(market: str) -> list[str]:
+    """The bundled plans of sweeps and tournaments of a market, `market/plan`."""
+    return _bundled(market, "plans")
+
+
+def bundled_plan(name: str) -> str:
+    """The TOML text of a bundled plan. Raises ScenarioError naming what there is."""
+    market, _, plan = name.partition("/")
+    if market not in market_names() or name not in plan_ids(market):
+        known = [found for each in market_names() for found in plan_ids(each)]
+        raise ScenarioError(f"there is no plan {name[:80]!r}; bundled are {', '.join(known)}, or give a .toml file")
+    return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
+
+
+def _bundled(market: str, what: str) -> list[str]:
+    folder = files(_package(market)).joinpath(what)
     if not folder.is_dir():
         return []
     names = sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from fairground.contract.errors import ScenarioError, in_plain_words
 from fairground.contract.limits import Limit
 
-__all__ = ["Scenario", "Timing", "build_scenario", "parse_override", "parse_toml", "with_overrides"]
+__all__ = ["Scenario", "Timing", "build_scenario", "checked_content", "parse_override", "parse_toml", "with_overrides"]
 
 
 class Timing(BaseModel):
@@ -39,6 +39,7 @@ class Scenario(BaseModel):
 
 
 S = TypeVar("S", bound=Scenario)
+M = TypeVar("M", bound=BaseModel)
 
 
 def parse_toml(text: str, *, source: str) -> dict[str, Any]:
@@ -51,6 +52,11 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
 
 def build_scenario(model: type[S], content: Mapping[str, Any], *, source: str) -> S:
     """A checked scenario; ScenarioError names every wrong key, its value and what is allowed."""
+    return checked_content(model, content, source=source)
+
+
+def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) -> M:
+    """What a TOML file holds as its model. ScenarioError names every wrong key, its value and what is allowed."""
     try:
         # JSON mode is strict about numbers and booleans, and takes lists for tuples.
         return model.model_validate_json(_to_json(content), strict=True)
