@@ -27,10 +27,11 @@ from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
-from fairground.evaluation.diagnostics.general.rules import GeneralDetectorRules, general_rules
+from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
+from fairground.evaluation.diagnostics.thresholds import ModeRules
 from fairground.frameworks import find
 from fairground.frameworks.langgraph import GRAPHS
 
@@ -188,7 +189,7 @@ def diagnostics_table(market: str) -> str:
         rules = general_rules()
         version = f"Version {rules.version} of `general.toml`."
         head = ("id", "what", "value", "raised when", "null, or not judged, when", "provoked by", "not by")
-        rows = [general_row(name, rules.detectors[name]) for name in rules.detectors]
+        rows = [mode_row(name, rules.detectors[name]) for name in rules.detectors]
     else:
         version = f"Version {diagnostic_rules().version}, from {diagnostic_rules().min_days} days on."
         head = ("id", "what", "value", "raised when")
@@ -196,9 +197,9 @@ def diagnostics_table(market: str) -> str:
     return "\n".join([version, "", table_row(*head), "|---" * len(head) + "|", *rows])
 
 
-def general_row(name: str, rules: GeneralDetectorRules) -> str:
-    """One general diagnostic."""
-    least = int(rules.limits["min_cases"])
+def mode_row(name: str, rules: ModeRules) -> str:
+    """One failure mode."""
+    least = int(rules.limits.get("min_cases", 1))
     few = f"; fewer than {least} {rules.worded(rules.unit)}" if least > 1 else "; then it is clear" if not least else ""
     cells = (
         rules.what,

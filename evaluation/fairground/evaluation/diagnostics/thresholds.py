@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DetectorRules", "bundled_rules"]
+__all__ = ["DetectorRules", "ModeRules", "RuleBook", "bundled_rules"]
 
 R = TypeVar("R", bound=BaseModel)
 
@@ -30,6 +30,28 @@ class DetectorRules(BaseModel):
     def worded(self, text: str) -> str:
         """A text with its thresholds filled in."""
         return text.format(**(self.model_extra or {}))
+
+
+class ModeRules(DetectorRules):
+    """A failure mode: what it finds, what is undefined, what is counted, who provokes it and who does not.
+
+    Fewer cases than the threshold `min_cases` (1 where there is none) are not judged.
+    """
+
+    what: str
+    undefined: str
+    unit: str
+    positive: str
+    negative: str
+
+
+class RuleBook(BaseModel):
+    """A whole file of failure modes, in the order in which findings are listed."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: str
+    detectors: Mapping[str, ModeRules]
 
 
 def bundled_rules(package: str, name: str, model: type[R]) -> R:
