@@ -53,7 +53,8 @@ class Statement:
     """One number of a message, or a refusal to trade (`no_trade`, `x` null).
 
     `upper` is the end of a range. `horizon` are the first and last round that it speaks of, both included; `permanent`
-    says that it was meant to stay. `span` lies in the normalised text, `clause` is the words around it.
+    says that it was meant to stay. `span` lies in the normalised text, `clause` is the words around it, `sentence`
+    counts from 0 over the message.
     """
 
     speaker: Role
@@ -68,6 +69,7 @@ class Statement:
     clause: str
     upper: float | None = None
     condition: Condition | None = None
+    sentence: int = 0
 
     @property
     def force(self) -> Literal["promise", "threat"] | None:
@@ -186,8 +188,9 @@ def read_statements(text: str, speaker: Role, round_number: int, rounds: int) ->
     `rounds` is R. Total: no text raises.
     """
     found: list[Statement] = []
-    for sentence, clauses in _sentences(normalised(text)):
-        found += _Sentence(sentence, clauses, speaker, round_number, rounds).read()
+    for number, (sentence, clauses) in enumerate(_sentences(normalised(text))):
+        said = _Sentence(sentence, clauses, speaker, round_number, rounds).read()
+        found += (replace(one, sentence=number) for one in said)
     return found
 
 

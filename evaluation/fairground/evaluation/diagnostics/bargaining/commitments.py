@@ -1,0 +1,84 @@
+"""Which of a seat's stated quotes binds it in a round: the latest that speaks of the round and whose condition held.
+
+A statement with a condition counts where the counterpart's quote of that round met it; one that speaks of later rounds
+than that in which it was made, where every quote since then did. Soft words take back what was firm, and bind nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from fairground.bargaining.model import PRICE_MAX
+from fairground.evaluation.diagnostics.bargaining.play import Said, Side
+from fairground.trading.statements import Statement
+
+__all__ = ["Standing", "binding_price", "condition_held", "is_promise", "standing"]
+
+
+class Standing(NamedTuple):
+    """What binds in a round: the winner (null: nothing) and the firm statements before it that it took back."""
+
+    winner: Said | None
+    taken_back: tuple[Said, ...]
+
+
+def binding_price(side: Side, statement: Statement) -> float | None:
+    """The worst own quote that keeps the statement; null where it promises the counterpart nothing.
+
+    "At least 50" and "50 to 52" of a buyer bind at 50, of a seller at nothing and at 52.
+    """
+    if statement.kind != "own_quote" or statement.force == "threat":
+        return None
+    price = statement.x
+    if statement.relation == "range":
+        ends = sorted((statement.x, statement.x if statement.upper is None else statement.upper))
+        price = ends[0] if side.sign > 0 else ends[1]
+    elif statement.relation != "=" and (statement.relation == ">=") != (side.sign > 0):
+        return None
+    return price if 0 <= price <= PRICE_MAX else None
+
+
+def is_promise(side: Side, statement: Statement) -> bool:
+    """Whether a firm statement binds the speaker to a price, on a condition or without."""
+    return statement.strength == "firm" and binding_price(side, statement) is not None
+
+
+def condition_held(side: Side, statement: Statement, number: int) -> bool:
+    """Whether the antecedent was met for a round; without one it always is."""
+    if statement.condition is None:
+        return True
+    first = statement.horizon[0]
+    rounds = range(statement.round, number) if first > statement.round else (number,)
+    quotes = [side.their_quote(each) for each in rounds]
+    return all(quote is not None and statement.condition.holds(quote) for quote in quotes)
+
+
+def standing(side: Side, number: int) -> Standing:
+    """What the seat had said by the time it quoted in this round, latest first."""
+    winner: Said | None = None
+    taken_back: list[Said] = []
+    for said in _speaking_of(side, number):
+        if not condition_held(side, said.statement, number):
+            continue
+        if winner is None:
+            winner = said
+        elif said.seq != winner.seq and said.statement.condition is None and _is_worse(side, winner, said):
+            taken_back.append(said)
+    return Standing(winner, tuple(taken_back))
+
+
+def _speaking_of(side: Side, number: int) -> Iterator[Said]:
+    for said in reversed(side.said):
+        first, last = said.statement.horizon
+        if said.statement.kind == "own_quote" and said.statement.round <= number and first <= number <= last:
+            yield said
+
+
+def _is_worse(side: Side, later: Said, earlier: Said) -> bool:
+    """Whether the later one offers the counterpart less than a firm earlier one did."""
+    before = binding_price(side, earlier.statement)
+    after = binding_price(side, later.statement)
+    if before is None or earlier.statement.strength != "firm":
+        return False
+    return side.gives(before, later.statement.x if after is None else after) >= 1
