@@ -51,9 +51,9 @@ class PromptSet:
 
 
 @cache
-def load_prompt(name: str) -> Prompt:
-    """The file `prompts/<name>.md`; its first line is `<!-- version: N -->`."""
-    data = (resources.files("fairground.agents") / "prompts" / f"{name}.md").read_bytes()
+def load_prompt(name: str, package: str = "fairground.agents") -> Prompt:
+    """The file `prompts/<name>.md` of a package; its first line is `<!-- version: N -->`."""
+    data = (resources.files(package) / "prompts" / f"{name}.md").read_bytes()
     text = data.decode()
     head = _VERSION.match(text)
     if head is None:

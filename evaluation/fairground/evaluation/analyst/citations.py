@@ -1,0 +1,163 @@
+"""What a model wrote about games, held against the games: claims, the events that they cite, the words that they quote.
+
+A claim is a list item or a paragraph. It should cite an event that was shown, `[g3:41]`; words in double quotation
+marks should stand in an event that it cites. Case, spacing, and the kind of quotation mark do not count. Whether a
+cited event *supports* a claim is not judged here: nobody but a reader can.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from html import unescape
+from typing import Any, Literal, NamedTuple, TypeAlias, cast
+
+__all__ = ["HEADINGS", "Checked", "Mark", "MarkKind", "Shown", "check_claims", "words_in"]
+
+HEADINGS = (
+    "In one paragraph",
+    "Opening numbers",
+    "How it concedes",
+    "Said and done",
+    "As buyer",
+    "As seller",
+    "Under pressure",
+    "Last rounds",
+    "Costly habits",
+    "Three quotations",
+    "What this evidence does not show",
+)
+"""The headings of a dossier, in order. What stands under the last one has nothing to cite."""
+
+Shown: TypeAlias = Mapping[str, Mapping[int, str]]
+"""By game and event number the words of the event, as `words_in` gives them; "" for one that was only named."""
+
+MarkKind: TypeAlias = Literal["no_citation", "no_such_event", "words_not_found", "words_elsewhere", "heading"]
+
+_UNCITED = frozenset({HEADINGS[-1].casefold()})
+_HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*\Z")
+_ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+_CITATION = re.compile(r"\[([A-Za-z]\w{0,39}):(\d{1,12})\]")
+_QUOTED = re.compile(r'"([^"\n]{1,1000})"|“([^”\n]{1,1000})”')
+_STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
+_MAX_DETAIL = 120
+
+
+class Mark(NamedTuple):
+    """Something wrong with a claim; `line` is the last line of the claim, counted from 0, `detail` says what."""
+
+    line: int
+    kind: MarkKind
+    detail: str
+
+
+class Checked(NamedTuple):
+    """The result: how many claims there are, and what is wrong with which."""
+
+    claims: int
+    marks: list[Mark]
+
+    @property
+    def unsupported(self) -> int:
+        """Claims with at least one mark."""
+        return len({mark.line for mark in self.marks if mark.kind != "heading"})
+
+    def count(self, kind: MarkKind) -> int:
+        """Marks of one kind."""
+        return sum(mark.kind == kind for mark in self.marks)
+
+
+class _Claim(NamedTuple):
+    heading: str
+    line: int
+    text: str
+
+
+def check_claims(text: str, shown: Shown) -> Checked:
+    """Hold every claim of a dossier against what was shown. Total, and the same for the same text."""
+    lines = text.splitlines()
+    claims = list(_claims(lines))
+    marks = [mark for claim in claims for mark in _marks(claim, shown)]
+    return Checked(len(claims), [*_headings(lines), *marks])
+
+
+def words_in(content: Any) -> str:
+    """All texts and numbers of a JSON value, in order, in the form in which quotations are looked for."""
+    return _plain("\n".join(_leaves(content)))
+
+
+def _claims(lines: Sequence[str]) -> Iterator[_Claim]:
+    heading, begun = "", list[str]()
+    for number, line in enumerate([*lines, ""]):
+        title = _HEADING.match(line)
+        if begun and (title or not line.strip() or _ITEM.match(line)):
+            yield _Claim(heading, number - 1, " ".join(begun))
+            begun = []
+        if title:
+            heading = title[1].casefold()
+        elif line.strip():
+            begun.append(line.strip())
+
+
+def _marks(claim: _Claim, shown: Shown) -> Iterator[Mark]:
+    cited: list[str] = []
+    places = _CITATION.findall(claim.text)
+    if not places and claim.heading not in _UNCITED:
+        yield Mark(claim.line, "no_citation", "no event is cited")
+    for game, number in dict.fromkeys(places):
+        words = shown.get(game, {}).get(int(number))
+        if words is None:
+            yield Mark(claim.line, "no_such_event", f"[{game}:{number}] was not shown")
+        else:
+            cited.append(words)
+    for quoted in _QUOTED.findall(_CITATION.sub(" ", claim.text)):
+        yield from _quotation(claim.line, quoted[0] or quoted[1], cited, shown)
+
+
+def _quotation(line: int, quoted: str, cited: Sequence[str], shown: Shown) -> Iterator[Mark]:
+    # A comma or full stop of the sentence may stand inside the quotation marks.
+    looked_for = _plain(quoted).strip(" .,;:!?")
+    if not looked_for:
+        return
+    whole = re.compile(rf"(?<!\w){re.escape(looked_for)}(?!\w)")
+    if any(whole.search(words) for words in cited):
+        return
+    said = quoted[:_MAX_DETAIL]
+    elsewhere = next((f"{game}:{seq}" for game, seq, words in _all(shown) if whole.search(words)), None)
+    if elsewhere is None:
+        yield Mark(line, "words_not_found", f'nobody wrote "{said}" in what was shown')
+    else:
+        yield Mark(line, "words_elsewhere", f'"{said}" stands in [{elsewhere}], which is not cited')
+
+
+def _headings(lines: Sequence[str]) -> Iterator[Mark]:
+    found = [title[1].casefold() for line in lines if (title := _HEADING.match(line))]
+    wanted = [heading.casefold() for heading in HEADINGS]
+    for heading, name in zip(HEADINGS, wanted, strict=True):
+        if name not in found:
+            yield Mark(0, "heading", f"the heading {heading!r} is missing")
+    if [name for name in dict.fromkeys(found) if name in wanted] != [name for name in wanted if name in found]:
+        yield Mark(0, "heading", "the headings are in another order")
+
+
+def _all(shown: Shown) -> Iterator[tuple[str, int, str]]:
+    for game, events in shown.items():
+        for seq, words in events.items():
+            yield game, seq, words
+
+
+def _leaves(content: Any) -> Iterator[str]:
+    if isinstance(content, Mapping):
+        for value in cast("Mapping[Any, Any]", content).values():
+            yield from _leaves(value)
+    elif isinstance(content, list | tuple):
+        for value in cast("Sequence[Any]", content):
+            yield from _leaves(value)
+    elif content is not None:
+        yield str(content)
+
+
+def _plain(text: str) -> str:
+    # Public logs hold texts with HTML entities, which a model writes out.
+    return " ".join(unicodedata.normalize("NFKC", unescape(text)).translate(_STRAIGHT).casefold().split())

@@ -1,0 +1,1 @@
+"""The analyst: asks a model what it makes of talk and play. Its opinions are stored apart and enter no score."""
