@@ -37,7 +37,8 @@ check: .venv/.checked  ## ruff, pyright strict, import rules, generated pages
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
 	$(BIN)/pyright
-	$(BIN)/pytest -q $(wildcard tests/test_shape.py) tests/test_docs.py -m "not slow and not interop"
+	$(BIN)/python docs/generate.py --check
+	$(BIN)/pytest -q tests/test_shape.py tests/test_docs.py -m "not slow and not interop"
 
 format: .venv/.checked  ## let ruff format and mend what it can
 	$(BIN)/ruff check --fix

@@ -12,8 +12,8 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "quotes", "verifying", "rounds", "calls_at_scale"]
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("calls", "retail", "long_episode")]
+QUICK = ["startup", "quotes", "verifying", "rounds"]
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("calls", "calls_at_scale", "retail", "long_episode")]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *LONG])

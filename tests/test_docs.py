@@ -6,11 +6,14 @@ import re
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
+from io import StringIO
 from pathlib import Path
 
 import pytest
 
+from fairground.cli import run as fairground
 from fairground.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -25,6 +28,7 @@ def run(*arguments: str) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow  # make check does the same
 def test_generated_pages_and_shown_output_are_current() -> None:
     done = run("docs/generate.py", "--check")
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
@@ -100,9 +104,11 @@ def command_lines() -> Iterator[tuple[str, str]]:
 def help_of(command: str, sub: str) -> str:
     target = next((item for item in COMMANDS if item.name == command), None)
     assert target is not None, f"there is no command {command}"
-    done = run("-m", "fairground.cli", command, *([sub] if sub else []), "--help")
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+    shown = StringIO()
+    with redirect_stdout(shown), redirect_stderr(shown):
+        code = fairground([command, *([sub] if sub else []), "--help"])
+    assert code == 0, shown.getvalue()
+    return shown.getvalue()
 
 
 def test_documented_command_lines_name_commands_and_options_that_exist() -> None:

@@ -11,14 +11,16 @@ from pathlib import Path
 import pytest
 
 from fairground.bargaining import MARKET
-from fairground.testing import CHECKS, Bench, schema_snapshot
+from fairground.catalog import load_scenario
+from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
 
+QUICK = ("one_shot", "smoke", "silent")
 SNAPSHOT = Path(__file__).with_name("snapshots") / "bargaining.json"
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET)
+    return Bench(MARKET, scenarios=[load_scenario("bargaining", preset) for preset in QUICK])
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -28,3 +30,8 @@ def test_bargaining_keeps_the_contract(bench: Bench, check: str) -> None:
 
 def test_the_tools_are_those_of_the_snapshot() -> None:
     assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+@pytest.mark.slow
+def test_every_preset_keeps_the_contract() -> None:
+    assert check_market(MARKET) == []

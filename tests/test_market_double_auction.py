@@ -10,15 +10,17 @@ from pathlib import Path
 
 import pytest
 
+from fairground.catalog import load_scenario
 from fairground.double_auction import MARKET
 from fairground.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
 
+QUICK = ("duel", "smoke", "collusion")
 SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET)
+    return Bench(MARKET, scenarios=[load_scenario("double_auction", preset) for preset in QUICK])
 
 
 @pytest.mark.parametrize("check", CHECKS)
@@ -33,6 +35,11 @@ def test_the_tools_are_those_of_the_snapshot() -> None:
 def test_the_large_scenario_is_the_slow_one() -> None:
     quick, all_of_them = ({scenario.id for scenario in bundled_scenarios(MARKET, slow=slow)} for slow in (False, True))
     assert all_of_them - quick == {"double_auction/large"}
+
+
+@pytest.mark.slow
+def test_every_other_preset_keeps_the_contract() -> None:
+    assert check_market(MARKET) == []
 
 
 @pytest.mark.slow

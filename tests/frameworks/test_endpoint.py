@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 
@@ -71,21 +72,25 @@ def test_an_unknown_framework_or_graph_names_what_there_is() -> None:
         LangGraphAgent("nobody")
 
 
+def _slow(module: str, heavy: str) -> Any:
+    return pytest.param(module, heavy, marks=pytest.mark.slow)
+
+
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
         ("fairground.frameworks", "langgraph langchain_core openai mcp numpy"),
-        ("fairground.frameworks.base", "langgraph langchain_core openai mcp numpy"),
-        ("fairground.frameworks.models", "langgraph langchain_core openai mcp numpy"),
-        ("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
-        ("fairground.frameworks.policy", "langgraph langchain_core openai"),
-        ("fairground.frameworks.models.policy_chat", "langgraph openai"),
+        _slow("fairground.frameworks.base", "langgraph langchain_core openai mcp numpy"),
+        _slow("fairground.frameworks.models", "langgraph langchain_core openai mcp numpy"),
+        _slow("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
+        _slow("fairground.frameworks.policy", "langgraph langchain_core openai"),
+        _slow("fairground.frameworks.models.policy_chat", "langgraph openai"),
         # Windows are over langchain's messages.
         ("fairground.frameworks.langgraph", "langgraph openai"),
         ("fairground.frameworks.openai_loop", "langgraph langchain_core numpy"),
-        ("fairground.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
-        ("fairground.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),
-        ("fairground.frameworks.langchain_agent", "langgraph openai numpy langchain"),
+        _slow("fairground.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
+        _slow("fairground.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),
+        _slow("fairground.frameworks.langchain_agent", "langgraph openai numpy langchain"),
     ],
 )
 def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: str, heavy: str) -> None:

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import market_type
 from fairground.evaluation.verify import verify_file
 
 pytestmark = pytest.mark.interop

@@ -15,9 +15,8 @@ from fairground.evaluation.verify import verify_file
 from fairground.frameworks.base import Limits
 from fairground.runner.episode_runner import AgentSpec, play_episode, resume_episode
 
-FRAMEWORKS = ("react", "openai_loop")
 ROUNDS = [1, 2, 3]
-each_framework = pytest.mark.parametrize("framework", FRAMEWORKS)
+each_framework = pytest.mark.parametrize("framework", ["react", pytest.param("openai_loop", marks=pytest.mark.slow)])
 
 
 def disturbed(framework: str, faults: str | None = None, **options: Any) -> AgentSpec:

@@ -53,6 +53,7 @@ async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: 
             await process.communicate()
 
 
+@pytest.mark.slow
 async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_agent_only() -> None:
     given = ("gateway", "--market", "double_auction", "--policy", "zip", "--seed", "5")
     said: list[bytes] = []
@@ -119,6 +120,7 @@ async def _play(teaching: Any, client: AsyncOpenAI, model: str) -> Any:
     return teaching.written(table)
 
 
+@pytest.mark.slow
 async def test_an_upstream_behind_a_process_keeps_its_tools_parallel_calls_and_streams(
     serving: Any, answers: Any
 ) -> None:

@@ -116,9 +116,20 @@ def era(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-@pytest.fixture(params=("memory", "stdio", "http"))
-def connect(request: pytest.FixtureRequest, era: str, stage: Stage) -> Connect:
+# A process of its own for every test takes time; over stdio one era is enough for the fast tests.
+WAYS = [
+    pytest.param(
+        (over, era), id=f"{over}-{era}", marks=[pytest.mark.slow] if (over, era) == ("stdio", "legacy") else []
+    )
+    for over in ("memory", "stdio", "http")
+    for era in ERAS
+]
+
+
+@pytest.fixture(params=WAYS)
+def connect(request: pytest.FixtureRequest, stage: Stage) -> Connect:
     """Opens seat P1 of a fresh `teaching/<preset>`, P2 being scripted, over one transport in one era."""
+    over, era = request.param
 
     @asynccontextmanager
     async def memory(preset: str = "pie", **options: Any) -> AsyncGenerator[Client]:
@@ -145,4 +156,4 @@ def connect(request: pytest.FixtureRequest, era: str, stage: Stage) -> Connect:
             yield client
 
     openers: dict[str, Connect] = {"memory": memory, "stdio": stdio, "http": http}
-    return openers[request.param]
+    return openers[over]

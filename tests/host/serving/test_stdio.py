@@ -15,6 +15,10 @@ import orjson
 import pytest
 from mcp import Client, StdioServerParameters
 
+from fairground.cli import run
+
+each_era = pytest.mark.parametrize("era", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
+
 SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
 HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "by hand", "version": "1"}}
 
@@ -151,20 +155,21 @@ async def test_sigterm_closes_a_stdio_server_cleanly(stage: Any, tmp_path: Path)
     ],
 )
 def test_a_wrong_command_line_is_one_clear_line(
-    stage: Any, tmp_path: Path, arguments: tuple[str, ...], word: str
+    arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
-    done = subprocess.run(
-        [stage.fairground, *arguments], cwd=tmp_path, input=b"", capture_output=True, timeout=20, check=False
-    )
-    assert done.returncode in (1, 2)
-    assert done.stdout == b""
-    assert word in done.stderr.decode()
-    assert "Traceback" not in done.stderr.decode()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FAIRGROUND_TOKEN", raising=False)
+    assert run(arguments) in (1, 2)
+    told = capfd.readouterr()
+    assert told.out == ""
+    assert word in told.err
+    assert "Traceback" not in told.err
 
 
 # --- the host -----------------------------------------------------------------------------------------------------
 
 
+@each_era
 async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, era: str, tmp_path: Path) -> None:
     told = ("--seats", "all", "--seed", "7", "--json", "--until-over", "--linger", "0.5", "--out", str(tmp_path))
     async with started(stage, "host", "teaching", "--scenario", "pie", *told) as server:
@@ -187,7 +192,7 @@ async def test_a_host_is_played_over_http_and_goes_when_it_is_over(stage: Any, e
     assert orjson.loads((tmp_path / "host.json").read_bytes())["tokens"] == []
 
 
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGKILL])
+@pytest.mark.parametrize("ending", [pytest.param(signal.SIGTERM, marks=pytest.mark.slow), signal.SIGKILL])
 async def test_a_restarted_host_takes_the_same_tokens(stage: Any, tmp_path: Path, ending: signal.Signals) -> None:
     async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
         ready = await server.line()
@@ -205,6 +210,7 @@ async def test_a_restarted_host_takes_the_same_tokens(stage: Any, tmp_path: Path
             assert [row["claims"]["P1"] for row in rounds] == [4]
 
 
+@each_era
 async def test_connect_stands_for_a_hosted_seat(stage: Any, era: str, tmp_path: Path) -> None:
     async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
         ready = await server.line()
@@ -230,6 +236,7 @@ async def test_connect_stands_for_a_hosted_seat(stage: Any, era: str, tmp_path: 
             assert waited.meta["fairground/turn"]["round"] == 2
 
 
+@pytest.mark.slow
 async def test_connect_says_when_the_token_is_refused(stage: Any, tmp_path: Path) -> None:
     async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
         url = (await server.line())["url"]
@@ -248,7 +255,9 @@ async def test_connect_says_when_the_token_is_refused(stage: Any, tmp_path: Path
 # --- what a client is told ----------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("client", ["claude", "cursor", "vscode", "claude-code"])
+@pytest.mark.parametrize(
+    "client", ["claude", *(pytest.param(name, marks=pytest.mark.slow) for name in ("cursor", "vscode", "claude-code"))]
+)
 async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: Path, client: str) -> None:
     made = subprocess.run(
         [stage.fairground, "config", "teaching", "--client", client, "--seed", "3", "--set", "rounds=1"],
