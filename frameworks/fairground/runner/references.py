@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -32,3 +33,9 @@ async def play_references(
         name = f"{policy}-{spec.seed}" if by_seed else policy
         traces[policy] = played.path.rename(played.path.with_name(f"{name}.trace"))
     return traces
+
+
+if __name__ == "__main__":  # the recipe of the reference tables, `python -m fairground.runner.references`
+    from fairground.cli import run
+
+    sys.exit(run(["references", *sys.argv[1:]]))

@@ -8,7 +8,7 @@ and tables of different shapes are never mixed. `runner.references` builds them.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -16,11 +16,14 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from fairground.catalog import market_type
 from fairground.evaluation.arithmetic import rounded
 
 __all__ = [
+    "ALL",
     "CAUTION",
     "MIN_SEATS",
+    "VECTOR_SEATS",
     "Form",
     "ReferenceFile",
     "ReferenceTable",
@@ -48,6 +51,9 @@ ALL = "all"
 """Name of a coarser key in the table: over every spread, over every value."""
 NONE = "none"
 """Name of the spread bucket of a last round without a residual spread."""
+
+VECTOR_SEATS = 16
+"""Up to so many seats all values are redrawn together, beyond it each seat's alone (6.1)."""
 
 _SIGMA_FLOOR = 0.05
 _CLIP = 5.0
@@ -81,7 +87,7 @@ class Shape(NamedTuple):
         if min(buyers, sellers, rounds, grid) < 1 or grid % _BASE_GRID:
             return None
         usual: dict[str, tuple[object, ...]] = {
-            "acceptance": ("vector",),
+            "acceptance": ("vector",) if buyers + sellers <= VECTOR_SEATS else ("per_seat",),
             "min_buyer_value": (1,),
             "min_gap": (3,),
             "max_seller_cost": (None, grid - 1),
@@ -159,30 +165,39 @@ def bundled_references() -> ReferenceFile | None:
 
 
 def cached_path(shape: Shape) -> Path:
-    """Where the table of a shape that the package does not have is kept once the runner has built it.
+    """Where the tables of a shape, all laws, are kept when the package does not have them and the runner built them.
 
     Below FAIRGROUND_CACHE, else the user's cache folder.
     """
     given = os.environ.get(_CACHE) or os.environ.get("XDG_CACHE_HOME")
     base = Path(given) if given else Path.home() / ".cache"
-    name = f"{shape.n_buyers}-{shape.n_sellers}-{shape.rounds}-{shape.price_max}-{shape.distribution}.json"
+    name = f"{shape.n_buyers}-{shape.n_sellers}-{shape.rounds}-{shape.price_max}.json"
     return base / "fairground" / "double_auction_reference" / name
 
 
 def reference_table(shape: Shape) -> ReferenceTable | None:
     """The table of exactly this shape, bundled or built here earlier; null where there is none."""
     bundled = bundled_references()
-    found = next((table for table in bundled.tables if table.shape == shape), None) if bundled else None
-    return found or _cached(shape)
+    tables = bundled.tables if bundled else []
+    return next((table for table in (*tables, *_built_here(shape)) if table.shape == shape), None)
 
 
-@lru_cache(maxsize=64)
-def _cached(shape: Shape) -> ReferenceTable | None:
+def _built_here(shape: Shape) -> Sequence[ReferenceTable]:
+    path = cached_path(shape)
     try:
-        kept = ReferenceFile.model_validate_json(cached_path(shape).read_bytes())
-    except (OSError, ValidationError):
-        return None
-    return next((table for table in kept.tables if table.shape == shape), None)
+        return _tables(path, path.stat().st_mtime_ns)
+    except OSError:
+        return ()
+
+
+@lru_cache(maxsize=16)
+def _tables(path: Path, changed: int) -> Sequence[ReferenceTable]:
+    """Tables of a file of these rules, read again when it has changed; none of a file that is something else."""
+    try:
+        kept = ReferenceFile.model_validate_json(path.read_bytes())
+    except ValidationError:
+        return ()
+    return kept.tables if kept.rules_version == market_type(kept.market).version else ()
 
 
 # --- the two scores -------------------------------------------------------------------------------------------------
