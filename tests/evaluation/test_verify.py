@@ -337,7 +337,7 @@ def test_columns_of_other_types_are_damaged(play: Play, editor: Edit) -> None:
         assert verify_file(changed.path).verdict == "damaged", sql
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_verdict_is_given_whatever_bytes_of_the_file_change(play: Play, data: st.DataObject) -> None:
     path = play("teaching/pie", "half", name="whole")
@@ -351,7 +351,7 @@ def test_a_verdict_is_given_whatever_bytes_of_the_file_change(play: Play, data: 
     assert orjson.dumps(verdict.to_json())
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_a_forger_who_recomputes_the_chain_gets_a_verdict_too(play: Play, editor: Edit, data: st.DataObject) -> None:
     path = play("teaching/talk", "half", name="forged")

@@ -116,7 +116,10 @@ def _keys(path: Path) -> list[str]:
         return [key for (key,) in db.execute("SELECT call_key FROM events WHERE call_key IS NOT NULL ORDER BY seq")]
 
 
-@pytest.mark.parametrize("turns", [0, 3], ids=["at once", "a little later"])
+@pytest.mark.parametrize(
+    "turns",
+    [pytest.param(0, id="at once"), pytest.param(3, id="a little later", marks=pytest.mark.slow)],
+)
 async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any, tmp_path: Path, turns: int) -> None:
     """Killed with calls in flight; the client sends them again under their keys, and in the end nothing shows."""
     path, whole = tmp_path / "killed.trace", tmp_path / "whole.trace"

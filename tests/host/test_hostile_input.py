@@ -43,7 +43,7 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 OF_THE_WHOLE = ("arguments must be an object", "only finite numbers", "valid Unicode", f"at most {64 * KIBIBYTE}")
 # No shrinking: the examples act on one episode, and each is small already.
 SETTINGS = settings(
-    max_examples=25, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow]
+    max_examples=12, deadline=None, phases=[Phase.generate], suppress_health_check=[HealthCheck.too_slow]
 )
 
 

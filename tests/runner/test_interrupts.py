@@ -73,6 +73,7 @@ class Terminal:
         os.write(self.mine, f"{words}\n".encode())
 
 
+@pytest.mark.slow
 def test_actions_wait_for_a_yes_and_a_no_is_told_to_the_agent(start: Any, told: Any, tmp_path: Path) -> None:
     terminal = Terminal()
     options: dict[str, Any] = {"stdin": terminal.theirs, "stderr": terminal.theirs, "stdout": subprocess.DEVNULL}

@@ -90,6 +90,7 @@ async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
     assert len(path.read_bytes()) == len(before)
 
 
+@pytest.mark.slow
 async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path: Path) -> None:
     process = subprocess.Popen(fairground("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
     path = wait_for_event(tmp_path, 100, process)

@@ -93,7 +93,7 @@ def _call(draw: st.DrawFn, episode: str, seq: int) -> list[TableRow]:
 
 
 @each_query
-@settings(deadline=None, max_examples=40)
+@settings(deadline=None, max_examples=15)
 @given(rows=made_up_rows(), number=st.integers(0, 3))
 def test_sqlite_says_what_plain_python_says(query: Query, rows: list[TableRow], number: int) -> None:
     parameters = dict.fromkeys(query.defaults, number)
@@ -101,7 +101,7 @@ def test_sqlite_says_what_plain_python_says(query: Query, rows: list[TableRow], 
 
 
 @each_query
-@settings(deadline=None, max_examples=5, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=3, suppress_health_check=[HealthCheck.too_slow])
 @given(rows=made_up_rows(), number=st.integers(0, 3))
 def test_duckdb_over_parquet_says_what_plain_python_says(query: Query, rows: list[TableRow], number: int) -> None:
     parameters = dict.fromkeys(query.defaults, number)

@@ -49,6 +49,7 @@ def test_traces_are_filtered_sorted_and_computed(browser: Browser, viewer: Clien
         assert seen.errors == []
 
 
+@pytest.mark.slow
 def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> None:
     with watched(browser) as seen:
         page = seen.show(viewer.url)
@@ -69,6 +70,7 @@ def test_two_chosen_traces_are_compared(browser: Browser, viewer: Client) -> Non
         assert '"event":{"seq":2' in opened.value.content()
 
 
+@pytest.mark.slow
 def test_a_running_episode_grows_on_the_page(browser: Browser, folder: Path) -> None:
     place = folder / "live"
     trace = play(place / "game.trace", "double_auction/smoke", "zip", seed=4)
