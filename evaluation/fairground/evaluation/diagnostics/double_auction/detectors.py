@@ -1,0 +1,73 @@
+"""The double auction's own failure modes (double_auction page, 10.1): the table, and findings of all its seats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from fairground.catalog import market_type
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.diagnostics.double_auction import (
+    contradicted_analysis,
+    forfeited_round,
+    frozen_quote,
+    loss_trade,
+    missed_profit,
+    money_left,
+    parking,
+    promise_broken,
+    value_leak,
+    value_unseen,
+)
+from fairground.evaluation.diagnostics.double_auction.play import AuctionGame, AuctionSeat
+from fairground.evaluation.diagnostics.double_auction.reading import read_auction
+from fairground.evaluation.diagnostics.double_auction.rules import PREFIX, diagnostic_rules
+from fairground.evaluation.diagnostics.judged import Frame, findings_of, judge
+from fairground.evaluation.diagnostics.model import Diagnosis, Finding
+from fairground.evaluation.diagnostics.published import map_version
+from fairground.evaluation.diagnostics.sign import Sign
+from fairground.tracestore import Trace
+
+__all__ = ["DETECTORS", "detect", "diagnose_auction"]
+
+Detector = Callable[[AuctionSeat, Mapping[str, float]], Sign]
+
+DETECTORS: Mapping[str, Detector] = {
+    "loss_trade": loss_trade.detect,
+    "forfeited_round": forfeited_round.detect,
+    "missed_profit": missed_profit.detect,
+    "money_left": money_left.detect,
+    "frozen_quote": frozen_quote.detect,
+    "parking": parking.detect,
+    "value_unseen": value_unseen.detect,
+    "contradicted_analysis": contradicted_analysis.detect,
+    "value_leak": value_leak.detect,
+    "promise_broken": promise_broken.detect,
+}
+
+
+def diagnose_auction(trace: Trace) -> Diagnosis:
+    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    market = trace.manifest.core.market
+    try:
+        evidence = map_version(market_type(market))
+    except ScenarioError:
+        evidence = None
+    return Diagnosis(
+        market=market,
+        version=diagnostic_rules().version,
+        evidence_map=evidence,
+        stages=[],
+        findings=detect(read_auction(trace)),
+    )
+
+
+def detect(game: AuctionGame) -> list[Finding]:
+    """Every failure mode's findings, in the order of the table."""
+    frame = Frame(game.window, "points")
+    found: list[Finding] = []
+    for name, detector in DETECTORS.items():
+        rules = diagnostic_rules().detectors[name]
+        judged = [judge(each.seat, rules, partial(detector, each, rules.limits)) for each in game.seats.values()]
+        found += findings_of(PREFIX + name, rules, judged, frame)
+    return found
