@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar, runtime_checkable
+from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
@@ -21,6 +21,8 @@ __all__ = [
     "Measures",
     "Outcome",
     "PrimaryMetric",
+    "Rates",
+    "RatingRules",
     "SeatOutcome",
     "Tabulates",
     "common_seat",
@@ -158,6 +160,36 @@ class Measures(Protocol):
     @property
     def whole_ends(self) -> frozenset[str]:
         """End reasons of an episode that ran its course; any other end by the rules is an early one."""
+        ...
+
+
+class RatingRules(_Record):
+    """How finished episodes of a market are rated; all names are fields of its outcomes.
+
+    `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two.
+    `scores` are seat fields, higher is better, the default first; a duel has one, its profit. `seat_figures` and
+    `market_figures` are fields whose means stand beside the rating. `potential` names the market field of what both
+    seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
+    leaderboard, such as the law of private values; episodes that differ in any other are rated apart. `cautions` are
+    printed wherever the field of their name is.
+    """
+
+    kind: Literal["field", "duel"]
+    scores: tuple[str, ...]
+    seat_figures: tuple[str, ...] = ()
+    market_figures: tuple[str, ...] = ()
+    potential: str = ""
+    varies: frozenset[str] = frozenset()
+    cautions: Mapping[str, str] = {}
+
+
+@runtime_checkable
+class Rates(Protocol):
+    """An evaluator whose episodes can be rated: the labels that played them get leaderboards."""
+
+    @property
+    def rating(self) -> RatingRules:
+        """What is ranked, and what stands beside it."""
         ...
 
 

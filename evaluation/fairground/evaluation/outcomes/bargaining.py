@@ -12,7 +12,14 @@ from fairground.evaluation.charts.bargaining import charts
 from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.diagnostics.bargaining.insight import bargaining_insight
 from fairground.evaluation.diagnostics.insight import Insight
-from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from fairground.evaluation.outcome import (
+    MarketOutcome,
+    Outcome,
+    PrimaryMetric,
+    RatingRules,
+    SeatOutcome,
+    common_seat,
+)
 from fairground.evaluation.reading import TraceReading, read_trace
 from fairground.tracestore import Trace
 
@@ -44,10 +51,14 @@ class BargainingSeat(SeatOutcome):
 
 
 class BargainingMarket(MarketOutcome):
-    """Both together. `price_position`: the seller's part of G in the mean trade; `first_trade_round`: R + 1 = never."""
+    """Both together. `price_position`: the seller's part of G in the mean trade; `first_trade_round`: R + 1 = never.
+
+    `potential` = R·G over the closed rounds, 0 where nothing can be gained.
+    """
 
     law: str | None
     gap: int | None
+    potential: int
     trades: int
     trade_frequency: float | None
     any_trade: bool
@@ -71,6 +82,16 @@ class BargainingEvaluator:
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
+    rating = RatingRules(
+        kind="duel",
+        scores=("profit",),
+        seat_figures=("surplus_share_raw", "surplus_share", "hindsight_regret", "losses", "forfeits"),
+        market_figures=("efficiency", "trade_frequency"),
+        potential="potential",
+        varies=frozenset(
+            {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"},
+        ),
+    )
 
     def outcomes(self, trace: Trace) -> BargainingOutcome:
         """Per seat and for the pair; total."""
@@ -150,6 +171,7 @@ def _market(reading: TraceReading, rounds: Sequence[RoundFacts]) -> BargainingMa
     return BargainingMarket(
         law=opening.law if opening else None,
         gap=opening.gap if opening else None,
+        potential=_possible(rounds),
         trades=len(trades),
         trade_frequency=ratio(len(trades), len(rounds)),
         any_trade=bool(trades),

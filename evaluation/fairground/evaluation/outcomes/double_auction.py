@@ -19,7 +19,14 @@ from fairground.evaluation.charts.double_auction import charts
 from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.diagnostics.double_auction.insight import double_auction_insight
 from fairground.evaluation.diagnostics.insight import Insight
-from fairground.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from fairground.evaluation.outcome import (
+    MarketOutcome,
+    Outcome,
+    PrimaryMetric,
+    RatingRules,
+    SeatOutcome,
+    common_seat,
+)
 from fairground.evaluation.outcomes.surplus_alpha import (
     CAUTION,
     ReferenceTable,
@@ -113,6 +120,14 @@ class DoubleAuctionEvaluator:
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
+    rating = RatingRules(
+        kind="field",
+        scores=("csa_clean", "csa", "surplus_share", "payoff"),
+        seat_figures=("csa_clean", "csa", "surplus_share", "trade_frequency"),
+        market_figures=("efficiency", "convergence"),
+        varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
+        cautions={"csa_clean": CAUTION, "csa": CAUTION},
+    )
 
     def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
         """Per seat and for the market; total."""

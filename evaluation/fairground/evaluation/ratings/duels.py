@@ -10,20 +10,27 @@ import numpy as np
 
 from fairground.contract.chance import Chance
 from fairground.evaluation.ratings.normal import Floats
-from fairground.evaluation.ratings.shuffles import resampled
+from fairground.evaluation.ratings.shuffles import resampled_sums
 
 __all__ = [
+    "BALANCE_WEIGHT",
+    "LEAST_BLOCKS",
+    "MOST_UNEVEN",
+    "RESAMPLES",
     "Duel",
     "HeadToHead",
+    "PairSums",
     "Score",
     "fraction",
     "head_to_head",
+    "pair_sums",
     "scores",
 ]
 
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
 BALANCE_WEIGHT = 0.9
+MOST_UNEVEN = 1.5
 
 
 class Duel(NamedTuple):
@@ -46,34 +53,49 @@ class Duel(NamedTuple):
 
 
 class Score(NamedTuple):
-    """A label's shares over its games; `low` and `high` bound `score` at 95 % by block bootstrap within pairs.
+    """A label's shares over its games; `low` and `high` bound `score` at 95 % by block bootstrap within pairs,
+    null where no pair has a second block.
 
     `obs` is the opponent-balanced share, `raw` profit over potential, `score` 100·(.9 obs + .1 raw) ("CMS-style", a
-    definition of our own). `dead_pairs` are opponents with whom nobody ever earned. `unbalanced`: the numbers of games
-    by opponent differ by more than 1.5 to 1. `exploratory`: fewer than 8 blocks.
+    definition of our own). `opponents` counts games in the first and in the second seat; `unbalanced`: these numbers
+    differ by more than 1.5 to 1. `dead_pairs` are opponents with whom nobody ever earned. `exploratory`: fewer than 8
+    blocks.
     """
 
     label: str
     score: float
     obs: float
     raw: float | None
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     games: int
-    opponents: Mapping[str, int]
+    blocks: int
+    opponents: Mapping[str, tuple[int, int]]
     dead_pairs: int
-    unbalanced: bool
-    exploratory: bool
+
+    @property
+    def unbalanced(self) -> bool:
+        """Whether some opponent or seat was met so much more often than another that means mislead."""
+        counts = [count for seats in self.opponents.values() for count in seats]
+        return max(counts) > MOST_UNEVEN * min(counts)
+
+    @property
+    def exploratory(self) -> bool:
+        """Whether there are too few blocks to conclude anything."""
+        return self.blocks < LEAST_BLOCKS
 
 
 class HeadToHead(NamedTuple):
-    """Mean difference of raw shares, row minus column, over the pair's games; mirrored, the sign turns."""
+    """Mean difference of raw shares, row minus column, over the pair's games; mirrored, the sign turns.
+
+    `low` and `high` bound it at 95 %, null for a single block.
+    """
 
     row: str
     column: str
     mean: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     games: int
 
 
@@ -83,35 +105,50 @@ def fraction(profit: float, other: float) -> float | None:
     return own / (own + opposite) if own + opposite > 0 else None
 
 
-class _Pair(NamedTuple):
-    """Sums by block of one pair, both labels in name order; one row per block."""
+class PairSums(NamedTuple):
+    """What one pair did: sums over its games, a row as it is and then one per resample of its blocks.
+
+    `earned` is Σ max(0, profit), `profits` Σ profit, a column per label of `labels` (in name order); `gaps` Σ (raw
+    share of the first - raw share of the second), `counted` the games with a potential. `seats` counts the games with
+    the first label in the first seat, and in the second.
+    """
 
     labels: tuple[str, str]
-    games: int
+    seats: tuple[int, int]
+    blocks: int
     earned: Floats
-    """Σ max(0, profit) by block and label."""
     profits: Floats
     potentials: Floats
-    differences: Floats
-    """Σ (raw share of the first - raw share of the second), and the number of games with a potential, by block."""
+    gaps: Floats
+    counted: Floats
 
 
-def _pairs(duels: Iterable[Duel]) -> list[_Pair]:
+def pair_sums(duels: Iterable[Duel], chance: Chance, resamples: int = RESAMPLES) -> list[PairSums]:
+    """Every pair that met, in name order. `chance` resamples blocks within pairs (stream `tournament`).
+
+    Draws are keyed by the pair's first block: where no two pairs share a block's name, other labels draw the same.
+    """
     by_pair: dict[tuple[str, str], dict[str, list[Duel]]] = defaultdict(lambda: defaultdict(list))
     for duel in duels:
         if duel.first == duel.second:
             raise ValueError(f"{duel.first} plays itself in {duel.block}: no duel")
         by_pair[duel.pair][duel.block].append(duel)
-    return [_pair(labels, blocks) for labels, blocks in sorted(by_pair.items())]
+    return [_resampled(labels, blocks, chance, resamples) for labels, blocks in sorted(by_pair.items())]
 
 
-def _pair(labels: tuple[str, str], blocks: Mapping[str, Sequence[Duel]]) -> _Pair:
-    rows = [[_sums(duel, labels[0]) for duel in blocks[block]] for block in sorted(blocks)]
-    sums = np.array([np.sum(row, axis=0) for row in rows])
-    return _Pair(labels, sum(map(len, rows)), sums[:, 0:2], sums[:, 2:4], sums[:, 4], sums[:, 5:7])
+def _resampled(
+    labels: tuple[str, str], blocks: Mapping[str, Sequence[Duel]], chance: Chance, resamples: int
+) -> PairSums:
+    rows = [np.sum([_row(duel, labels[0]) for duel in blocks[block]], axis=0) for block in sorted(blocks)]
+    sums = resampled_sums(chance, "tournament", np.array(rows), resamples, min(blocks))
+    games = [duel for block in blocks.values() for duel in block]
+    first = sum(duel.first == labels[0] for duel in games)
+    return PairSums(
+        labels, (first, len(games) - first), len(blocks), sums[:, 0:2], sums[:, 2:4], *(sums[:, at] for at in (4, 5, 6))
+    )
 
 
-def _sums(duel: Duel, first: str) -> list[float]:
+def _row(duel: Duel, first: str) -> list[float]:
     own, other = duel.first_profit, duel.second_profit
     if duel.first != first:
         own, other = other, own
@@ -120,66 +157,57 @@ def _sums(duel: Duel, first: str) -> list[float]:
     return [max(0.0, own), max(0.0, other), own, other, duel.potential, gap, float(counted)]
 
 
-def scores(duels: Sequence[Duel], chance: Chance) -> list[Score]:
-    """Shares of every label, best first. `chance` resamples blocks within pairs (stream `tournament`)."""
-    pairs = _pairs(duels)
-    drawn = [_drawn(pair, chance) for pair in pairs]
-    found = [_score(label, pairs, drawn) for label in sorted({name for pair in pairs for name in pair.labels})]
+def scores(pairs: Sequence[PairSums]) -> list[Score]:
+    """Shares of every label, best first."""
+    labels = sorted({label for pair in pairs for label in pair.labels})
+    found = [_score(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
     return sorted(found, key=lambda score: (-score.score, score.label))
 
 
-def _drawn(pair: _Pair, chance: Chance) -> Floats:
-    """Row 0 counts every block once, as it is; the others are resamples."""
-    blocks = len(pair.potentials)
-    draws = resampled(chance, "tournament", blocks, RESAMPLES, *pair.labels)
-    return np.vstack([np.ones((1, blocks)), draws.astype(np.float64)])
-
-
-def _score(label: str, pairs: Sequence[_Pair], drawn: Sequence[Floats]) -> Score:
+def _score(label: str, pairs: Sequence[PairSums]) -> Score:
     shares: list[Floats] = []
-    profit = potential = np.zeros(RESAMPLES + 1)
-    opponents: dict[str, int] = {}
-    blocks = dead = 0
-    for pair, counts in zip(pairs, drawn, strict=True):
-        if label not in pair.labels:
-            continue
+    profit = potential = np.zeros(len(pairs[0].potentials))
+    opponents: dict[str, tuple[int, int]] = {}
+    dead = 0
+    for pair in pairs:
         own = pair.labels.index(label)
-        earned = counts @ pair.earned
-        total = earned.sum(axis=1)
-        shares.append(np.divide(earned[:, own], total, out=np.zeros_like(total), where=total > 0))
-        profit = profit + counts @ pair.profits[:, own]
-        potential = potential + counts @ pair.potentials
-        opponents[pair.labels[1 - own]] = pair.games
-        blocks += len(pair.potentials)
+        total = pair.earned.sum(axis=1)
+        shares.append(np.divide(pair.earned[:, own], total, out=np.zeros_like(total), where=total > 0))
+        profit = profit + pair.profits[:, own]
+        potential = potential + pair.potentials
+        opponents[pair.labels[1 - own]] = pair.seats if own == 0 else (pair.seats[1], pair.seats[0])
         dead += bool(total[0] <= 0)
     obs = np.mean(shares, axis=0)
     raw = np.divide(profit, potential, out=np.zeros_like(profit), where=potential > 0)
     blend = 100 * (BALANCE_WEIGHT * obs + (1 - BALANCE_WEIGHT) * raw)
-    low, high = np.quantile(blend[1:], (0.025, 0.975))
+    low, high = _bounds(blend) if any(pair.blocks > 1 for pair in pairs) else (None, None)
     return Score(
         label,
         float(blend[0]),
         float(obs[0]),
         float(raw[0]) if potential[0] > 0 else None,
-        float(low),
-        float(high),
-        sum(opponents.values()),
+        low,
+        high,
+        sum(map(sum, opponents.values())),
+        sum(pair.blocks for pair in pairs),
         opponents,
         dead,
-        max(opponents.values()) > 1.5 * min(opponents.values()),
-        blocks < LEAST_BLOCKS,
     )
 
 
-def head_to_head(duels: Sequence[Duel], chance: Chance) -> list[HeadToHead]:
+def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
     """One cell per pair that met in a game with something to gain; bounds by the same bootstrap."""
     found: list[HeadToHead] = []
-    for pair in _pairs(duels):
-        sums = _drawn(pair, chance) @ pair.differences
-        if not sums[0, 1]:
+    for pair in pairs:
+        if not pair.counted[0]:
             continue
         # A resample may miss every game with a potential; it says nothing.
-        means = sums[:, 0] / np.where(sums[:, 1] > 0, sums[:, 1], np.nan)
-        low, high = np.nanquantile(means[1:], (0.025, 0.975))
-        found.append(HeadToHead(*pair.labels, float(means[0]), float(low), float(high), pair.games))
+        means = pair.gaps / np.where(pair.counted > 0, pair.counted, np.nan)
+        low, high = _bounds(means) if pair.blocks > 1 else (None, None)
+        found.append(HeadToHead(*pair.labels, float(means[0]), low, high, sum(pair.seats)))
     return found
+
+
+def _bounds(resamples: Floats) -> tuple[float, float]:
+    low, high = np.nanquantile(resamples[1:], (0.025, 0.975))
+    return float(low), float(high)

@@ -94,7 +94,8 @@ def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episo
     present = np.zeros((len(games), width), np.bool_)
     tied = np.zeros((len(games), width - 1), np.bool_)
     for row, game in enumerate(games):
-        ranked = sorted(game.items(), key=lambda item: (-item[1], item[0]))
+        # Equals stay as they come, whatever they are called: other names give the same numbers.
+        ranked = sorted(game.items(), key=lambda item: -item[1])
         members[row, : len(ranked)] = [index[label] for label, _ in ranked]
         present[row, : len(ranked)] = True
         for place, ((_, above), (_, below)) in enumerate(pairwise(ranked)):

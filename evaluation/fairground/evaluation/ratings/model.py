@@ -1,0 +1,173 @@
+"""Leaderboards as plain records: who was rated, from what, how surely, and what was left out."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal, NamedTuple, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field
+
+__all__ = [
+    "Board",
+    "BoardHead",
+    "Cell",
+    "DuelBoard",
+    "DuelRow",
+    "FieldBoard",
+    "FieldRow",
+    "Leaderboards",
+    "LeftOut",
+    "Meeting",
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class BoardHead(NamedTuple):
+    """What one leaderboard is about: one market, one scenario and one shape of it, under the same rules.
+
+    `shape` names the parameters that set it apart from others of the same scenario; "" where there are none.
+    """
+
+    market: str
+    scenario: str
+    shape: str
+    rules_version: str
+
+
+class LeftOut(_Record):
+    """Traces that no rating counts, with the reason; `examples` are the first few of them."""
+
+    reason: str
+    count: int
+    examples: list[str]
+
+
+class FieldRow(_Record):
+    """One label where all labels of an episode are ranked at once.
+
+    `rating` and `deviation` are TrueSkill's μ and σ, medians over shuffled passes; `low` and `high` bound μ from 5 to
+    95 % of the passes. `score` is the mean of the ranked score over episodes, `score_low` and `score_high` bound it at
+    95 % by a bootstrap over games, null where there is only one. `figures` are means over episodes, null where a
+    figure is never defined. `privileged`: it knew what is private to others, in some game at least.
+    """
+
+    label: str
+    rating: float
+    deviation: float
+    low: float
+    high: float
+    episodes: int
+    score: float
+    score_low: float | None
+    score_high: float | None
+    figures: dict[str, float | None]
+    privileged: bool
+
+
+class DuelRow(_Record):
+    """One label where two play. `score` = 100·(.9 obs + .1 raw), "CMS-style", our own definition; bounds at 95 %,
+    null where every opponent was met in one block only.
+
+    `obs` is the opponent-balanced share, `raw` profit over potential. `rating`, `deviation`, `spread` are Glicko-2's
+    with margin: means over shuffles, and the rating's deviation over them. `strength` and `error` are Bradley–Terry's
+    and comparable within a `component` only; null where nobody earned in any game of the label. `dead_pairs` are
+    opponents with whom nobody ever earned. `unbalanced`: games by opponent and role differ by more than 1.5 to 1.
+    `exploratory`: fewer than 8 blocks, too few to conclude anything.
+    """
+
+    label: str
+    score: float
+    low: float | None
+    high: float | None
+    obs: float
+    raw: float | None
+    rating: float
+    deviation: float
+    spread: float
+    strength: float | None
+    error: float | None
+    component: int | None
+    games: int
+    blocks: int
+    dead_pairs: int
+    unbalanced: bool
+    exploratory: bool
+    figures: dict[str, float | None]
+    privileged: bool
+
+
+class Cell(_Record):
+    """Mean difference of raw shares, row minus column; mirrored, the sign turns. Bounds at 95 %, null for one block."""
+
+    row: str
+    column: str
+    mean: float
+    low: float | None
+    high: float | None
+    games: int
+
+
+class Meeting(_Record):
+    """How often a label met an opponent, by the label's own role."""
+
+    label: str
+    opponent: str
+    games: dict[str, int]
+
+
+class _Board(_Record):
+    """A `BoardHead`; `method` says in sentences how the numbers were made, `cautions` how they are misread."""
+
+    market: str
+    scenario: str
+    shape: str
+    rules_version: str
+    games: int
+    method: list[str]
+    cautions: list[str]
+    left_out: list[LeftOut]
+
+
+class FieldBoard(_Board):
+    """A leaderboard of episodes that rank all their labels by `score`, best first."""
+
+    kind: Literal["field"] = "field"
+    score: str
+    passes: int
+    rows: list[FieldRow]
+
+
+class DuelBoard(_Board):
+    """A leaderboard of games between two, best CMS-style score first.
+
+    `unearned` games earned nobody anything: Bradley–Terry drops them. Ratings of different `components` of the graph of
+    opponents say nothing about each other.
+    """
+
+    kind: Literal["duel"] = "duel"
+    shuffles: int
+    resamples: int
+    rows: list[DuelRow]
+    head_to_head: list[Cell]
+    meetings: list[Meeting]
+    unearned: int
+    components: int
+
+
+Board: TypeAlias = Annotated[FieldBoard | DuelBoard, Field(discriminator="kind")]
+
+
+class Leaderboards(_Record):
+    """All leaderboards of a set of traces. `left_out` has what belongs to no leaderboard, unreadable files included.
+
+    `seed` fixes all shuffles and resamples: the same traces and seed give the same numbers on any machine.
+    """
+
+    seed: int
+    traces: int
+    rated: int
+    boards: list[Board]
+    left_out: list[LeftOut]
+    unreadable: int
