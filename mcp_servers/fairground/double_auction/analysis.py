@@ -306,14 +306,14 @@ class PlayedRound:
 class Hindsight(NamedTuple):
     """A round as one seat could have played it, in points: rivals and quote order fixed, the coin at its mean (9.3).
 
-    `best_filling` is the most that a quote which trades would have earned, null where none would have; `within` says
-    whether one within the own value would have traded.
+    `best` is over all prices, 0 for those that do not trade. `best_filling` is the most that a quote which trades would
+    have earned, `best_within` that of those within the own value; null where none would have traded.
     """
 
     actual: float
     best: float
     best_filling: float | None
-    within: bool
+    best_within: float | None
 
 
 def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> Hindsight:
@@ -321,12 +321,14 @@ def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max:
     own_value = flip(value, price_max, role)
     fills = played.faced(role, price_max).fills(seat)
     quote = played.quote(seat, role)
+    earned = 0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills)
     filling = max((fill.doubled_payoff(own_value, fill.first) for fill in fills), default=None)
+    within = [fill.doubled_payoff(own_value, fill.first) for fill in fills if fill.first <= own_value]
     return Hindsight(
-        actual=0.0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills) / 2,
+        actual=earned / 2,
         best=max(0, filling or 0) / 2,
         best_filling=None if filling is None else filling / 2,
-        within=any(fill.first <= own_value for fill in fills),
+        best_within=max(within) / 2 if within else None,
     )
 
 

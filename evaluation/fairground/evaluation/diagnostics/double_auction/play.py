@@ -43,7 +43,7 @@ class Advice(NamedTuple):
     rounds_used: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class SeatRound:
     """A closed round of one seat. `closed` is the event that tells it, `quoted` that of the quote; null: forfeited.
 
