@@ -37,6 +37,11 @@ class Scenario(BaseModel):
     timing: Timing = Timing()
     seats: dict[str, str] = Field(default_factory=dict, description="selector (seat id or role) -> policy or 'agent'")
 
+    @classmethod
+    def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The content of a file with a market's shorthands spelled out; what is wrong is left for validation."""
+        return content
+
 
 S = TypeVar("S", bound=Scenario)
 M = TypeVar("M", bound=BaseModel)
@@ -52,7 +57,7 @@ def parse_toml(text: str, *, source: str) -> dict[str, Any]:
 
 def build_scenario(model: type[S], content: Mapping[str, Any], *, source: str) -> S:
     """A checked scenario; ScenarioError names every wrong key, its value and what is allowed."""
-    return checked_content(model, content, source=source)
+    return checked_content(model, model.prepared(content), source=source)
 
 
 def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) -> M:
