@@ -26,7 +26,8 @@ def _game(path: Path, buyer: str, seller: str, preset: str = "pact", seed: int =
     core = Core.create(kind, load_scenario("bargaining", preset, overrides), seed)
     seats = {"B1": buyer, "S1": seller}
     makers = {seat: partial(kind.policies[name].make, {}, Draw.of(seed, seat)) for seat, name in seats.items()}
-    scripted, records = Scripted(makers), list(core.start().records)
+    privileged = frozenset(seat for seat, name in seats.items() if kind.policies[name].privileged)
+    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
     while stretch := scripted.run(core):
         records += stretch
     return store(path, core, records)
@@ -54,6 +55,39 @@ def test_a_game_of_the_specification_has_its_figures(evaluate: Any) -> None:
     assert (buyer.hindsight_profit, buyer.hindsight_regret) == (651, 57)
     assert buyer.quote_offsets == [32] * 20
     assert outcome.findings == []
+
+
+def test_the_path_of_a_game_is_told_by_round_from_both_sides(evaluate: Any) -> None:
+    """boulware against conceder, v = 80, c = 30: they meet at 35 in rounds 12 to 20."""
+    outcome = evaluate("boulware", "conceder", "silent", distribution="fixed", buyer_value=80, seller_cost=30).outcome
+    buyer, seller = outcome.seats["B1"], outcome.seats["S1"]
+    assert buyer.quote_offsets[:2] == [48, 48]
+    assert buyer.opponent_offsets[:2] == seller.quote_offsets[:2] == [42, 19]
+    assert buyer.traded == seller.traded == [False] * 11 + [True] * 9
+    assert buyer.trade_offsets == [None] * 11 + [45] * 9
+    assert seller.trade_offsets == [None] * 11 + [5] * 9
+    assert [offset or 0 for offset in buyer.trade_offsets] == buyer.profits
+
+
+def test_regret_is_normalised_by_references_on_the_same_limits(evaluate: Any) -> None:
+    outcomes = {
+        label: evaluate(buyer, seller, "silent", **LIMITS).outcome
+        for label, buyer, seller in (
+            ("agent", "linear_concession", "conceder"),
+            ("policy:passive", "passive", "conceder"),
+            ("policy:oracle", "oracle", "conceder"),
+            ("all:linear_equilibrium", "linear_equilibrium", "linear_equilibrium"),
+        )
+    }
+    profits = {label: outcome.seats["B1"].profit for label, outcome in outcomes.items()}
+    assert profits["policy:passive"] == 0 < profits["policy:oracle"]
+    found = EVALUATOR.relative("B1", outcomes)
+    regret = 1 - profits["agent"] / profits["policy:oracle"]
+    assert found["agent"]["normalised_regret"] == pytest.approx(regret, abs=1e-9)
+    assert found["policy:oracle"]["normalised_regret"] == 0
+    assert found["agent"]["over_equilibrium"] == profits["agent"] - profits["all:linear_equilibrium"]
+    alone = EVALUATOR.relative("B1", {"agent": outcomes["agent"]})
+    assert alone == {"agent": {"normalised_regret": None, "over_equilibrium": None}}
 
 
 def test_what_is_not_played_is_not_counted(evaluate: Any) -> None:

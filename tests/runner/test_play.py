@@ -15,7 +15,12 @@ from fairground.evaluation.verify import verify_file
 from fairground.frameworks.base import Limits
 from fairground.host.setup import SeatPlan, plan_seats
 from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
-from fairground.runner.references import play_references, reference_policies
+from fairground.runner.references import (
+    equilibrium_policies,
+    play_equilibria,
+    play_references,
+    reference_policies,
+)
 from fairground.tracestore import open_trace
 
 
@@ -89,6 +94,20 @@ async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) ->
             first = next(event for event in trace.decoded() if event["event"] == "round_closed")
             first_facts.add(repr((first["facts"]["opening"], first["facts"]["quote_order"])).encode())
     assert len(first_facts) == 1
+
+
+async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_path: Path) -> None:
+    spec = spec_of(tmp_path, "bargaining", "smoke", AgentSpec("policy", "policy:truthful"), agents=["B1", "S1"])
+    policies = equilibrium_policies(spec.kind, ["buyer", "seller"])
+    assert policies == ["linear_equilibrium"]
+    traces = await play_equilibria(spec, policies)
+    (path,) = traces.values()
+    assert (list(traces), path.name) == (["all:linear_equilibrium"], "all-linear_equilibrium.trace")
+    with open_trace(path) as trace:
+        assert set(trace.manifest.about["seats"].values()) == {"policy:linear_equilibrium"}
+        closed = [event for event in trace.decoded() if event["event"] == "round_closed"]
+    # v = 70, c = 30: bids 55 and asks 45 in each of the three rounds.
+    assert [event["facts"]["record"]["price"] for event in closed] == [50] * 3
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from fairground.evaluation.table import Table
 from fairground.tracestore import Trace
 
 __all__ = [
+    "ON_EVERY_SEAT",
     "CommonEvaluator",
     "Compares",
     "Evaluator",
@@ -27,6 +28,10 @@ __all__ = [
     "Tabulates",
     "common_seat",
 ]
+
+
+ON_EVERY_SEAT = "all:"
+"""Begins the label of a reference in which one policy played every seat: `all:linear_equilibrium`."""
 
 
 class _Record(BaseModel):

@@ -27,7 +27,12 @@ from fairground.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 from fairground.runner.approval import TerminalApproval
 from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
-from fairground.runner.references import play_references, reference_policies
+from fairground.runner.references import (
+    equilibrium_policies,
+    play_equilibria,
+    play_references,
+    reference_policies,
+)
 from fairground.runner.series import play_series
 from fairground.runner.summary import Shown, Summary, show, show_progress, summarise
 from fairground.runner.trials import play_trials
@@ -162,10 +167,13 @@ class _Stage(NamedTuple):
         """One episode and its references; a title where it is one of several."""
         played = await play_episode(spec, opened=partial(self.around, title=title), ask=self.ask)
         beside: dict[str, Path] = {}
-        if references and len(played.agents) == 1:
-            role = spec.kind.create(spec.scenario, 0).seats[played.agents[0]].role
-            policies = reference_policies(spec.kind, role)
-            beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
+        if references:
+            roles = {seat: known.role for seat, known in spec.kind.create(spec.scenario, 0).seats.items()}
+            if len(played.agents) == 1:
+                policies = reference_policies(spec.kind, roles[played.agents[0]])
+                beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
+            equilibria = equilibrium_policies(spec.kind, roles.values())
+            beside |= await play_equilibria(spec, equilibria, by_seed=bool(title))
         return summarise(played, beside)
 
     @asynccontextmanager

@@ -1,22 +1,30 @@
-"""References: the same scenario, seed and opponents, with a scripted policy in the agent's seat."""
+"""References: the same scenario and seed with a scripted policy in the agent's seat, or in all of them."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 from fairground.contract.market import MarketType
 from fairground.contract.seats import SeatId
+from fairground.evaluation.outcome import ON_EVERY_SEAT
+from fairground.host.setup import AGENT
 from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 
-__all__ = ["play_references", "reference_policies"]
+__all__ = ["equilibrium_policies", "play_equilibria", "play_references", "reference_policies"]
 
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
     """The market's reference policies that can play this role."""
     return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
+
+
+def equilibrium_policies(kind: MarketType, roles: Iterable[str]) -> list[str]:
+    """The market's policies that are played on all seats as a reference, whoever plays; they can play all `roles`."""
+    needed = frozenset(roles)
+    return [spec.name for spec in kind.policies.values() if spec.equilibrium and needed <= spec.roles]
 
 
 async def play_references(
@@ -26,13 +34,22 @@ async def play_references(
 
     `by_seed` puts the seed into their names, for folders of several episodes.
     """
+    return {policy: await _play(spec, seats, policy, policy, by_seed) for policy in policies}
+
+
+async def play_equilibria(spec: PlaySpec, policies: Sequence[str], *, by_seed: bool = False) -> dict[str, Path]:
+    """One trace per policy, each with that policy on every seat; by label, `all:<policy>`."""
     traces: dict[str, Path] = {}
-    plan = replace(spec, folder=spec.folder / "references")
     for policy in policies:
-        played = await play_episode(replace(plan, agent=AgentSpec("policy", f"policy:{policy}")))
-        name = f"{policy}-{spec.seed}" if by_seed else policy
-        traces[policy] = played.path.rename(played.path.with_name(f"{name}.trace"))
+        traces[f"{ON_EVERY_SEAT}{policy}"] = await _play(spec, list(spec.plan.seats), policy, f"all-{policy}", by_seed)
     return traces
+
+
+async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str, by_seed: bool) -> Path:
+    plan = spec.plan._replace(seats={seat: AGENT if seat in seats else who for seat, who in spec.plan.seats.items()})
+    agent = AgentSpec("policy", f"policy:{policy}")
+    played = await play_episode(replace(spec, plan=plan, agent=agent, folder=spec.folder / "references"))
+    return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
 
 
 if __name__ == "__main__":  # the recipe of the reference tables, `python -m fairground.runner.references`

@@ -14,7 +14,7 @@ import orjson
 from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
-from fairground.evaluation.outcome import Outcome
+from fairground.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from fairground.evaluation.verify import Verdict, verify_file
 from fairground.host.episode import Episode
 from fairground.runner.episode_runner import Played
@@ -91,7 +91,8 @@ class Summary(NamedTuple):
         """The outcome by what played the seat, the agent first."""
         outcome = self.evaluation.outcome
         label = (outcome.seats[seat].label if outcome is not None else None) or "agent"
-        rows = {label: outcome, **{f"policy:{name}": item.outcome for name, item in self.references.items()}}
+        beside = {_label(name): item.outcome for name, item in self.references.items()}
+        rows = {label: outcome, **beside}
         return {name: found for name, found in rows.items() if found is not None}
 
     def print_tables(self) -> None:
@@ -139,6 +140,10 @@ async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> As
             yield
         finally:
             stop()
+
+
+def _label(reference: str) -> str:
+    return reference if reference.startswith(ON_EVERY_SEAT) else f"policy:{reference}"
 
 
 def _seat(evaluation: Evaluation, seat: str) -> Any:

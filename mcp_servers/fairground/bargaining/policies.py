@@ -17,6 +17,7 @@ __all__ = ["POLICIES", "BargainingPolicy", "Oracle"]
 
 _ROLES = frozenset({"buyer", "seller"})
 _REFERENCES = ("passive", "truthful", "linear_concession")
+_EQUILIBRIUM = "linear_equilibrium"
 _STAND_IN = "linear_concession"
 
 
@@ -186,6 +187,7 @@ def _spec(strategy: StrategySpec) -> PolicySpec:
         _ROLES,
         strategy.description,
         reference=strategy.name in _REFERENCES,
+        equilibrium=strategy.name == _EQUILIBRIUM,
         stand_in=strategy.name == _STAND_IN,
     )
 

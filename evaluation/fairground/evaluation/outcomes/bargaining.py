@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from fairground.bargaining.model import RoundFacts
@@ -13,6 +13,7 @@ from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.diagnostics.bargaining.insight import bargaining_insight
 from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.outcome import (
+    ON_EVERY_SEAT,
     MarketOutcome,
     Outcome,
     PrimaryMetric,
@@ -30,8 +31,11 @@ class BargainingSeat(SeatOutcome):
     """One seat, in ticks unless said otherwise; null where a quantity is undefined (no round, G <= 0, no trade).
 
     `surplus_share_raw` = profit/(R·G), `surplus_share` floors it at 0. `hindsight_profit` is the best reply to the
-    counterpart's realised quotes, round by round: another quote might have changed them. `quote_offsets` are own limit
-    minus quote (quote minus limit for the seller), null where the seat forfeited.
+    counterpart's realised quotes, round by round: another quote might have changed them.
+
+    By round: `profits`; `quote_offsets`, own limit minus quote (quote minus limit for the seller; positive is tough),
+    null where the seat forfeited; `opponent_offsets`, the counterpart's, by its own limit; `trade_offsets`, limit minus
+    price in the same sense, null without a trade; `traded`.
     """
 
     limit: int | None
@@ -47,6 +51,9 @@ class BargainingSeat(SeatOutcome):
     messages: int
     words: int
     quote_offsets: list[int | None]
+    opponent_offsets: list[int | None]
+    trade_offsets: list[int | None]
+    traded: list[bool]
     profits: list[int]
 
 
@@ -77,7 +84,7 @@ class BargainingEvaluator:
     """Outcomes of the market `bargaining`."""
 
     market = "bargaining"
-    version = "1"
+    version = "2"
     seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
@@ -109,6 +116,26 @@ class BargainingEvaluator:
         """Quotes and prices by round, and what each round earned."""
         return charts(trace)
 
+    def relative(self, seat: SeatId, outcomes: Mapping[str, BargainingOutcome]) -> dict[str, dict[str, float | None]]:
+        """Per label the normalised regret and the profit over that of the equilibrium pair, on the same limits (9)."""
+        profits = {label: outcome.seats[seat].profit for label, outcome in outcomes.items()}
+        passive, oracle = profits.get("policy:passive"), profits.get("policy:oracle")
+        equilibrium = profits.get(f"{ON_EVERY_SEAT}linear_equilibrium")
+        return {
+            label: {
+                "normalised_regret": _normalised_regret(profit, passive, oracle),
+                "over_equilibrium": None if equilibrium is None else profit - equilibrium,
+            }
+            for label, profit in profits.items()
+        }
+
+
+def _normalised_regret(profit: int, passive: int | None, oracle: int | None) -> float | None:
+    """(oracle − agent)/(oracle − passive), null unless the oracle earned more; the oracle is strong, not a bound."""
+    if passive is None or oracle is None or oracle <= passive:
+        return None
+    return ratio(oracle - profit, oracle - passive)
+
 
 class _Talk(NamedTuple):
     messages: int
@@ -128,9 +155,8 @@ def _seat(reading: TraceReading, rounds: Sequence[RoundFacts], seat: SeatId, tal
     common = common_seat(reading, seat)
     buys = common["role"] == "buyer"
     sign = 1 if buys else -1
-    opening = rounds[0].opening if rounds else None
-    limit = None if opening is None else (opening.buyer_value if buys else opening.seller_cost)
     records = [closed.record for closed in rounds]
+    limit, other_limit = (_limit(rounds, side) for side in (buys, not buys))
     profits = [record.profit_buyer if buys else record.profit_seller for record in records]
     quotes = [record.bid if buys else record.ask for record in records]
     theirs = [record.ask if buys else record.bid for record in records]
@@ -150,9 +176,24 @@ def _seat(reading: TraceReading, rounds: Sequence[RoundFacts], seat: SeatId, tal
         hindsight_regret=best - sum(profits),
         messages=talk.messages,
         words=talk.words,
-        quote_offsets=[None if quote is None or limit is None else sign * (limit - quote) for quote in quotes],
+        quote_offsets=_offsets(sign, limit, quotes),
+        opponent_offsets=_offsets(-sign, other_limit, theirs),
+        trade_offsets=_offsets(sign, limit, [record.price for record in records]),
+        traded=[record.price is not None for record in records],
         profits=profits,
     )
+
+
+def _limit(rounds: Sequence[RoundFacts], buys: bool) -> int | None:
+    if not rounds:
+        return None
+    opening = rounds[0].opening
+    return opening.buyer_value if buys else opening.seller_cost
+
+
+def _offsets(sign: int, limit: int | None, prices: Sequence[int | None]) -> list[int | None]:
+    """s(L − x) by round: how far inside the limit; null where there is no such price."""
+    return [None if price is None or limit is None else sign * (limit - price) for price in prices]
 
 
 def _possible(rounds: Sequence[RoundFacts]) -> int:

@@ -5,16 +5,13 @@ From the facts of the closed rounds; rivals are held fixed, as in the outcomes' 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from functools import partial
-from typing import Any, Literal
+from collections.abc import Iterator, Sequence
 
 from fairground.contract.seats import SeatId
-from fairground.double_auction.analysis import PlayedRound, SealedRivals, expected_payoff, flip
-from fairground.double_auction.model import OpeningFacts, RoundFacts
-from fairground.evaluation.diagnostics.calls import mapped
+from fairground.evaluation.diagnostics.double_auction.play import AuctionGame, AuctionSeat, SeatRound
+from fairground.evaluation.diagnostics.double_auction.reading import read_auction
+from fairground.evaluation.diagnostics.double_auction.rules import PREFIX
 from fairground.evaluation.diagnostics.insight import Case, Counted, Insight, Scale, Secret
-from fairground.evaluation.reading import Facts, TraceReading, read_trace
 from fairground.tracestore import Trace
 
 __all__ = ["double_auction_insight"]
@@ -23,109 +20,62 @@ _ABSENT = {
     "overspend": "this market has no funds: nothing is paid before a trade",
     "below_cost": "asks below the own cost are counted in value_breach",
 }
+_COUNTED_BY = {
+    "leak": f"{PREFIX}value_leak",
+    "idle_drift": f"{PREFIX}forfeited_round",
+    "lapse": f"{PREFIX}forfeited_round",
+}
 
 
 def double_auction_insight(trace: Trace) -> Insight:
     """Everything that the closed rounds tell; what does not fit is left out."""
-    quotes: dict[tuple[SeatId, int], int] = {}
-
-    reading = read_trace(trace, lambda _: partial(_note_quote, quotes))
-    game = _Game(reading, quotes)
+    game = read_auction(trace)
+    seats = game.seats
     return Insight(
         id_arguments=frozenset({"trader"}),
         messages={"send_message": "message"} if game.talks else {},
-        secrets={seat: [Secret("own value", value)] for seat, value in game.values.items()},
-        scales=game.scales,
-        idle=game.idle(),
-        value_breach=game.breaches(),
+        secrets={name: [Secret("own value", seat.value)] for name, seat in seats.items()},
+        scales={name: list(_scales(seat)) for name, seat in seats.items()},
+        idle=_idle(game) if seats else None,
+        value_breach=_breaches(game) if seats else None,
         absent=_ABSENT,
+        counted_by=_COUNTED_BY,
     )
 
 
-def _note_quote(quotes: dict[tuple[SeatId, int], int], seq: int, event: dict[str, Any]) -> None:
-    number = event.get("round")
-    if event.get("tool") == "submit_quote" and event.get("status") == "ok" and isinstance(number, int):
-        quotes[str(event.get("seat")), number] = seq
+def _through(seat: AuctionSeat) -> Iterator[tuple[SeatRound, int]]:
+    """Rounds with a quote through the own value, and that quote."""
+    return ((one, one.quote) for one in seat.rounds if one.quote is not None and seat.shade(one.quote) < 0)
 
 
-class _Game:
-    """Typed facts of the rounds, with the events of the quotes."""
-
-    def __init__(self, reading: TraceReading, quotes: Mapping[tuple[SeatId, int], int]) -> None:
-        core = reading.core
-        self._events = quotes
-        self._roles = {seat.id: seat.role for seat in core.seats} if core else {}
-        price_max = core.scenario.get("price_max") if core else None
-        self._price_max = price_max if isinstance(price_max, int) else 100
-        chat = core.scenario.get("chat") if core else None
-        self.talks = bool(mapped(chat).get("enabled"))
-        self._rounds = [(facts, typed) for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts))]
-        opening = next((closed.opening for _, closed in self._rounds if closed.opening), None)
-        self.values = _known_values(opening, self._roles)
-        self.scales = {seat: list(self._scales(seat)) for seat in self.values}
-
-    def _role(self, seat: SeatId) -> Literal["buyer", "seller"]:
-        return "buyer" if self._roles[seat] == "buyer" else "seller"
-
-    def _event(self, seat: SeatId, closed: RoundFacts, facts: Facts) -> int:
-        """The quote where the trace holds it, else the closure."""
-        return self._events.get((seat, closed.round), facts.seq)
-
-    def breaches(self) -> Counted | None:
-        """Quotes through the own value; cost: what a trade of that round lost."""
-        if not self.values:
-            return None
-        cases: dict[SeatId, list[Case]] = {seat: [] for seat in self.values}
-        of = dict.fromkeys(self.values, 0)
-        for facts, closed in self._rounds:
-            for seat in closed.quotes.keys() & of.keys():
-                of[seat] += 1
-            for seat in closed.through_value:
-                if seat in cases:
-                    cost = max(0, -closed.payoff.get(seat, 0))
-                    cases[seat].append(Case(self._event(seat, closed, facts), cost))
-        return Counted(cases, of)
-
-    def idle(self) -> Counted | None:
-        """Rounds without a quote in which some quote would have paid; cost: what the best one would have."""
-        if not self.values:
-            return None
-        cases: dict[SeatId, list[Case]] = {seat: [] for seat in self.values}
-        for facts, closed in self._rounds:
-            for seat in sorted(self.values.keys() - closed.quotes.keys()):
-                missed = self._best(seat, closed)
-                if missed > 0:
-                    cases[seat].append(Case(facts.seq, missed))
-        return Counted(cases, dict.fromkeys(self.values, len(self._rounds)))
-
-    def _best(self, seat: SeatId, closed: RoundFacts) -> float:
-        """The most that a quote would have earned against the round's other quotes, in points."""
-        if seat not in closed.quote_order:
-            return 0.0
-        role = self._role(seat)
-        sides = {side: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == side} for side in _SIDES}
-        played = PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
-        rivals = played.without(seat, role, self._price_max)
-        value = flip(self.values[seat], self._price_max, role)
-        return max((expected_payoff(value, price, rivals) for price in _useful(value, rivals)), default=0.0)
-
-    def _scales(self, seat: SeatId) -> Sequence[Scale]:
-        """Quotes that go through the own value, beside it: within it a small quote may be meant."""
-        return [
-            Scale(self._event(seat, closed, facts), closed.quotes[seat], self.values[seat])
-            for facts, closed in self._rounds
-            if seat in closed.through_value and seat in closed.quotes
-        ]
+def _breaches(game: AuctionGame) -> Counted:
+    """Quotes through the own value; cost: what a trade of that round lost."""
+    cases: dict[SeatId, Sequence[Case]] = {
+        name: [Case(_event(one), max(0, -one.payoff), one.closed) for one, _ in _through(seat)]
+        for name, seat in game.seats.items()
+    }
+    of = {name: sum(not one.forfeited for one in seat.rounds) for name, seat in game.seats.items()}
+    return Counted(cases, of)
 
 
-_SIDES = ("buyer", "seller")
+def _idle(game: AuctionGame) -> Counted:
+    """Rounds without a quote in which some quote would have paid; cost: what the best within the value would have."""
+    cases: dict[SeatId, Sequence[Case]] = {name: list(_given_away(seat)) for name, seat in game.seats.items()}
+    return Counted(cases, dict.fromkeys(game.seats, len(game.numbers)))
 
 
-def _known_values(opening: OpeningFacts | None, roles: Mapping[SeatId, str]) -> dict[SeatId, int]:
-    return {} if opening is None else {seat: value for seat, value in opening.values.items() if seat in roles}
+def _given_away(seat: AuctionSeat) -> Iterator[Case]:
+    for one in seat.rounds:
+        missed = one.seen.best_within if one.forfeited and one.seen else None
+        if missed:
+            yield Case(one.closed, missed)
 
 
-def _useful(value: int, rivals: SealedRivals) -> set[int]:
-    """Prices at which the outcome can change: opposite quotes, own-side quotes and one above them; within the value."""
-    own = {price for side in (rivals.earlier, rivals.later) for price in side}
-    return {price for price in (*rivals.opposite, *own, *(price + 1 for price in own)) if price <= value}
+def _scales(seat: AuctionSeat) -> Iterator[Scale]:
+    """Quotes that go through the own value, beside it: within it a small quote may be meant."""
+    return (Scale(_event(one), quote, seat.value) for one, quote in _through(seat))
+
+
+def _event(one: SeatRound) -> int:
+    """The quote where the trace holds it, else the closure."""
+    return one.closed if one.quoted is None else one.quoted
