@@ -18,6 +18,7 @@ class Command(NamedTuple):
 
 COMMANDS: tuple[Command, ...] = (
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "fairground.runner.commands:play"),
+    Command("sweep", "Play", "Play every episode of a plan; resumable.", "fairground.runner.sweep_commands:sweep_plan"),
     Command("fork", "Play", "Redo a decision on the same luck.", "fairground.runner.fork_command:fork"),
     Command("serve", "Play", "Serve one seat of one episode over stdio.", "fairground.host.commands:serve"),
     Command("host", "Play", "Host episodes over HTTP, one token per seat.", "fairground.host.commands:host"),
@@ -26,7 +27,11 @@ COMMANDS: tuple[Command, ...] = (
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "fairground.runner.gateway_command:gateway"),
     Command("evaluate", "Audit", "Economic outcomes of traces.", "fairground.evaluation.commands:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
+    Command(
+        "collusion", "Audit", "Signs of collusion in auctions.", "fairground.evaluation.collusion.commands:collusion"
+    ),
     Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),
+    Command("rate", "Audit", "Leaderboards of who played.", "fairground.evaluation.ratings.commands:rate"),
     Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),
     Command("references", "Audit", "Tables that csa rests on.", "fairground.runner.reference_tables:references"),
     Command("report", "Audit", "One self-contained HTML page.", "fairground.evaluation.report.commands:report"),
@@ -36,6 +41,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("analyst", "Audit", "A model's opinion of talk and play.", "fairground.runner.analyst.commands:analyst"),
     Command("markets", "Look", "The installed markets.", "fairground.catalog.commands:markets"),
     Command("scenarios", "Look", "List, show and check scenarios.", "fairground.catalog.commands:scenarios"),
+    Command("plans", "Look", "The plans of sweeps and tournaments.", "fairground.runner.sweep_commands:plans"),
     Command("tools", "Look", "The tools of a market.", "fairground.catalog.commands:tools"),
     Command("draw-agent", "Look", "One of our agent graphs.", "fairground.frameworks.commands:draw_agent"),
     Command("policies", "Look", "The scripted seats of a market.", "fairground.catalog.commands:policies"),

@@ -30,6 +30,7 @@ __all__ = [
     "PlaySpec",
     "Played",
     "play_episode",
+    "play_seats",
     "recorded_agent",
     "resume_episode",
 ]
@@ -133,28 +134,35 @@ async def _play(
 ) -> Played:
     try:
         async with opened(episode, agent) if opened is not None else nullcontext():
-            reports = await _seats(episode, agent, agents, policy_key, ask) if episode.core.ended is None else {}
-            for seat, report in reports.items():
-                await episode.note(seat, {"kind": "seat_report", **asdict(report)})
+            reports = await play_seats(episode, dict.fromkeys(agents, agent), policy_key, ask)
             return Played(episode.path, agents, reports, await episode.wait_ended())
     finally:
         await episode.close()
 
 
-async def _seats(
-    episode: Episode, agent: AgentSpec, seats: Sequence[SeatId], policy_key: int, ask: AskPerson | None
+async def play_seats(
+    episode: Episode, agents: Mapping[SeatId, AgentSpec], policy_key: int = 0, ask: AskPerson | None = None
 ) -> dict[SeatId, SeatReport]:
-    order = SeatOrder(episode, seats)
+    """Play the seats of `agents` to the end and note what each reports; nothing when the episode has ended.
+
+    Raises HarnessFailure when a connection or a provider fails.
+    """
+    if episode.core.ended is not None:
+        return {}
+    order = SeatOrder(episode, list(agents))
     try:
         async with asyncio.TaskGroup() as tasks:
-            played = [
-                tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), policy_key, ask))
-                for seat in seats
-            ]
+            played = {
+                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), policy_key, ask))
+                for seat, agent in agents.items()
+            }
     except BaseExceptionGroup as group:
         # One failed seat cancels the others; its own error says what happened.
         raise group.exceptions[0] from None
-    return dict(zip(seats, (task.result() for task in played), strict=True))
+    reports = {seat: task.result() for seat, task in played.items()}
+    for seat, report in reports.items():
+        await episode.note(seat, {"kind": "seat_report", **asdict(report)})
+    return reports
 
 
 def _roles(spec: PlaySpec, seats: Sequence[SeatId]) -> dict[SeatId, str]:

@@ -29,6 +29,7 @@ __all__ = [
     "SeatPlan",
     "default_folder",
     "make_folder",
+    "manifest_about",
     "new_episode",
     "new_episode_id",
     "new_seed",
@@ -155,21 +156,24 @@ async def new_episode(
         episode_id=name,
         scripted=scripted,
         sandbox=sandbox,
-        about={**_about(plan, labels or {}, scripted, policy_key), **({"agent": dict(agent)} if agent else {})},
+        about={**manifest_about(plan, labels or {}, scripted, policy_key), **({"agent": dict(agent)} if agent else {})},
     )
 
 
-async def reopen_episode(path: Path, *, shadow: str | None = None, sandbox: Sandbox | None = None) -> Episode:
+async def reopen_episode(
+    path: Path, *, shadow: str | Mapping[SeatId, str] | None = None, sandbox: Sandbox | None = None
+) -> Episode:
     """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError.
 
-    `shadow` is the policy that the agents of the outside seats think with, if it is one: `episode.scripted.shadow`.
+    `shadow` is the policy that the agents of the outside seats think with, if it is one, or that of each seat:
+    `episode.scripted.shadow`.
     """
     with open_trace(path) as trace:
         core, about = trace.manifest.core, trace.manifest.about
     kind = market_type(core.market)
     plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
-    shadows = dict.fromkeys(plan.agents, shadow) if shadow is not None else {}
+    shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
     past = ForkedPast.of_about(about, path.name)
     scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
     return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
@@ -209,7 +213,10 @@ def default_folder(market: str) -> Path:
     return Path("runs") / f"{datetime.now().strftime('%Y%m%d-%H%M%S')}-{market}"
 
 
-def _about(plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int) -> dict[str, Any]:
+def manifest_about(
+    plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int = 0
+) -> dict[str, Any]:
+    """What a manifest says of the players; `labels` where a seat is to be called otherwise than by its policy."""
     who = {seat: labels.get(seat, AGENT if text == AGENT else f"policy:{text}") for seat, text in plan.seats.items()}
     return {
         "seats": dict(plan.seats),

@@ -1,0 +1,235 @@
+"""One episode of a sweep: played, or found finished, or gone on with.
+
+Where all seats are scripted nobody waits for a commit: the episode is played through Core at once and its trace written
+whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents it is a live episode
+with a log of its own, and a stopped one goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairground.catalog import market_type
+from fairground.contract.core import Core, Record
+from fairground.contract.errors import FairgroundError, HarnessFailure, TraceError
+from fairground.contract.market import MarketType
+from fairground.contract.scenario import Scenario, build_scenario
+from fairground.contract.seats import SeatId
+from fairground.host.episode import Episode
+from fairground.host.sandbox import Sandbox
+from fairground.host.setup import (
+    SeatPlan,
+    make_folder,
+    manifest_about,
+    new_episode,
+    plan_seats,
+    reopen_episode,
+    scripted_seats,
+)
+from fairground.runner.agent_spec import NATIVE, AgentSpec
+from fairground.runner.episode_runner import play_seats
+from fairground.runner.plan_episodes import EpisodeSpec, Workload
+from fairground.tracestore import Written, open_trace, write_trace
+
+__all__ = ["Players", "SweepResult", "Table", "plain_table", "play_one"]
+
+_DONE = "done"
+_FAILED = "failed"
+_HARNESS = "truncated:harness_failure"
+
+logger = logging.getLogger("fairground.runner")
+
+
+class SweepResult(NamedTuple):
+    """What became of an episode. `problem` says why it failed; `size` is that of its trace in bytes."""
+
+    digest: str
+    status: str
+    end_reason: str | None = None
+    head_hash: str | None = None
+    problem: str | None = None
+    cpu_ms: int = 0
+    size: int = 0
+
+    @property
+    def failed(self) -> bool:
+        """Whether the next run plays it again."""
+        return self.status == _FAILED
+
+
+@dataclass(frozen=True)
+class Players:
+    """Who sits where: the scripted seats' plan, the agents from outside, and what each seat is called."""
+
+    plan: SeatPlan
+    outside: Mapping[SeatId, AgentSpec]
+    labels: Mapping[SeatId, str]
+
+
+class Table:
+    """What every episode of a sweep refers to: scenarios by place and agents by label, checked once."""
+
+    def __init__(
+        self, variants: Sequence[tuple[str, Mapping[str, Any]]], agents: Mapping[str, Mapping[str, Any]]
+    ) -> None:
+        self._variants = [
+            (market_type(market), build_scenario(market_type(market).scenario_model, content, source=market))
+            for market, content in variants
+        ]
+        self._agents = {label: AgentSpec.of_record(record) for label, record in agents.items()}
+
+    @classmethod
+    def of(cls, work: Workload) -> Table:
+        """The table of a workload."""
+        return cls.of_plain(plain_table(work))
+
+    @classmethod
+    def of_plain(cls, data: Mapping[str, Any]) -> Table:
+        """The table that `plain_table` wrote down."""
+        return cls(data["variants"], data["agents"])
+
+    def setting(self, episode: EpisodeSpec) -> tuple[MarketType, Scenario]:
+        """Market and scenario of an episode."""
+        return self._variants[episode.variant]
+
+    def players(self, episode: EpisodeSpec) -> Players:
+        """Who sits where; policies play natively, in the place of the agents that they stand for."""
+        kind, scenario = self.setting(episode)
+        agents = {seat: self._agents[label] for seat, label in episode.players.items()}
+        plan = plan_seats(kind, scenario, agents=list(agents))
+        whole = not set(plan.seats) - set(agents)
+        outside = {seat: agent for seat, agent in agents.items() if agent.framework != NATIVE}
+        for seat, agent in agents.items():
+            if seat not in outside:
+                # Where everybody is an agent, nobody is asked after the others.
+                plan = plan.with_policy(seat, str(agent.model))
+        return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
+
+
+def plain_table(work: Workload) -> dict[str, Any]:
+    """The table of a workload as plain data, for processes elsewhere."""
+    return {
+        "variants": [(variant.market, variant.scenario.model_dump(mode="json")) for variant in work.flat],
+        "agents": {label: agent.recorded() for label, agent in work.agents.items()},
+    }
+
+
+async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepResult:
+    """Play an episode to its end, unless its trace is finished already. What goes wrong is in the result."""
+    path = folder / episode.path
+    begun = time.process_time()
+    try:
+        found = _finished(path, episode.id)
+        if found is None:
+            players = table.players(episode)
+            if players.outside:
+                await _play_live(table, episode, players, path)
+            else:
+                _play_scripted(table, episode, players, path)
+            found = _finished(path, episode.id)
+        if found is None:
+            raise HarnessFailure(f"{path.name} has not been finished")
+        if found[0] == _HARNESS:
+            path.unlink()  # its log says that it is over; it is played again as a whole
+            raise HarnessFailure("a scripted seat or the market failed")
+        size = path.stat().st_size
+    except FairgroundError as error:
+        return SweepResult(episode.digest, _FAILED, problem=str(error))
+    except Exception as fault:  # one episode must not end a night of them
+        logger.exception("%s failed", episode.path)
+        return SweepResult(episode.digest, _FAILED, problem=f"a fault of ours: {fault!r}"[:500])
+    cpu_ms = round(1000 * (time.process_time() - begun))
+    return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size)
+
+
+def _finished(path: Path, episode: str) -> tuple[str, str] | None:
+    """(end reason, head hash) of a sealed trace of this episode; None when there is none yet. Raises TraceError."""
+    if not path.exists():
+        return None
+    with open_trace(path) as trace:
+        manifest = trace.manifest
+    about = manifest.about
+    if about.get("episode") != episode:
+        raise TraceError(f"{path}: holds another episode; remove it, or name another folder")
+    if not manifest.sealed:
+        return None
+    if not manifest.seal_holds:
+        raise TraceError(f"{path}: its seal is broken; run fairground verify, or remove it to have it played again")
+    return str(about.get("end_reason")), str(about.get("head_hash"))
+
+
+def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    """Through Core at once. Raises HarnessFailure when a policy or the rules fail."""
+    kind, scenario = table.setting(episode)
+    scripted = scripted_seats(kind, scenario, players.plan, episode.seed)
+    core = Core.create(kind, scenario, episode.seed)
+    created = _now()
+    written = _stamped(core.start().records)
+    while core.ended is None:
+        records = scripted.run(core)
+        if not records:
+            raise HarnessFailure(f"{scenario.id} awaits nobody and does not end")
+        written += _stamped(records)
+    about = {
+        "episode": episode.id,
+        "created": created,
+        **manifest_about(players.plan, players.labels, scripted),
+        "finished": _now(),
+        "end_reason": core.ended,
+        "outcome_digest": core.outcome_digest,
+        "awaits": 0,
+    }
+    write_trace(path, core.manifest, about, written)
+
+
+def _stamped(records: list[Record]) -> list[Written]:
+    at_ms = int(time.time() * 1000)
+    return [Written(record, None, at_ms) for record in records]
+
+
+async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    """A live episode, or one that a stopped run left. Raises HarnessFailure when a provider fails."""
+    make_folder(path.parent)
+    with Sandbox() as sandbox:
+        if path.exists():
+            live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox)
+        else:
+            live = await _opened(table, episode, players, path.parent, sandbox)
+        try:
+            await play_seats(live, players.outside)
+            await live.wait_ended()
+        finally:
+            await live.close()
+
+
+async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: Path, sandbox: Sandbox) -> Episode:
+    kind, scenario = table.setting(episode)
+    agents = {players.labels[seat]: agent for seat, agent in players.outside.items()}
+    return await new_episode(
+        kind,
+        scenario,
+        episode.seed,
+        players.plan,
+        folder,
+        episode_id=episode.id,
+        labels=players.labels,
+        # `play --resume` can seat one agent again; with several the sweep has to go on itself.
+        agent=next(iter(agents.values())).recorded() if len(agents) == 1 else None,
+        sandbox=sandbox,
+    )
+
+
+def _thinking(players: Players) -> dict[SeatId, str]:
+    """The policies that agents from outside think with; an episode that goes on brings them up to date."""
+    models = {seat: agent.model for seat, agent in players.outside.items() if agent.endpoint is not None}
+    return {seat: model for seat, model in models.items() if model is not None and model.startswith("policy:")}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,51 @@
+"""A worker process of a sweep: episodes come in on stdin, one a line, and results go out on stdout.
+
+Its end is the end of stdin: whoever started it has finished, was stopped, or was killed. What it was given is finished
+first, as traces that the next run finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from fairground.runner.plan_episodes import EpisodeSpec
+from fairground.runner.sweep_play import SweepResult, Table
+from fairground.runner.sweep_shard import run_shard
+
+__all__ = ["main"]
+
+
+def main() -> None:
+    """`python -m fairground.runner.sweep_worker FOLDER CONCURRENCY`."""
+    # Whatever prints must not end up among the results.
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
+
+
+async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
+    table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
+
+    async def given() -> AsyncIterator[EpisodeSpec]:
+        while line := await asyncio.to_thread(lines.readline):
+            yield EpisodeSpec(*orjson.loads(line))
+
+    def report(result: SweepResult) -> None:
+        try:
+            out.write(orjson.dumps([*result]) + b"\n")
+        except BrokenPipeError:
+            # Nobody listens any more; the trace is there all the same.
+            os._exit(0)
+
+    await run_shard(table, given(), folder, report, concurrency=concurrency)
+
+
+if __name__ == "__main__":
+    main()
