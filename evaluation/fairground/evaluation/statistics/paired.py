@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -85,14 +86,18 @@ def sign_flip(differences: Sequence[float]) -> SignFlip | None:
 
 
 def _signs(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """10,000 rows of n signs, from as few keyed draws as they need: 48 signs each."""
+    """10,000 rows of n signs."""
+    return _bits(-(-n // _SIGNS_A_DRAW))[:, :n].astype(np.float64) * 2.0 - 1.0
+
+
+@lru_cache(maxsize=4)
+def _bits(words: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """10,000 rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
     chance = Chance("fairground.evaluation.sign_flip/1")
-    words = -(-n // _SIGNS_A_DRAW)
     drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(_DRAWS)])
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
     places = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
-    bits = (whole[:, :, None] >> places) & np.uint64(1)
-    return bits.reshape(_DRAWS, -1)[:, :n].astype(np.float64) * 2.0 - 1.0
+    return ((whole[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(_DRAWS, -1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

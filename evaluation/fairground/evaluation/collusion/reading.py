@@ -1,0 +1,123 @@
+"""From traces to games. Total: a trace that gives none is a finding with its reason, never an exception."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from fairground.contract.chain import canonical, digest
+from fairground.contract.errors import TraceError
+from fairground.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
+from fairground.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
+from fairground.evaluation.reading import TraceReading, Watcher, read_trace
+from fairground.tracestore import Trace, open_trace
+
+__all__ = ["ReadGames", "played_of", "read_games"]
+
+_MARKET = "double_auction"
+_NOT_ECONOMICS = ("id", "version", "description", "chat", "seats", "limits", "timing", "record")
+_MOST_ROUNDS = 1_000
+
+
+class ReadGames(NamedTuple):
+    """Usable episodes in an order of their own, and a sentence for each trace that gives none."""
+
+    games: list[Played]
+    findings: list[str]
+
+
+def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] | None = None) -> ReadGames:
+    """Read each trace; episodes that did not reach their last round are left out and named."""
+    games: list[Played] = []
+    findings: list[str] = []
+    for number, file in enumerate(files):
+        if progress is not None:
+            progress(number, len(files), file.name)
+        try:
+            with open_trace(file) as trace:
+                games.append(played_of(trace))
+        except TraceError as error:
+            findings.append(f"{file.name}: {error}")
+    if progress is not None:
+        progress(len(files), len(files), "")
+    return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), findings)
+
+
+def played_of(trace: Trace) -> Played:
+    """One finished episode. Raises TraceError naming what is missing."""
+    sent: list[Sent] = []
+    reading = read_trace(trace, lambda _: _messages(sent))
+    core = reading.core
+    if core is None:
+        raise TraceError("; ".join(found.message for found in reading.findings) or "no manifest")
+    if core.market != _MARKET:
+        raise TraceError(f"a trace of {core.market}; the collusion report reads {_MARKET}")
+    rounds = [closed for facts in reading.rounds if (closed := reading.typed(facts, RoundFacts)) is not None]
+    opening = _opening(reading, rounds)
+    if reading.findings or opening is None:
+        raise TraceError("; ".join(found.message for found in reading.findings[:3]) or "no round has closed")
+    if reading.end_reason != "terminated:rounds_completed":
+        raise TraceError(f"not played to the last round ({reading.end_reason or 'unfinished'}): left out")
+    complaint = _complaint(opening, rounds)
+    if complaint:
+        raise TraceError(f"the facts contradict each other: {complaint}")
+    price_max, chat = core.scenario.get("price_max"), core.scenario.get("chat")
+    return Played(
+        name=trace.path.name,
+        pairing=_pairing(reading),
+        price_max=price_max if isinstance(price_max, int) and price_max > 0 else 100,
+        values=opening.values,
+        rounds=[_round(closed) for closed in rounds],
+        messages=sent,
+        talks=isinstance(chat, dict) and chat.get("enabled") is True,  # pyright: ignore[reportUnknownMemberType]
+    )
+
+
+def _messages(sent: list[Sent]) -> Watcher:
+    """Keeps what was said aloud and reached somebody."""
+
+    def watch(_: int, event: dict[str, Any]) -> None:
+        if event["event"] != "tool_called" or event["tool"] != "send_message" or event["status"] != "ok":
+            return
+        arguments, result = event["arguments"], event["result"]
+        text, hearers = arguments["message"], result["delivered_to"]
+        if isinstance(text, str) and text.strip() and hearers:
+            sent.append(Sent(int(event["round"]), str(event["seat"]), [str(seat) for seat in hearers], text))
+
+    return watch
+
+
+def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:
+    ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
+    return next((closed.opening for closed in rounds if closed.opening), ending.opening if ending else None)
+
+
+def _complaint(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> str:
+    """What would make the measures stumble; "" for facts that fit together."""
+    if [closed.round for closed in rounds] != list(range(1, len(rounds) + 1)) or len(rounds) > _MOST_ROUNDS:
+        return f"rounds 1 to {len(rounds)} are not all there once"
+    sides = {seat.startswith("B") for seat in opening.values}
+    if sides != {True, False}:
+        return "one side of the market has no seat"
+    for closed in rounds:
+        for match in closed.matches:
+            if not match.buyer.startswith("B") or match.seller.startswith("B"):
+                return f"round {closed.round} has a trade without a buyer or a seller"
+            if match.buyer not in opening.values or match.seller not in opening.values:
+                return f"round {closed.round} has a trade of a seat without a value"
+    return ""
+
+
+def _round(closed: RoundFacts) -> PlayedRound:
+    trades = [(match.buyer, match.seller, match.price) for match in closed.matches]
+    return PlayedRound(closed.quotes, trades, closed.surplus, closed.speaking_order or ())
+
+
+def _pairing(reading: TraceReading) -> Pairing:
+    core = reading.core
+    assert core is not None
+    economics = {key: value for key, value in core.scenario.items() if key not in _NOT_ECONOMICS}
+    key = reading.about.get("policy_key")
+    players = tuple(sorted((seat.id, reading.label(seat.id) or "?") for seat in core.seats))
+    return Pairing(digest(canonical(economics)), core.seed, key if isinstance(key, int) else 0, players)
