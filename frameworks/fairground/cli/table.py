@@ -30,6 +30,7 @@ COMMANDS: tuple[Command, ...] = (
     Command(
         "collusion", "Audit", "Signs of collusion in auctions.", "fairground.evaluation.collusion.commands:collusion"
     ),
+    Command("collusion", "Audit", "Signs of collusion.", "fairground.evaluation.collusion.commands:collusion"),
     Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),
     Command("rate", "Audit", "Leaderboards of who played.", "fairground.evaluation.ratings.commands:rate"),
     Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),

@@ -242,12 +242,12 @@ POLICIES: Mapping[str, PolicySpec] = {
 class _Player:
     """A seat of `play_fast`: its trader and the view that the rules fill."""
 
-    def __init__(self, market: DoubleAuction, seat: SeatId, policy: str) -> None:
+    def __init__(self, market: DoubleAuction, seat: SeatId, policy: str, policy_key: int) -> None:
         name, params = parse_policy(policy)
         fast = POLICIES[name].fast if name in POLICIES else None
         if fast is None:
             raise ScenarioError(f"{seat} = {policy!r}: no such policy; there are {', '.join(POLICIES)}")
-        trader: Trader = fast(params, Draw.of(market.seed, seat))
+        trader: Trader = fast(params, Draw.of(market.seed, seat, policy_key))
         self.seat = seat
         self.role: Role = role_of(seat)
         scenario = market.scenario
@@ -291,16 +291,19 @@ class _Player:
         market.lapse(self.seat, "agent_limit")
 
 
-def play_fast(scenario: DoubleAuctionScenario, seed: int, policies: Mapping[SeatId, str]) -> DoubleAuction:
+def play_fast(
+    scenario: DoubleAuctionScenario, seed: int, policies: Mapping[SeatId, str], policy_key: int = 0
+) -> DoubleAuction:
     """A whole episode by rules and traders alone, no tools and no events; the finished market.
 
     `policies` names one policy per seat (`zip`, `policy:zic`). The quotes are those that the same policies make over
-    tools. ScenarioError for a missing seat or an unknown policy; not for `chance = recorded`, which needs its inputs.
+    tools; `policy_key` gives them other draws. ScenarioError for a missing seat or an unknown policy; not for
+    `chance = recorded`, which needs its inputs.
     """
     market = DoubleAuction(scenario, seed)
     if missing := [seat for seat in market.seats if seat not in policies]:
         raise ScenarioError(f"no policy for {', '.join(missing)}")
-    players = [_Player(market, seat, policies[seat]) for seat in market.seats]
+    players = [_Player(market, seat, policies[seat], policy_key) for seat in market.seats]
     while market.terminated is None:
         if market.clock.phase == "talk":
             for player in players:
