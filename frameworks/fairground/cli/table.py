@@ -27,9 +27,6 @@ COMMANDS: tuple[Command, ...] = (
     Command("gateway", "Play", "Serve a model endpoint; record, replay.", "fairground.runner.gateway_command:gateway"),
     Command("evaluate", "Audit", "Economic outcomes of traces.", "fairground.evaluation.commands:evaluate"),
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
-    Command(
-        "collusion", "Audit", "Signs of collusion in auctions.", "fairground.evaluation.collusion.commands:collusion"
-    ),
     Command("collusion", "Audit", "Signs of collusion.", "fairground.evaluation.collusion.commands:collusion"),
     Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),
     Command("rate", "Audit", "Leaderboards of who played.", "fairground.evaluation.ratings.commands:rate"),
