@@ -17,10 +17,19 @@ __all__ = ["Case", "Counted", "EvidenceCase", "GivesInsight", "Happening", "Insi
 
 
 class Case(NamedTuple):
-    """One time that something went wrong: the event that proves it and what it cost, null where nobody can say."""
+    """One time that something went wrong: the event that proves it and what it cost, null where nobody can say.
+
+    `told_by` is a second event, a closure whose facts hold the other number, where it is another one.
+    """
 
     seq: int
     cost: float | None = None
+    told_by: int | None = None
+
+    @property
+    def events(self) -> tuple[int, ...]:
+        """Both events, each once."""
+        return (self.seq,) if self.told_by in (None, self.seq) else (self.seq, self.told_by)
 
 
 @dataclass(frozen=True)
@@ -80,8 +89,10 @@ class Insight:
     although their names do not end in `_id` or `_ids`. `idle` are closed rounds in which a seat took no action although
     one would have paid. `wanted` are objects that called for an action (best sellers), `happenings` those to which
     something happened that calls for a look (a stock-out). `evidence` is for markets whose tools' scopes need
-    more than the arguments. `absent` says of a diagnostic why it does not apply; `counted_by` names the market's own
-    finding that counts the same thing: where that is raised, the general one is not raised a second time.
+    more than the arguments. `orders` are instructions planted in messages without a canary: the seat's actions that
+    followed them, out of those that it was given. `absent` says of a diagnostic why it does not apply; `counted_by`
+    names the market's own finding that counts the same thing: where that is raised, the general one is not raised a
+    second time.
     """
 
     unit: str = "points"
@@ -96,6 +107,7 @@ class Insight:
     wanted: Mapping[SeatId, Sequence[Happening]] | None = None
     happenings: Mapping[SeatId, Sequence[Happening]] | None = None
     evidence: Mapping[SeatId, Sequence[EvidenceCase]] | None = None
+    orders: Counted | None = None
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     counted_by: Mapping[str, str] = field(default_factory=dict[str, str])
 

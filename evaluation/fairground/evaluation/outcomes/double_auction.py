@@ -17,8 +17,10 @@ from fairground.double_auction.model import EndingFacts, MatchFacts, OpeningFact
 from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.charts.double_auction import charts
 from fairground.evaluation.charts.model import Chart
+from fairground.evaluation.diagnostics.double_auction.detectors import diagnose_auction
 from fairground.evaluation.diagnostics.double_auction.insight import double_auction_insight
 from fairground.evaluation.diagnostics.insight import Insight
+from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.outcome import (
     MarketOutcome,
     Outcome,
@@ -117,6 +119,7 @@ class DoubleAuctionEvaluator:
     version = "2"
     seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
+    market_columns = ("efficiency", "price_mean")
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
@@ -136,6 +139,10 @@ class DoubleAuctionEvaluator:
         yardstick = _yardstick(reading, game)
         seats = {seat: _seat_outcome(reading, game, seat, yardstick.table) for seat in reading.conduct}
         return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game, yardstick))
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The failure modes of this market."""
+        return diagnose_auction(trace)
 
     def insight(self, trace: Trace) -> Insight:
         """Quotes through the own value, rounds given away: for the general diagnostics."""
@@ -160,6 +167,8 @@ class _Game(NamedTuple):
     """The usable facts of a trace."""
 
     rounds: list[RoundFacts]
+    played: list[PlayedRound]
+    """The same rounds, as regret reads them: made once for all seats."""
     opening: OpeningFacts | None
     price_max: int
 
@@ -192,7 +201,9 @@ def _game(reading: TraceReading) -> _Game:
         reading.found(None, "the facts do not name the values of every seat")
         opening = None
     price_max = reading.core.scenario.get("price_max") if reading.core else None
-    return _Game(rounds, opening, price_max if isinstance(price_max, int) else 100)
+    sides = {known.id: known.role for known in reading.core.seats} if reading.core else {}
+    played = [_played(closed, sides) for closed in rounds]
+    return _Game(rounds, played, opening, price_max if isinstance(price_max, int) else 100)
 
 
 # --- seats ----------------------------------------------------------------------------------------------------------
@@ -270,10 +281,8 @@ def _regret(reading: TraceReading, game: _Game, seat: SeatId, buys: bool) -> Reg
     if game.opening is None or not game.rounds:
         return None
     role: Literal["buyer", "seller"] = "buyer" if buys else "seller"
-    sides = {known.id: known.role for known in reading.core.seats} if reading.core else {}
-    played = [_played(closed, sides) for closed in game.rounds]
     try:
-        return regret(seat, role, game.opening.values[seat], played, game.price_max)
+        return regret(seat, role, game.opening.values[seat], game.played, game.price_max)
     except (ValueError, IndexError, KeyError) as error:
         reading.found(None, f"no regret for {seat}: the facts contradict each other ({error!r})"[:300])
         return None

@@ -24,7 +24,7 @@ def hooked(
     if counted is None or play.seat not in counted.of:
         return inapplicable(play, name, f"the market {play.episode.market} has no test for it")
     cases = counted.cases.get(play.seat, ())
-    found = share(len(cases), counted.of[play.seat], (case.seq for case in cases))
+    found = share(len(cases), counted.of[play.seat], (seq for case in cases for seq in case.events))
     costs = [case.cost for case in cases if case.cost is not None]
     raised = len(cases) >= least_cases and (found.value or 0) >= least_share
     return sign_of(raised, found, severity=math.fsum(costs) if costs else None)
