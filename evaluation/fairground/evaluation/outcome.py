@@ -20,6 +20,7 @@ __all__ = [
     "Finding",
     "MarketOutcome",
     "Measures",
+    "MeasuresMarket",
     "Outcome",
     "PrimaryMetric",
     "Rates",
@@ -165,6 +166,16 @@ class Measures(Protocol):
     @property
     def whole_ends(self) -> frozenset[str]:
         """End reasons of an episode that ran its course; any other end by the rules is an early one."""
+        ...
+
+
+@runtime_checkable
+class MeasuresMarket(Protocol):
+    """An evaluator that names numbers of its market outcome which comparisons show beside those of the seats."""
+
+    @property
+    def market_columns(self) -> tuple[str, ...]:
+        """Fields of the market outcome; `efficiency` where there is one, unless this says otherwise."""
         ...
 
 

@@ -34,6 +34,10 @@ def compare(
     success: Annotated[
         str, typer.Option(help="What pass^k counts: METRIC>NUMBER; default: the first metric > 0.")
     ] = "",
+    across_scenarios: Annotated[
+        bool,
+        typer.Option("--across-scenarios", help="Pair A's one scenario with B's other one, by seed: what talk does."),
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
 ) -> int:
@@ -42,7 +46,8 @@ def compare(
     Pairs are runs with the same market, scenario, seed, seat and opponents. Chains are checked, nothing is re-executed.
     Exit code 1 when a trace is damaged or no pair is left.
     """
-    options = Options(seat, noise_floor, oracle, passive, parse_success(success) if success else None)
+    wanted = parse_success(success) if success else None
+    options = Options(seat, noise_floor, oracle, passive, wanted, across_scenarios)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
     content = orjson.dumps(comparison.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"

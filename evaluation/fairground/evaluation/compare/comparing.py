@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import orjson
+
 from fairground.contract.errors import ScenarioError, TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.compare.model import Attribute, Comparison, Pair, Regret
@@ -18,7 +20,7 @@ from fairground.evaluation.compare.numbers import (
     noise_floor,
     reliability,
 )
-from fairground.evaluation.compare.pairing import pair_up
+from fairground.evaluation.compare.pairing import pair_across, pair_up
 from fairground.evaluation.compare.regret import references_of, regret_of
 from fairground.evaluation.compare.runs import (
     Loaded,
@@ -41,13 +43,17 @@ _DRAWS_ONLY = {"policy key", "seeds"}
 
 @dataclass(frozen=True)
 class Options:
-    """What may be asked besides the two sides. `noise`, `oracle` and `passive` are folders of traces."""
+    """What may be asked besides the two sides. `noise`, `oracle` and `passive` are folders of traces.
+
+    `across_scenarios`: each side holds one scenario, and a seed of the one is paired with that seed of the other.
+    """
 
     seats: Sequence[SeatId] | None = None
     noise: Path | None = None
     oracle: Path | None = None
     passive: Path | None = None
     success: Success | None = None
+    across_scenarios: bool = False
 
 
 def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) -> Comparison:
@@ -66,6 +72,9 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     market, other = a.runs[0].core.market, b.runs[0].core.market
     if market != other:
         raise TraceError(f"{path_a} holds traces of {market}, {path_b} of {other}: only one market can be compared")
+    if asked.across_scenarios:
+        _check_across(asked)
+        a, b = pair_across(a, b)
     seats = compared_seats([a, b], asked.seats)
     primary = primary_metrics(market)
     success = _success(asked.success, market, primary)
@@ -89,7 +98,8 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
         metrics=metrics,
         early_ends=early_ends(pairs),
         reliability=reliability(pairs, success) if success is not None else [],
-        regret=_regret(pairs, primary, [a, b], seats, named[1], named[2]),
+        # An oracle of one scenario is no yardstick for the other.
+        regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
         noise_floor=floor,
         findings=_findings(a, b),
         conclusion=conclusion,
@@ -111,6 +121,9 @@ def parse_success(text: str) -> Success:
 def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
     """What of the draws differs, in a sentence; empty where nothing does. Pairs share their seeds."""
     differing = {item.name: item for item in attributes if item.differs}
+    if "scenario values" in differing:
+        item = differing["scenario values"]
+        return f"the scenarios differ (A {', '.join(item.a)}; B {', '.join(item.b)}), the seeds are the same"
     for name, needed, whose in (
         ("seeds", not paired, "the luck of the market and of scripted opponents differs"),
         ("policy key", True, "the luck of scripted opponents differs"),
@@ -120,6 +133,13 @@ def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
             a, b = (", ".join(values[:_MAX_NAMED]) + " …" * (len(values) > _MAX_NAMED) for values in (item.a, item.b))
             return f"the {name.removesuffix('s')}s differ (A {a}; B {b}): {whose}"
     return ""
+
+
+def _check_across(asked: Options) -> None:
+    if asked.noise is not None or asked.oracle is not None or asked.passive is not None:
+        raise ScenarioError(
+            "--across-scenarios pairs two scenarios: --noise-floor, --oracle and --passive are of one, leave them out"
+        )
 
 
 def _named(path: Path | None) -> Side | None:
@@ -197,7 +217,18 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId
         "fairground": lambda run: run.text("versions", "fairground") or "–",
         "python": lambda run: run.text("versions", "python") or "–",
     }
-    return [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
+    found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
+    if any(run.paired_as for run in a):
+        one, other = a[0].core.scenario, b[0].core.scenario
+        found.append(Attribute(name="scenario values", a=_unlike(one, other), b=_unlike(other, one)))
+    return found
+
+
+def _unlike(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Values that the other scenario has otherwise, as `key = value`; names and descriptions say nothing."""
+    keys = sorted((scenario.keys() | other.keys()) - {"id", "version", "description"})
+    differing = [key for key in keys if scenario.get(key) != other.get(key)]
+    return [f"{key} = {orjson.dumps(scenario.get(key)).decode()}"[:80] for key in differing]
 
 
 def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str]) -> list[str]:

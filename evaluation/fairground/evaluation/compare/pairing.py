@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from fairground.contract.errors import TraceError
+from fairground.contract.errors import ScenarioError, TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.compare.divergence import first_divergence
 from fairground.evaluation.compare.model import Divergence, Dropped, Pair, Run
 from fairground.evaluation.compare.runs import Loaded, Side, Task, run_of
 from fairground.tracestore import open_trace
 
-__all__ = ["Paired", "mean_of", "pair_up"]
+__all__ = ["Paired", "mean_of", "pair_across", "pair_up"]
 
 SideName = Literal["a", "b"]
 
@@ -46,6 +47,20 @@ def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
         reason = _unmatched(task, "B" if side == "a" else "A", other)
         dropped += [_drop("a" if side == "a" else "b", run, reason) for run in runs]
     return Paired(pairs, dropped)
+
+
+def pair_across(a: Side, b: Side) -> tuple[Side, Side]:
+    """Both sides with one name for their two scenarios, so that equal seeds are pairs.
+
+    Raises ScenarioError where a side holds several scenarios: which are the pairs would be a guess.
+    """
+    for side in (a, b):
+        if len({run.scenario_digest for run in side.runs}) > 1:
+            held = ", ".join(sorted({run.scenario for run in side.runs}))
+            raise ScenarioError(f"--across-scenarios: {side.path} holds several scenario contents ({held}); sort them")
+    name = " and ".join(dict.fromkeys((a.runs[0].scenario, b.runs[0].scenario)))
+    one, other = (replace(side, runs=[replace(run, paired_as=name) for run in side.runs]) for side in (a, b))
+    return one, other
 
 
 def mean_of(runs: Sequence[Run], name: str) -> float | None:

@@ -16,7 +16,7 @@ from fairground.contract.seats import SeatId, natural_order
 from fairground.evaluation.accounts import Account, account
 from fairground.evaluation.compare.model import Run
 from fairground.evaluation.evaluate import evaluate, evaluator_of
-from fairground.evaluation.outcome import Measures, Outcome, PrimaryMetric
+from fairground.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric
 from fairground.tracestore import find_traces, open_trace, sound_head
 
 __all__ = [
@@ -54,7 +54,10 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Loaded:
-    """One trace as a comparison needs it; `head` is the chain's hash after its last event."""
+    """One trace as a comparison needs it; `head` is the chain's hash after its last event.
+
+    `paired_as` stands for the scenario where runs of two scenarios are to be pairs.
+    """
 
     path: Path
     core: ManifestCore
@@ -62,11 +65,17 @@ class Loaded:
     outcome: Outcome[Any, Any]
     account: Account
     head: str
+    paired_as: str = ""
 
     @cached_property
     def scenario_digest(self) -> str:
         """Digest of the scenario's whole content, overrides included."""
         return digest(canonical(self.core.scenario))
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's id."""
+        return str(self.core.scenario.get("id", ""))
 
     @property
     def policy_key(self) -> int:
@@ -97,8 +106,8 @@ class Loaded:
         others = sorted((seat.id for seat in self.core.seats if seat.id not in seats), key=natural_order)
         return Task(
             self.core.market,
-            str(self.core.scenario.get("id", "")),
-            self.scenario_digest,
+            self.paired_as or self.scenario,
+            self.paired_as or self.scenario_digest,
             self.core.seed,
             tuple(seats),
             tuple((seat, self.player(seat)) for seat in others),
@@ -197,6 +206,12 @@ def _whole_ends(market: str) -> frozenset[str] | None:
 
 
 @cache
+def _market_columns(market: str) -> tuple[str, ...]:
+    evaluator = evaluator_of(market)
+    return evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ("efficiency",)
+
+
+@cache
 def metric_names(market: str) -> tuple[str, ...]:
     """Primary metrics first, then the other compared columns."""
     primary = [metric.name for metric in primary_metrics(market)]
@@ -214,13 +229,14 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
         values = [_number(getattr(loaded.outcome.seats.get(seat), name, None)) for seat in seats]
         known = [value for value in values if value is not None]
         numbers[name] = math.fsum(known) / len(known) if known and len(known) == len(values) else None
-    efficiency = _number(getattr(loaded.outcome.market_outcome, "efficiency", None))
-    if hasattr(loaded.outcome.market_outcome, "efficiency"):
-        numbers["market_efficiency"] = efficiency
+    whole_market = loaded.outcome.market_outcome
+    for name in _market_columns(market):
+        if hasattr(whole_market, name):
+            numbers[f"market_{name}"] = _number(getattr(whole_market, name))
     digested = loaded.about.get("outcome_digest")
     return Run(
         path=str(loaded.path),
-        label=label_of(loaded, seats),
+        label=label_of(loaded, seats) + (f" in {loaded.scenario}" if loaded.paired_as else ""),
         policy_key=loaded.policy_key,
         head=loaded.head,
         outcome_digest=digested if isinstance(digested, str) else None,
