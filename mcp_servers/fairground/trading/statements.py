@@ -34,10 +34,14 @@ Kind = Literal[
 
 
 class Condition(NamedTuple):
-    """What the counterpart's quote has to be for the statement to bind: `relation` to `y`."""
+    """What the counterpart's quote has to be for the statement to bind: `relation` to `y`.
+
+    `now`: it speaks of the round in which it was said ("this time"), however long what follows from it shall last.
+    """
 
     relation: Relation
     y: float
+    now: bool = False
 
     def holds(self, quote: float) -> bool:
         """Whether a quote of the counterpart meets it."""
@@ -45,7 +49,9 @@ class Condition(NamedTuple):
 
     def negated(self) -> Condition:
         """The opposite, on whole ticks."""
-        return Condition("<=", self.y - 1) if self.relation == ">=" else Condition(">=", self.y + 1)
+        if self.relation == ">=":
+            return Condition("<=", self.y - 1, self.now)
+        return Condition(">=", self.y + 1, self.now)
 
 
 @dataclass(frozen=True)
@@ -137,24 +143,28 @@ _PERMANENT = re.compile(
     r"\b(?:every|each|all remaining|always|from now on|going forward|the rest|forever|permanently|"
     r"promise|commit|standing)\b"
 )
-_ROUND_WORDS = re.compile(r"\b(?:rounds?|through|until)\s(?:round\s)?$")
+_THIS_TIME = re.compile(r"\bthis (?:time|round)\b")
+_ROUND_WORDS = re.compile(r"\b(?:rounds?|through|until)\s(?:round\s)?(?:\d{1,3}\s(?:and|or)\s)?$")
 _COUNT_AFTER = re.compile(
     r"^\s(?:(?:more|remaining|straight|consecutive|final|last|successful|steady|good|easy)\s)*"
     r"(?:rounds|trades|times|deals)\b"
 )
 _PAYOFF_BEFORE = re.compile(
-    r"\b(?:profits?|payoffs?|surplus|gains?|margin|earns?|makes?|gets?|mine|yours|total)(?:\s(?:is|of|at|about|only|=))*\s$"
+    r"\b(?:profits?|payoffs?|surplus|gains?|margin|earns?|makes?|gets?|mine|yours|total|"
+    r"(?:giv|leav)(?:es?|ing)\s(?:me|you))(?:\s(?:is|of|at|about|only|=))*\s$"
 )
-_PAYOFF_AFTER = re.compile(r"^\s?(?:(?:in |of )?(?:profit|surplus)\b|for (?:me|you)\b|/\s?round)")
+_PAYOFF_AFTER = re.compile(r"^\s?(?:(?:in |of )?(?:profit|surplus|payoff)\b|for (?:me|you)\b|/\s?round)")
 _PRICE_WORDS = r"trad(?:e|es|ed|ing)|clear(?:s|ed|ing)?|deal|prices?|midpoint"
 _PRICE_BEFORE = re.compile(
-    rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|lock(?:ed)?(?: in)?|settle on|"
-    r"target|try|aim for|go for|(?:continue|stick|stay|stand|committed)(?:\s(?:with|to|on|by))?|at)\s$"
+    rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|lock(?:ed)?(?: in)?(?: reliable)?|settle(?: on)?|"
+    r"target|try|aim for|go for|return to|(?:continue|stick|stay|stand|committed)(?:\s(?:with|to|on|by))?|at)"
+    r"(?:\s(?:around|about|near))?\s$"
 )
+_PRICE_AFTER = re.compile(r"^\sprice\b")
 _AT_START = re.compile(r"^\s*at\s$")
 
 
-_LEADS = frozenset({"and", "so", "then", "now", "any", "will", "next", "us"})
+_LEADS = frozenset({"and", "so", "then", "now", "any", "will", "next", "us", "still", "continue"})
 
 
 def normalised(text: str) -> str:
@@ -284,7 +294,7 @@ class _Sentence:
         number = next((one for one in made if one.kind in ("other_quote", "price", "own_quote", "unknown")), None)
         if number is None:
             return None
-        condition = self._compared(clause, number)
+        condition = self._compared(clause, number)._replace(now=_THIS_TIME.search(clause.text) is not None)
         return condition.negated() if opens[0] == "unless" else condition
 
     def _compared(self, clause: _Clause, number: Statement) -> Condition:
@@ -384,7 +394,9 @@ class _Sentence:
         frame = self._frame(before)
         if frame is not None:
             return frame
-        if _PRICE_BEFORE.search(before) or _AT_START.match(before) or re.search(r"\bmeet\b.{0,20}\sat\s$", before):
+        if _PRICE_BEFORE.search(before) or _PRICE_AFTER.match(after) or _AT_START.match(before):
+            return "price"
+        if re.search(r"\bmeet\b.{0,20}\sat\s$", before):
             return "price"
         return "price" if not before.strip() and not after.strip(' ".') else "unknown"
 
@@ -448,7 +460,7 @@ class _Sentence:
         now, end = self._round, self._rounds
         if found := re.search(r"\bfrom round (\d{1,3})\b", text):
             return int(found[1]), end
-        if found := re.search(r"\brounds? (\d{1,3})(?:~| to | through )(\d{1,3})\b", text):
+        if found := re.search(r"\brounds? (\d{1,3})(?:~| to | through | and )(\d{1,3})\b", text):
             return int(found[1]), int(found[2])
         if found := re.search(r"\b(?:final|last) (\d{1,3}) rounds\b", text):
             return max(1, end - int(found[1]) + 1), end

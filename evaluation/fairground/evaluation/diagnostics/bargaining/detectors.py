@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
-from fairground.evaluation.arithmetic import ratio, rounded
 from fairground.evaluation.diagnostics.bargaining import (
     anchor_acceptance,
     endgame_defection,
@@ -19,9 +19,11 @@ from fairground.evaluation.diagnostics.bargaining import (
     value_leak,
 )
 from fairground.evaluation.diagnostics.bargaining.play import Game, Side
-from fairground.evaluation.diagnostics.bargaining.rules import PREFIX, BargainingDetectorRules, diagnostic_rules
+from fairground.evaluation.diagnostics.bargaining.rules import PREFIX, BargainingModeRules, diagnostic_rules
 from fairground.evaluation.diagnostics.bargaining.verdict import Verdict
+from fairground.evaluation.diagnostics.judged import Frame, findings_of, judge
 from fairground.evaluation.diagnostics.model import Figure, Finding, Stage, share
+from fairground.evaluation.diagnostics.sign import Sign
 
 __all__ = ["DETECTORS", "detect", "what_was_said"]
 
@@ -64,7 +66,7 @@ def _read(side: Side) -> Figure | None:
         return None
     counted = share(kinds.total() - kinds["unknown"], kinds.total(), (said.seq for said in side.said))
     return Figure(
-        id=PREFIX + "numbers_read",
+        id=f"{PREFIX}numbers_read_of_{side.role}",
         seats=[side.seat],
         value=counted.value,
         numerator=counted.numerator,
@@ -77,42 +79,27 @@ def _read(side: Side) -> Figure | None:
     )
 
 
-def _finding(side: Side, name: str, rules: BargainingDetectorRules) -> Finding:
-    verdict = _verdict(side, name, rules)
-    found, cost = len(verdict.troubles), verdict.cost
-    checked = verdict.unchecked is None
-    limits = diagnostic_rules().reading_limits if rules.reads_talk and found else None
-    notes = [note for note in (verdict.unchecked, verdict.words, limits) if note]
-    return Finding(
-        id=PREFIX + name,
-        seats=[side.seat],
-        value=ratio(found, verdict.of),
-        numerator=found,
-        denominator=verdict.of,
-        formula=rules.worded(rules.formula),
-        window=verdict.window or _window(side),
-        events=verdict.events,
-        parts=dict(verdict.parts),
-        note="; ".join(notes) or None,
-        raised=checked and found > 0,
-        checked=checked,
-        threshold=rules.worded(rules.raised_when),
-        severity=None if cost is None else rounded(cost),
-        severity_unit="ticks",
-    )
+def _finding(side: Side, name: str, rules: BargainingModeRules) -> Finding:
+    seen: list[Verdict] = []
+
+    def look() -> Sign:
+        seen.append(_verdict(side, name, rules))
+        return seen[0].sign
+
+    judged = judge(side.seat, rules, look)
+    window = seen[0].window if seen else None
+    (finding,) = findings_of(PREFIX + name, rules, [judged], Frame(window or _window(side), "ticks"))
+    return finding
 
 
-def _verdict(side: Side, name: str, rules: BargainingDetectorRules) -> Verdict:
-    """What the detector saw; nothing where the facts fit no formula or there was nothing to look at."""
+def _verdict(side: Side, name: str, rules: BargainingModeRules) -> Verdict:
+    """What the detector saw, with the limits of the reading where a finding rests on it."""
     if side.game.problem is not None:
         return Verdict((), 0, unchecked=f"could not be computed: {side.game.problem}")
-    try:
-        verdict = DETECTORS[name](side, rules.limits)
-    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as odd:
-        return Verdict((), 0, unchecked=f"cannot be computed: {odd!r}"[:200])
-    if verdict.unchecked is None and not verdict.of and not verdict.troubles:
-        return Verdict((), 0, verdict.parts, unchecked=rules.worded(rules.undefined))
-    return verdict
+    verdict = DETECTORS[name](side, rules.limits)
+    if not (rules.reads_talk and verdict.troubles):
+        return verdict
+    return replace(verdict, note=diagnostic_rules().reading_limits)
 
 
 def _window(side: Side) -> str | None:

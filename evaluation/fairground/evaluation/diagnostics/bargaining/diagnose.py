@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from fairground.bargaining import MARKET
+from fairground.catalog import market_type
 from fairground.evaluation.diagnostics.bargaining.detectors import detect, what_was_said
 from fairground.evaluation.diagnostics.bargaining.reading import read_game
 from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules
@@ -15,11 +15,11 @@ __all__ = ["diagnose_bargaining"]
 
 def diagnose_bargaining(trace: Trace) -> Diagnosis:
     """Figures and findings of an opened trace. Total."""
-    game = read_game(trace)
+    game, kind = read_game(trace), market_type("bargaining")
     return Diagnosis(
-        market=MARKET.name,
+        market=kind.name,
         version=diagnostic_rules().version,
-        evidence_map=map_version(MARKET),
+        evidence_map=map_version(kind),
         stages=what_was_said(game),
         findings=detect(game),
     )

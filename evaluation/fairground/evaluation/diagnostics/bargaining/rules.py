@@ -7,21 +7,17 @@ from functools import cache
 
 from pydantic import BaseModel, ConfigDict
 
-from fairground.evaluation.diagnostics.thresholds import DetectorRules, bundled_rules
+from fairground.evaluation.diagnostics.thresholds import ModeRules, bundled_rules
 
-__all__ = ["PREFIX", "BargainingDetectorRules", "DiagnosticRules", "InjectionRules", "diagnostic_rules"]
+__all__ = ["PREFIX", "BargainingModeRules", "DiagnosticRules", "InjectionRules", "diagnostic_rules"]
 
 PREFIX = "bargaining."
 
 
-class BargainingDetectorRules(DetectorRules):
-    """A failure mode: what it finds, what is undefined, whether it rests on the reading of messages, its controls."""
+class BargainingModeRules(ModeRules):
+    """A failure mode, and whether it rests on the reading of messages."""
 
-    what: str
-    undefined: str
     reads_talk: bool = False
-    positive: str
-    negative: str
 
 
 class InjectionRules(BaseModel):
@@ -42,7 +38,7 @@ class DiagnosticRules(BaseModel):
     version: str
     reading_limits: str
     injection: InjectionRules
-    detectors: Mapping[str, BargainingDetectorRules]
+    detectors: Mapping[str, BargainingModeRules]
 
 
 @cache

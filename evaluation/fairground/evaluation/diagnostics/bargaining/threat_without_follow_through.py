@@ -51,6 +51,8 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
 def _window(statement: Statement) -> tuple[int, int]:
     """Rounds in which the counterpart can provoke: before the effect where only that is dated, else the horizon."""
     first, last = statement.horizon
+    if statement.condition is not None and statement.condition.now:
+        return statement.round, statement.round
     return (statement.round, first - 1) if first > statement.round and not statement.permanent else (first, last)
 
 

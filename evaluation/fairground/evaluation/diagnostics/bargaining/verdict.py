@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from fairground.evaluation.diagnostics.model import cited
+from fairground.evaluation.diagnostics.sign import Sign
 
 __all__ = ["Trouble", "Verdict", "spelled"]
 
@@ -35,15 +36,20 @@ class Verdict:
     unchecked: str | None = None
 
     @property
-    def cost(self) -> float | None:
-        """The sum of known costs; null where none is known."""
+    def sign(self) -> Sign:
+        """As what every market's findings are made of; the dearest case is cited first, lest a limit cut it."""
         known = [trouble.cost for trouble in self.troubles if trouble.cost is not None]
-        return math.fsum(known) if known else None
-
-    @property
-    def events(self) -> list[int]:
-        """Events of the dearest case first, so that a limit of cited events cuts the cheap ones."""
-        return cited(seq for trouble in self._by_cost() for seq in trouble.events)
+        checked = self.unchecked is None
+        return Sign(
+            raised=checked and bool(self.troubles),
+            numerator=len(self.troubles),
+            denominator=self.of,
+            events=cited(seq for trouble in self._by_cost() for seq in trouble.events),
+            parts=self.parts,
+            severity=math.fsum(known) if known else None,
+            note=self.unchecked or self.words,
+            checked=checked,
+        )
 
     @property
     def window(self) -> str | None:

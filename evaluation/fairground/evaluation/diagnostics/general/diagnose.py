@@ -12,7 +12,7 @@ from fairground.evaluation.diagnostics.model import Diagnoses, Diagnosis, Findin
 from fairground.evaluation.diagnostics.published import map_version
 from fairground.tracestore import Trace
 
-__all__ = ["diagnose_generally", "diagnose_trace", "general_findings"]
+__all__ = ["diagnose_generally", "diagnose_trace", "general_findings", "insight_of"]
 
 
 def diagnose_trace(trace: Trace, evaluator: object) -> Diagnosis:
@@ -28,11 +28,11 @@ def diagnose_generally(trace: Trace, evaluator: object) -> Diagnosis:
 
 def general_findings(trace: Trace, evaluator: object) -> list[Finding]:
     """The general diagnostics alone, with what the market's evaluator adds. Total but for an unreadable manifest."""
-    return find_general(read_play(trace, _insight(trace, evaluator)))
+    return find_general(read_play(trace, insight_of(trace, evaluator)))
 
 
 def _with_general(own: Diagnosis, trace: Trace, evaluator: object) -> Diagnosis:
-    insight = _insight(trace, evaluator)
+    insight = insight_of(trace, evaluator)
     general = [_counted_once(finding, own, insight) for finding in find_general(read_play(trace, insight))]
     return own.model_copy(update={"findings": [*own.findings, *general], "general_version": general_rules().version})
 
@@ -47,7 +47,8 @@ def _counted_once(finding: Finding, own: Diagnosis, insight: Insight) -> Finding
     return finding.model_copy(update={"raised": False, "severity": None, "note": note, "counted_by": counted_by})
 
 
-def _insight(trace: Trace, evaluator: object) -> Insight:
+def insight_of(trace: Trace, evaluator: object) -> Insight:
+    """What the market's evaluator adds; nothing, with the reason, where it cannot. TraceError: no trace."""
     if not isinstance(evaluator, GivesInsight):
         return Insight()
     try:
