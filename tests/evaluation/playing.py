@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -13,7 +13,7 @@ from fairground.contract.policy import Draw
 from fairground.host.scripted import Scripted
 from fairground.tracestore import Written, write_trace
 
-__all__ = ["played", "store"]
+__all__ = ["played", "played_by", "store"]
 
 
 def store(path: Path, core: Core, records: Iterable[Record], **about: Any) -> Path:
@@ -25,10 +25,17 @@ def store(path: Path, core: Core, records: Iterable[Record], **about: Any) -> Pa
 
 def played(path: Path, scenario: str, policy: str = "zip", seed: int = 1, **overrides: Any) -> Path:
     """An episode with one policy on all seats."""
+    return played_by(path, scenario, {}, seed, policy, **overrides)
+
+
+def played_by(
+    path: Path, scenario: str, seats: Mapping[str, str], /, seed: int = 1, others: str = "zip", **overrides: Any
+) -> Path:
+    """An episode with a policy of its own on each seat that is named, and one on all others."""
     kind = market_type(scenario.partition("/")[0])
     core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
-    spec = kind.policies[policy]
-    makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat in core.market.seats}
+    specs = {seat: kind.policies[seats.get(seat, others)] for seat in core.market.seats}
+    makers = {seat: partial(spec.make, {}, Draw.of(seed, seat)) for seat, spec in specs.items()}
     scripted, records = Scripted(makers), list(core.start().records)
     while stretch := scripted.run(core):
         records += stretch
