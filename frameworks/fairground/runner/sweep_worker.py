@@ -7,6 +7,7 @@ first, as traces that the next run finds.
 from __future__ import annotations
 
 import asyncio
+import gc
 import os
 import sys
 from collections.abc import AsyncIterator
@@ -32,6 +33,9 @@ def main() -> None:
 
 async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
     table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
+    # What is loaded by now stays: looking through it again and again is a tenth of an episode's cost.
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
 
     async def given() -> AsyncIterator[EpisodeSpec]:
         while line := await asyncio.to_thread(lines.readline):

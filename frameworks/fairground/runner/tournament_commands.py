@@ -1,0 +1,79 @@
+"""`fairground tournament`: a sweep, and the leaderboards of what was played."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from fairground.runner.summary import show
+from fairground.runner.sweep import Sweep
+from fairground.runner.sweep_commands import (
+    AsJson,
+    Concurrency,
+    Out,
+    Overrides,
+    PlanName,
+    Processes,
+    Seeds,
+    play_plan,
+    print_sweep,
+)
+
+if TYPE_CHECKING:
+    from fairground.evaluation.ratings.model import Leaderboards
+
+__all__ = ["tournament"]
+
+
+def tournament(
+    plan: PlanName,
+    out: Out = None,
+    processes: Processes = None,
+    concurrency: Concurrency = None,
+    seeds: Seeds = None,
+    overrides: Overrides = None,
+    score: Annotated[str | None, typer.Option(help="What ranks an auction; as of fairground rate.")] = None,
+    rating_seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples of the ratings.")] = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Play a plan and rate who played: sweep, then rate.
+
+    Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
+    """
+    played = play_plan(plan, out, processes, concurrency, seeds, overrides)
+    return show(_Tournament(played, _rated(played, score, rating_seed)), json=as_json)
+
+
+def _rated(played: Sweep, score: str | None, seed: int) -> Leaderboards:
+    from fairground.evaluation.progress import show_progress
+    from fairground.evaluation.ratings.leaderboards import leaderboards
+    from fairground.evaluation.ratings.results import read_results
+
+    results = read_results([played.folder], progress=show_progress)
+    return leaderboards(results, seed=seed, score=score, progress=show_progress)
+
+
+class _Tournament:
+    """What a tournament ends with."""
+
+    def __init__(self, played: Sweep, boards: Leaderboards) -> None:
+        self._played = played
+        self._boards = boards
+
+    @property
+    def exit_code(self) -> int:
+        """3 when an episode failed, 1 when nothing could be rated or a trace cannot be read."""
+        return self._played.exit_code or int(not self._boards.rated or self._boards.unreadable > 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: what `sweep --json` and `rate --json` print."""
+        return {"sweep": self._played.to_json(), "leaderboards": self._boards.model_dump(mode="json")}
+
+    def print_tables(self) -> None:
+        """The leaderboards, then what it took."""
+        from fairground.evaluation.ratings.show import show_leaderboards
+
+        show_leaderboards(self._boards)
+        print_sweep(self._played)
+        print(f"as a page, with charts: fairground rate {self._played.folder} -o leaderboards.html")
