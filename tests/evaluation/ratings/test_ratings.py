@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from fairground.contract.chance import Chance
 from fairground.evaluation.ratings.bradley_terry import fit_strengths
 from fairground.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
-from fairground.evaluation.ratings.glicko import margin_weight, rate_duels
+from fairground.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period
 from fairground.evaluation.ratings.normal import hazard, scaled_erfc
 from fairground.evaluation.ratings.shuffles import resampled, shuffled_orders
 from fairground.evaluation.ratings.trueskill import rate_episodes
@@ -26,6 +26,8 @@ from fairground.evaluation.ratings.trueskill import rate_episodes
 # The libraries bring no types.
 LIBRARY: dict[str, Any] = {"choix": choix, "glicko2": glicko2, "trueskill": trueskill, "special": scipy.special}
 CHANCE = Chance(7)
+PINNED_ORDERS = [[5, 0, 4, 1, 2, 3], [1, 5, 2, 3, 0, 4]]
+PINNED_RESAMPLES = [[1, 0, 2, 1, 2, 0], [0, 3, 0, 3, 0, 0]]
 
 
 # --- the normal law ---------------------------------------------------------------------------------------------------
@@ -157,6 +159,41 @@ def test_glicko_without_margin_agrees_with_the_glicko2_package() -> None:
         assert (rating.rating, rating.deviation) == pytest.approx((player.rating, player.rd), abs=1e-2)
         # The package's f(x) has the square of the rating where Glickman's has that of the deviation.
         assert rating.volatility == pytest.approx(player.vol, abs=1e-4)
+
+
+def test_a_period_of_several_games_gives_glickmans_example() -> None:
+    """His player of 1500, deviation 200 beats 1400/30 and loses to 1550/100 and 1700/300."""
+    games = [PeriodGame(1400, 30, 1.0), PeriodGame(1550, 100, 0.0), PeriodGame(1700, 300, 0.0)]
+    rating, deviation, volatility = rate_period(1500, 200, 0.06, games)
+    assert (rating, deviation) == pytest.approx((1464.05, 151.52), abs=0.01)
+    assert volatility == pytest.approx(0.059996, abs=1e-6)
+
+
+def test_a_period_counts_a_game_of_weight_two_as_two_games() -> None:
+    once, twice = PeriodGame(1600, 80, 1.0, 2.0), PeriodGame(1600, 80, 1.0)
+    assert rate_period(1500, 350, 0.06, [once]) == pytest.approx(rate_period(1500, 350, 0.06, [twice] * 2))
+
+
+def test_the_margin_weighs_by_its_logarithm_up_to_four() -> None:
+    weights = [margin_weight(gap) for gap in (0, 1, 2, 5, 20, 21, 100)]
+    assert weights == pytest.approx([1, 1, 1.6931, 2.6094, 3.9957, 4, 4], abs=5e-5)
+    # One game from fresh ratings, won with w = 1, 2.6094 and 4.
+    won = [rate_duels([_duel("a", "b", gap, 0)], CHANCE, shuffles=1)[0].rating for gap in (1, 5, 100)]
+    assert won == pytest.approx([1662.31, 1781.79, 1835.06], abs=0.01)
+
+
+def test_bradley_terry_of_two_agents_gives_the_published_difference() -> None:
+    """Σy = 3 of 4 games: θ differs by 1.09135."""
+    rows = fit_strengths([_duel("a", "b", 3, 1)] * 4).strengths
+    assert [row.rating for row in rows] == pytest.approx([1594.79, 1405.21], abs=0.01)
+    assert (rows[0].rating - rows[1].rating) * math.log(10) / 400 == pytest.approx(1.09135, abs=1e-5)
+
+
+def test_the_draws_are_the_same_on_every_machine() -> None:
+    """Pinned: another numpy, or another order of bytes, must not change a published interval."""
+    assert shuffled_orders(Chance(0), "tournament", 6, 2).tolist() == PINNED_ORDERS
+    (drawn,) = resampled(Chance(0), "tournament", 6, 2, "games")
+    assert drawn.tolist() == PINNED_RESAMPLES
 
 
 def test_a_margin_of_two_counts_as_two_identical_games_in_one_period() -> None:

@@ -10,7 +10,10 @@ from fairground.evaluation.charts.model import (
     Chart,
     Draws,
     HeatChart,
+    IntervalChart,
     Line,
+    MatrixCell,
+    MatrixChart,
     XYChart,
     charts_of,
 )
@@ -25,7 +28,10 @@ __all__ = [
     "Chart",
     "Draws",
     "HeatChart",
+    "IntervalChart",
     "Line",
+    "MatrixCell",
+    "MatrixChart",
     "XYChart",
     "charts_of",
 ]

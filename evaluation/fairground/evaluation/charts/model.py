@@ -1,4 +1,4 @@
-"""What a picture is made of: title, axes with units, and one of three shapes. Nothing here draws.
+"""What a picture is made of: title, axes with units, and one of five shapes. Nothing here draws.
 
 An evaluator that has the method `charts(trace)` (protocol `Draws`) gives its market pictures in every report:
 
@@ -29,7 +29,10 @@ __all__ = [
     "Chart",
     "Draws",
     "HeatChart",
+    "IntervalChart",
     "Line",
+    "MatrixCell",
+    "MatrixChart",
     "XYChart",
     "charts_of",
 ]
@@ -136,7 +139,43 @@ class HeatChart(_Chart):
     levels: list[str] = []
 
 
-Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart, Field(discriminator="shape")]
+class IntervalChart(_Chart):
+    """A value by name with the range that it may lie in, null where nothing says; `x` measures, `y` names."""
+
+    shape: Literal["intervals"] = "intervals"
+    names: list[str]
+    values: list[float]
+    lows: list[float | None]
+    highs: list[float | None]
+
+    @model_validator(mode="after")
+    def _as_many(self) -> IntervalChart:
+        if not len(self.names) == len(self.values) == len(self.lows) == len(self.highs):
+            raise ValueError(f"intervals {self.id[:40]!r}: names, values, lows and highs must be as many")
+        return self
+
+
+class MatrixCell(_Record):
+    """One cell by the places of its row and column; `note` says more of it."""
+
+    row: int
+    column: int
+    value: float
+    note: str = ""
+
+
+class MatrixChart(_Chart):
+    """Who did what against whom: cells by row and column of one list of names; 0 is neutral, both signs mean something.
+
+    What is not listed is empty.
+    """
+
+    shape: Literal["matrix"] = "matrix"
+    names: list[str]
+    cells: list[MatrixCell] = Field(max_length=MAX_CELLS)
+
+
+Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart | IntervalChart | MatrixChart, Field(discriminator="shape")]
 
 
 @runtime_checkable

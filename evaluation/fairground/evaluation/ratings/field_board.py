@@ -11,7 +11,7 @@ import numpy as np
 from fairground.contract.chance import Chance
 from fairground.evaluation.arithmetic import mean
 from fairground.evaluation.outcome import RatingRules
-from fairground.evaluation.ratings.duels import RESAMPLES
+from fairground.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from fairground.evaluation.ratings.left_out import Reasons
 from fairground.evaluation.ratings.model import BoardHead, FieldBoard, FieldRow
 from fairground.evaluation.ratings.normal import Floats
@@ -63,13 +63,11 @@ def field_board(
         )
         for rating in rate_episodes(ranked, chance, passes=PASSES)
     ]
-    shown = dict.fromkeys((by, *rules.seat_figures))
-    cautions = dict.fromkeys(f"{name}: {rules.cautions[name]}" for name in shown if name in rules.cautions)
     return FieldBoard(
         **head._asdict(),
         games=len(counted),
         method=_method(by, rules),
-        cautions=list(cautions),
+        cautions=_cautions(by, rules, rows),
         left_out=left_out.listed(),
         score=by,
         passes=PASSES,
@@ -141,6 +139,17 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
         rounded = [None if bounds is None else round(bound, _DECIMALS) for bound in bounds or (0.0, 0.0)]
         found[label] = _Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
     return found
+
+
+def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str]:
+    few = sum(row.episodes < LEAST_BLOCKS for row in rows)
+    found = [f"{few} of {len(rows)} labels are exploratory: fewer than {LEAST_BLOCKS} episodes"] if few else []
+    shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
+    names: dict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(shown):
+        if name in rules.cautions:
+            names[rules.cautions[name]].append(name)
+    return [*found, *(f"{', '.join(known)}: {caution}" for caution, known in names.items())]
 
 
 def _method(by: str, rules: RatingRules) -> list[str]:

@@ -18,7 +18,7 @@ from fairground.evaluation.ratings.duels import Duel
 from fairground.evaluation.ratings.normal import Floats
 from fairground.evaluation.ratings.shuffles import shuffled_orders
 
-__all__ = ["GlickoRating", "margin_weight", "rate_duels"]
+__all__ = ["GlickoRating", "PeriodGame", "margin_weight", "rate_duels", "rate_period"]
 
 _SCALE = 173.7178
 _START, _START_RD, _START_SIGMA, _TAU = 1500.0, 350.0, 0.06, 0.5
@@ -37,6 +37,32 @@ class GlickoRating(NamedTuple):
     games: int
 
 
+class PeriodGame(NamedTuple):
+    """One game of a rating period as its player sees it: the opponent before it, 1, ½ or 0, and the weight."""
+
+    rating: float
+    deviation: float
+    score: float
+    weight: float = 1.0
+
+
+class _Players(NamedTuple):
+    """Ratings on Glicko-2's own scale; arrays of one shape."""
+
+    mu: Floats
+    phi: Floats
+    sigma: Floats
+
+
+class _Opponents(NamedTuple):
+    """Games as their players see them; the last axis of every array is the game within the period."""
+
+    mu: Floats
+    phi: Floats
+    score: Floats
+    weight: Floats
+
+
 class _Game(NamedTuple):
     players: NDArray[np.int64]
     score: Floats
@@ -46,6 +72,16 @@ class _Game(NamedTuple):
 def margin_weight(difference: float) -> float:
     """min(4, ln|ΔΠ| + 1), 1 up to a difference of 1: so many identical games one game counts for."""
     return min(4.0, math.log(abs(difference)) + 1.0) if abs(difference) > 1 else 1.0
+
+
+def rate_period(
+    rating: float, deviation: float, volatility: float, games: Sequence[PeriodGame]
+) -> tuple[float, float, float]:
+    """Rating, deviation and volatility of a player after a period of games, as in Glickman's example."""
+    parts = [((game.rating - _START) / _SCALE, game.deviation / _SCALE, game.score, game.weight) for game in games]
+    own = _Players(*(np.array([part]) for part in ((rating - _START) / _SCALE, deviation / _SCALE, volatility)))
+    after = _after(own, _Opponents(*(np.array([column]) for column in zip(*parts, strict=True))))
+    return _START + _SCALE * float(after.mu[0]), _SCALE * float(after.phi[0]), float(after.sigma[0])
 
 
 def rate_duels(duels: Sequence[Duel], chance: Chance, *, shuffles: int = 50, margin: bool = True) -> list[GlickoRating]:
@@ -80,25 +116,23 @@ def rate_duels(duels: Sequence[Duel], chance: Chance, *, shuffles: int = 50, mar
 
 def _play(mu: Floats, phi: Floats, sigma: Floats, game: _Game) -> None:
     """Both players of each shuffle's game, from the ratings that they had before it."""
-    rows = np.arange(len(mu))
-    before = [(mu[rows, who], phi[rows, who], sigma[rows, who]) for who in game.players.T]
-    for own, (side, other) in enumerate(((0, 1), (1, 0))):
-        score = game.score if own == 0 else 1.0 - game.score
-        who = game.players[:, side]
-        mu[rows, who], phi[rows, who], sigma[rows, who] = _after(*before[side], *before[other][:2], score, game.weight)
+    places = np.arange(len(mu))[:, None], game.players
+    before = _Players(mu[places], phi[places], sigma[places])
+    scores = np.stack([game.score, 1.0 - game.score], axis=1)
+    other = _Opponents(before.mu[:, ::-1], before.phi[:, ::-1], scores, np.stack([game.weight] * 2, axis=1))
+    after = _after(before, _Opponents(*(part[..., None] for part in other)))
+    mu[places], phi[places], sigma[places] = after
 
 
-def _after(
-    mu: Floats, phi: Floats, sigma: Floats, other_mu: Floats, other_phi: Floats, score: Floats, weight: Floats
-) -> tuple[Floats, Floats, Floats]:
-    """Steps 3 to 8 of Glickman's procedure; the weight multiplies the game's term in both sums."""
-    g = 1.0 / np.sqrt(1.0 + 3.0 * other_phi**2 / math.pi**2)
-    expected = 1.0 / (1.0 + np.exp(-g * (mu - other_mu)))
-    information = weight * g * g * expected * (1.0 - expected)
-    surprise = weight * g * (score - expected)
-    new_sigma = _volatility(phi, sigma, 1.0 / information, surprise / information)
-    new_phi = 1.0 / np.sqrt(1.0 / (phi * phi + new_sigma * new_sigma) + information)
-    return mu + new_phi * new_phi * surprise, new_phi, new_sigma
+def _after(before: _Players, games: _Opponents) -> _Players:
+    """Steps 3 to 8 of Glickman's procedure; a weight multiplies its game's term in both sums."""
+    g = 1.0 / np.sqrt(1.0 + 3.0 * games.phi**2 / math.pi**2)
+    expected = 1.0 / (1.0 + np.exp(-g * (before.mu[..., None] - games.mu)))
+    information = (games.weight * g * g * expected * (1.0 - expected)).sum(axis=-1)
+    surprise = (games.weight * g * (games.score - expected)).sum(axis=-1)
+    sigma = _volatility(before.phi, before.sigma, 1.0 / information, surprise / information)
+    phi = 1.0 / np.sqrt(1.0 / (before.phi**2 + sigma**2) + information)
+    return _Players(before.mu + phi**2 * surprise, phi, sigma)
 
 
 def _volatility(phi: Floats, sigma: Floats, variance: Floats, change: Floats) -> Floats:

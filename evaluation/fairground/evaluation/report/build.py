@@ -18,6 +18,7 @@ from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.evaluate import diagnose, evaluate, evaluator_of
 from fairground.evaluation.outcome import Outcome, Tabulates
 from fairground.evaluation.report.audit import Audit, audit
+from fairground.evaluation.report.boards import Boards, rated_boards
 from fairground.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
 from fairground.evaluation.report.model import (
     EpisodePage,
@@ -51,7 +52,7 @@ class Report(NamedTuple):
         """Sizes and verdicts, for the terminal."""
         episodes = self.data.episodes
         met = {episode.verification.verdict if episode.verification else "not verified" for episode in episodes}
-        empty = html_page(self.data.model_copy(update={"episodes": [], "pair": None}))
+        empty = html_page(self.data.model_copy(update={"episodes": [], "pair": None, "boards": []}))
         return {
             "bytes": len(self.html),
             "data_bytes": len(self.html) - len(empty),
@@ -82,11 +83,14 @@ def build_report(
         episodes.append(episode_page(path, check=check))
     if progress is not None:
         progress(len(paths), len(paths), "")
+    boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
     data = PageData(
         mode="compare" if compare else "report",
         version=version("fairground"),
         episodes=episodes,
         pair=pair_page(paths[0], paths[1]) if compare else None,
+        boards=boards.pages,
+        rated=boards.rated,
     )
     return Report(html_page(data), data)
 

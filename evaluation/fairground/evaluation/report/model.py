@@ -12,6 +12,7 @@ from fairground.evaluation.diagnostics.model import Diagnosis, Finding
 
 __all__ = [
     "AuditRow",
+    "BoardPage",
     "EpisodePage",
     "EvidenceRow",
     "Live",
@@ -150,6 +151,17 @@ class PairPage(_Record):
     note: str
 
 
+class BoardPage(_Record):
+    """One leaderboard: its pictures and tables, how it is misread, what it leaves out, how it was made."""
+
+    title: str
+    charts: list[Chart]
+    tables: list[TablePage]
+    cautions: list[str]
+    left_out: list[str]
+    method: list[str]
+
+
 class Live(_Record):
     """Where a page of the viewer asks for more; a report has none."""
 
@@ -158,12 +170,18 @@ class Live(_Record):
 
 
 class PageData(_Record):
-    """All of a page. `mode` says which page it is; `traces` is the viewer's list, made in `viewer/index.py`."""
+    """All of a page. `mode` says which page it is; `traces` is the viewer's list, made in `viewer/index.py`.
 
-    mode: Literal["report", "compare", "list"]
+    `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
+    """
+
+    mode: Literal["report", "compare", "list", "boards"]
     version: str
     episodes: list[EpisodePage] = []
     pair: PairPage | None = None
     live: list[Live] = []
     traces: list[dict[str, Any]] = []
     folder: str = ""
+    boards: list[BoardPage] = []
+    rated: str = ""
+    ask: str = ""

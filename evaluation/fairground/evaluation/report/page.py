@@ -67,6 +67,8 @@ def json_for_script(data: PageData) -> bytes:
 
 
 def _title(data: PageData) -> str:
+    if data.mode == "boards":
+        return f"Leaderboards{f' of {data.folder}' if data.folder else ''} · fairground"
     if data.mode == "list":
         return f"{data.folder} · fairground"
     names = [f"{episode.scenario} · seed {episode.seed}" for episode in data.episodes]
