@@ -19,7 +19,9 @@ class Command(NamedTuple):
 COMMANDS: tuple[Command, ...] = (
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "fairground.runner.commands:play"),
     Command("sweep", "Play", "Play every episode of a plan; resumable.", "fairground.runner.sweep_commands:sweep_plan"),
+    Command("tournament", "Play", "A sweep, and its ranking.", "fairground.runner.tournament_commands:tournament"),
     Command("fork", "Play", "Redo a decision on the same luck.", "fairground.runner.fork_command:fork"),
+    Command("exploit", "Play", "What deviating would gain a seat.", "fairground.runner.exploit_command:exploit"),
     Command("serve", "Play", "Serve one seat of one episode over stdio.", "fairground.host.commands:serve"),
     Command("host", "Play", "Host episodes over HTTP, one token per seat.", "fairground.host.commands:host"),
     Command("connect", "Play", "Connect a stdio client to a hosted seat.", "fairground.host.commands:connect"),

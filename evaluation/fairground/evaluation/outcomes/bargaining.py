@@ -10,8 +10,10 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import mean, ratio
 from fairground.evaluation.charts.bargaining import charts
 from fairground.evaluation.charts.model import Chart
+from fairground.evaluation.diagnostics.bargaining.diagnose import diagnose_bargaining
 from fairground.evaluation.diagnostics.bargaining.insight import bargaining_insight
 from fairground.evaluation.diagnostics.insight import Insight
+from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.outcome import (
     ON_EVERY_SEAT,
     MarketOutcome,
@@ -111,6 +113,10 @@ class BargainingEvaluator:
     def insight(self, trace: Trace) -> Insight:
         """Own limits, quotes through them, rounds given away: for the general diagnostics."""
         return bargaining_insight(trace)
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """What was said and the failure modes of bargaining (page 10.2)."""
+        return diagnose_bargaining(trace)
 
     def charts(self, trace: Trace) -> list[Chart]:
         """Quotes and prices by round, and what each round earned."""
