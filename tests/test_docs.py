@@ -117,7 +117,8 @@ def test_documented_command_lines_name_commands_and_options_that_exist() -> None
     for page, line in lines:
         command, *words = line.split()
         command = command.rstrip(",.;")
-        sub = words[0] if command == "scenarios" and words and not words[0].startswith("-") else ""
+        subs = command in ("analyst", "scenarios") and words and not words[0].startswith("-")
+        sub = words[0] if subs else ""
         for option in re.findall(r"(?<=\s)--?[a-z][a-z-]*", f" {' '.join(words)}"):
             assert option in help_of(command, sub), f"{page}: {line}: {command} has no {option}"
         assert help_of(command, sub)

@@ -50,7 +50,7 @@ class Origin(NamedTuple):
 def dossier_file(agent: str, folder: Path) -> Path:
     """Where the dossier of an agent lies: its name where that is a file's name, else cut, with a digest behind it."""
     plain = _UNSAFE_NAME.sub("_", agent).strip("._")[:80]
-    return folder / (f"{plain}.md" if plain == agent else f"{plain or 'agent'}-{digest_of(agent, 4)}.md")
+    return folder / (f"{plain}.md" if plain and plain == agent else f"{plain or 'agent'}-{digest_of(agent, 4)}.md")
 
 
 def dossier_page(origin: Origin, evidence: DossierEvidence, text: str, checked: Checked) -> str:

@@ -36,8 +36,6 @@ def fence(name: str, lines: Sequence[str]) -> Fence:
     """Lines, as `line_of` makes them, under a name of ours. The same lines always give the same marks."""
     body = "\n".join(lines)
     mark = digest_of(body, _MARK_BYTES)
-    while mark in body:
-        mark = digest_of(mark + body, _MARK_BYTES)
     begin, end = f"<<<begin {name} {mark}>>>", f"<<<end {name} {mark}>>>"
     return Fence(f"{begin}\n{body}\n{end}", begin, end)
 

@@ -15,7 +15,7 @@ from fairground.frameworks.models.prices import cost_usd_micro
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Analyst", "BudgetSpent", "Reply", "Said", "Spent", "open_analyst", "tokens_of"]
+__all__ = ["Asker", "BudgetSpent", "Reply", "Said", "Spent", "open_asker", "tokens_of"]
 
 _CHARACTERS_PER_TOKEN = 4
 
@@ -56,15 +56,14 @@ class Spent:
 
     def in_words(self) -> str:
         """For people."""
-        tokens = (
-            "unknown" if self.input_tokens is None else f"{self.input_tokens:,} in, {self.output_tokens or 0:,} out"
-        )
+        counted = self.input_tokens is not None and self.output_tokens is not None
+        tokens = f"{self.input_tokens:,} in, {self.output_tokens:,} out" if counted else "unknown"
         cost = "unknown" if self.cost_usd_micro is None else f"{self.cost_usd_micro / 1_000_000:.4f} US dollars"
         return f"{self.requests} requests; tokens {tokens}; cost {cost}"
 
 
 @dataclass
-class Analyst:
+class Asker:
     """A model that is asked. `max_tokens` bounds all requests together; null: nothing does.
 
     Tokens that an endpoint does not count are taken as a fourth of the characters.
@@ -100,14 +99,14 @@ class Analyst:
 
 
 @asynccontextmanager
-async def open_analyst(
+async def open_asker(
     endpoint: ModelEndpoint, *, max_tokens: int | None = None, record: Path | None = None, replay: Path | None = None
-) -> AsyncGenerator[Analyst]:
-    """An analyst on a model endpoint, closed afterwards. Raises ScenarioError for a policy, which cannot read."""
+) -> AsyncGenerator[Asker]:
+    """An asker of a model endpoint, closed afterwards. Raises ScenarioError for a policy, which cannot read."""
     if endpoint.kind == "policy":
         raise ScenarioError(f"{endpoint.label} is a policy: it plays, it does not read; write openai:<model>")
     async with open_chat_model(endpoint, record=record, replay=replay) as model:
-        yield Analyst(endpoint.label, max_tokens, model)
+        yield Asker(endpoint.label, max_tokens, model)
 
 
 def tokens_of(*texts: str) -> int:

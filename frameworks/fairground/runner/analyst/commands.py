@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,9 +16,10 @@ import typer
 from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from fairground.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
+from fairground.evaluation.compare.runs import REFERENCES
 from fairground.evaluation.progress import show_progress, watched
 from fairground.frameworks.models import ModelEndpoint, parse_model
-from fairground.runner.analyst.asking import Said, open_analyst, tokens_of
+from fairground.frameworks.models.asking import Said, open_asker, tokens_of
 from fairground.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
 from fairground.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
 from fairground.tracestore import find_traces
@@ -81,7 +83,7 @@ def illegality(
         return 1 if unread else 0
 
     async def run() -> tuple[Scoring, str]:
-        async with open_analyst(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
+        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
             scoring = await score_episodes(questions, asked, out, max_episodes=max_episodes, progress=show_progress)
             return scoring, asked.spent.in_words()
 
@@ -129,7 +131,7 @@ def dossier(
         return 1 if agents.unread else 0
 
     async def run() -> tuple[Dossiers, str]:
-        async with open_analyst(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
+        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
             pages = await write_dossiers(gather, asked, out, date or agents.finished, progress=show_progress)
             return pages, asked.spent.in_words()
 
@@ -142,13 +144,13 @@ def dossier(
 
 
 def _endpoint(model: str, base_url: str, timeout_s: float) -> ModelEndpoint:
-    from dataclasses import replace
-
     return replace(parse_model(model, base_url=base_url or None), timeout_s=timeout_s)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
-    return [file for path in paths for file in find_traces(path)]
+    """The traces, without the references that a run left beside its own, unless these were named themselves."""
+    found = [(file, file.relative_to(path)) for path in paths for file in find_traces(path)]
+    return [file for file, below in found if REFERENCES not in below.parts[:-1]]
 
 
 def _questions(files: Sequence[Path]) -> tuple[list[IllegalityQuestion], bool]:

@@ -13,7 +13,7 @@ from fairground.evaluation.analyst.citations import HEADINGS, Checked, check_cla
 from fairground.evaluation.analyst.dossier import DossierEvidence
 from fairground.evaluation.analyst.dossier_page import Origin, dossier_file, dossier_page, read_origin
 from fairground.evaluation.whole_files import write_whole
-from fairground.runner.analyst.asking import Analyst, BudgetSpent, Said, Spent
+from fairground.frameworks.models.asking import Asker, BudgetSpent, Said, Spent
 
 __all__ = ["Dossier", "Dossiers", "dossier_conversation", "dossier_origin", "write_dossiers"]
 
@@ -71,7 +71,7 @@ def dossier_origin(evidence: DossierEvidence, model: str, date: str | None) -> O
 
 async def write_dossiers(
     agents: Mapping[str, Callable[[], DossierEvidence]],
-    analyst: Analyst,
+    asker: Asker,
     folder: Path,
     date: str | None,
     *,
@@ -87,12 +87,12 @@ async def write_dossiers(
         if progress is not None:
             progress(place, len(names), agent)
         evidence = agents[agent]()
-        path, origin = dossier_file(agent, folder), dossier_origin(evidence, analyst.label, date)
+        path, origin = dossier_file(agent, folder), dossier_origin(evidence, asker.label, date)
         if origin.same_question(read_origin(path)):
             done.known.append(agent)
             continue
         try:
-            done.written.append(await _write(evidence, origin, analyst, path))
+            done.written.append(await _write(evidence, origin, asker, path))
         except BudgetSpent as spent:
             # A smaller one may still fit, but which pages there are should not depend on their sizes.
             done.left, done.why_left = names[place:], str(spent)
@@ -102,9 +102,9 @@ async def write_dossiers(
     return done
 
 
-async def _write(evidence: DossierEvidence, origin: Origin, analyst: Analyst, path: Path) -> Dossier:
+async def _write(evidence: DossierEvidence, origin: Origin, asker: Asker, path: Path) -> Dossier:
     spent = Spent()
-    reply = await analyst.ask(dossier_conversation(evidence), spent)
+    reply = await asker.ask(dossier_conversation(evidence), spent)
     problem = _problem(reply.refusal, reply.text)
     if problem is not None:
         return Dossier(evidence.agent, path, None, spent, problem)

@@ -18,7 +18,7 @@ from fairground.evaluation.analyst.illegality import (
     read_opinions,
     read_verdict,
 )
-from fairground.runner.analyst.asking import Analyst, BudgetSpent, Reply, Said, Spent
+from fairground.frameworks.models.asking import Asker, BudgetSpent, Reply, Said, Spent
 
 __all__ = ["SILENT", "Scoring", "conversation", "prompt_label", "score_episodes", "unscored"]
 
@@ -59,7 +59,7 @@ def unscored(questions: Sequence[IllegalityQuestion], out: Path, model: str) -> 
 
 async def score_episodes(
     questions: Sequence[IllegalityQuestion],
-    analyst: Analyst,
+    asker: Asker,
     out: Path,
     *,
     max_episodes: int | None = None,
@@ -69,7 +69,7 @@ async def score_episodes(
 
     Raises HarnessFailure where the provider fails: what was answered before stays in the file.
     """
-    waiting = unscored(questions, out, analyst.label)
+    waiting = unscored(questions, out, asker.label)
     scoring = Scoring(known=len(questions) - len(waiting))
     _mend(out)
     asked = 0
@@ -81,7 +81,7 @@ async def score_episodes(
             scoring.why_left = f"--max-episodes {max_episodes}"
             continue
         try:
-            opinion = await _opinion(question, analyst)
+            opinion = await _opinion(question, asker)
         except BudgetSpent as spent:
             scoring.left, scoring.why_left = [*scoring.left, *waiting[place:]], str(spent)
             break
@@ -93,15 +93,15 @@ async def score_episodes(
     return scoring
 
 
-async def _opinion(question: IllegalityQuestion, analyst: Analyst) -> IllegalityOpinion:
+async def _opinion(question: IllegalityQuestion, asker: Asker) -> IllegalityOpinion:
     spent = Spent()
-    found = await _verdict(question, analyst, spent) if question.numbers else NoScore(SILENT)
+    found = await _verdict(question, asker, spent) if question.numbers else NoScore(SILENT)
     known = IllegalityOpinion(
         episode=question.episode,
         trace=question.trace,
         head=question.head,
         market=question.market,
-        model=analyst.label,
+        model=asker.label,
         prompt=prompt_label(),
         input_digest=question.digest,
         attempts=spent.requests,
@@ -114,10 +114,10 @@ async def _opinion(question: IllegalityQuestion, analyst: Analyst) -> Illegality
     return known.model_copy(update=found.model_dump())
 
 
-async def _verdict(question: IllegalityQuestion, analyst: Analyst, spent: Spent) -> Verdict | NoScore:
+async def _verdict(question: IllegalityQuestion, asker: Asker, spent: Spent) -> Verdict | NoScore:
     """The verdict of the first reply, or of the second; a refusal is not asked again."""
     words = conversation(question)
-    first = await analyst.ask(words, spent)
+    first = await asker.ask(words, spent)
     found = _read(first, question)
     if first.refusal is not None or not isinstance(found, NoScore):
         return found
@@ -125,7 +125,7 @@ async def _verdict(question: IllegalityQuestion, analyst: Analyst, spent: Spent)
     # An empty message is refused by many endpoints.
     words += [Said("assistant", first.text[:_MAX_KEPT] or "(nothing)"), Said("user", repair)]
     try:
-        return _read(await analyst.ask(words, spent), question)
+        return _read(await asker.ask(words, spent), question)
     except BudgetSpent:
         return NoScore(f"{found.why}; no tokens are left to ask again"[:_MAX_WHY])
 
