@@ -16,6 +16,7 @@ __all__ = [
     "ON_EVERY_SEAT",
     "CommonEvaluator",
     "Compares",
+    "Deviates",
     "Evaluator",
     "Finding",
     "MarketOutcome",
@@ -176,6 +177,16 @@ class MeasuresMarket(Protocol):
     @property
     def market_columns(self) -> tuple[str, ...]:
         """Fields of the market outcome; `efficiency` where there is one, unless this says otherwise."""
+        ...
+
+
+@runtime_checkable
+class Deviates(Protocol):
+    """An evaluator that names the policies by which a profile's exploitability is measured."""
+
+    @property
+    def deviations(self) -> tuple[str, ...]:
+        """The stated deviation set."""
         ...
 
 

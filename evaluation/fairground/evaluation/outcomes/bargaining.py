@@ -89,6 +89,7 @@ class BargainingEvaluator:
     version = "2"
     seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
     compared_columns = ("profit", "surplus_share", "hindsight_regret")
+    market_columns = ("efficiency", "price_position", "first_trade_round")
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(

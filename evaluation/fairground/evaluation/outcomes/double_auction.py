@@ -120,6 +120,17 @@ class DoubleAuctionEvaluator:
     seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
+    deviations = (
+        "truthful",
+        "shading_5",
+        "shading_10",
+        "shading_20",
+        "linear_equilibrium",
+        "fictitious_play",
+        "gd_bazaar",
+        "shaver",
+        "zip",
+    )
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
