@@ -27,7 +27,8 @@ class Caller:
         """One call as the kernel makes it: strict validation of encoded arguments, then the tool's function."""
         declared = self._tools[tool]
         given = declared.parameters.model_validate_json(json.dumps(arguments), strict=True)
-        return declared.function(market, seat, **{name: getattr(given, name) for name in type(given).model_fields})
+        values = {name: getattr(given, name) for name in type(given).model_fields}
+        return declared.function(market, seat, **values, **({"inputs": {}} if declared.needs else {}))
 
     def answer(self, market: Market, seat: str, tool: str, arguments: Mapping[str, Any]) -> ToolAnswer:
         """The same for a policy."""

@@ -1,0 +1,38 @@
+"""The supply-chain market keeps the contract.
+
+A change of its tools shows in the snapshot, which is written anew with
+`python -m fairground.testing snapshot supply_chain > tests/snapshots/supply_chain.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairground.catalog import load_scenario
+from fairground.supply_chain import MARKET
+from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+
+SNAPSHOT = Path(__file__).with_name("snapshots") / "supply_chain.json"
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    forfeit = {"overspend": "forfeit", "reveal": "book", "supply_mode": "shock", "rounds": 2}
+    scenarios = [load_scenario("supply_chain", "duel"), load_scenario("supply_chain", "duel", forfeit)]
+    return Bench(MARKET, scenarios=scenarios, seeds=(1,))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_supply_chain_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+@pytest.mark.slow
+def test_every_preset_keeps_the_contract() -> None:
+    assert check_market(MARKET, seeds=(1,)) == []
