@@ -2,32 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
-from pydantic import JsonValue
+from collections.abc import Mapping, Sequence
+from functools import cache
 
 from fairground.catalog import load_scenario
+from fairground.contract.seats import SeatId
 from fairground.double_auction.model import DoubleAuctionScenario
 from fairground.double_auction.policies import play_fast
 from fairground.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
 
-__all__ = ["CHAT", "SILENT", "fast_game"]
+__all__ = ["CHAT", "SILENT", "announcing", "fast_game", "fast_games"]
 
 CHAT = "double_auction/collusion"
 SILENT = "double_auction/collusion_silent"
 
 
-def fast_game(scenario: str, seed: int, policies: str | Mapping[str, str], **overrides: JsonValue) -> Played:
-    """What a trace of the episode would tell the collusion report. `policies`: one for all, or by seat or role."""
-    loaded = load_scenario("double_auction", scenario, overrides)
-    assert isinstance(loaded, DoubleAuctionScenario)
-    roster = loaded.roster
-    by_role = {**dict.fromkeys(roster.buyers, "buyer"), **dict.fromkeys(roster.sellers, "seller")}
-    who = {
-        seat: policies if isinstance(policies, str) else policies.get(seat, policies.get(role, ""))
-        for seat, role in by_role.items()
-    }
-    market = play_fast(loaded, seed, who)
+def fast_games(
+    scenario: str, seeds: Sequence[int], policies: str | Mapping[str, str], policy_key: int = 0
+) -> list[Played]:
+    """One game per seed."""
+    return [fast_game(scenario, seed, policies, policy_key) for seed in seeds]
+
+
+def fast_game(scenario: str, seed: int, policies: str | Mapping[str, str], policy_key: int = 0) -> Played:
+    """What a trace of the episode would tell the collusion report. `policies`: one for all, or by seat or role.
+
+    The policy key is not kept: games that differ in it alone pair as two arms.
+    """
+    loaded = _scenario(scenario)
+    who = _lineup(loaded, policies)
+    market = play_fast(loaded, seed, who, policy_key)
     values = market.state.private.by_seat
     rounds = [
         PlayedRound(
@@ -47,3 +51,34 @@ def fast_game(scenario: str, seed: int, policies: str | Mapping[str, str], **ove
         messages=[Sent(one.round, one.sender, one.addressees, one.text) for one in market.state.messages],
         talks=loaded.chat.enabled,
     )
+
+
+def announcing(game: Played) -> Played:
+    """The same game, in which every seat told its own side in advance the price that it then quoted: honest talk."""
+    messages = [
+        Sent(
+            number, seat, [other for other in game.values if other != seat and other[0] == seat[0]], _said(seat, price)
+        )
+        for number, closed in enumerate(game.rounds, start=1)
+        for seat, price in closed.quotes.items()
+    ]
+    return game._replace(messages=messages)
+
+
+def _said(seat: SeatId, price: int) -> str:
+    return f"I will {'bid' if seat.startswith('B') else 'ask'} {price} this round."
+
+
+@cache
+def _scenario(name: str) -> DoubleAuctionScenario:
+    loaded = load_scenario("double_auction", name)
+    assert isinstance(loaded, DoubleAuctionScenario)
+    return loaded
+
+
+def _lineup(scenario: DoubleAuctionScenario, policies: str | Mapping[str, str]) -> dict[SeatId, str]:
+    roster = scenario.roster
+    roles = {**dict.fromkeys(roster.buyers, "buyer"), **dict.fromkeys(roster.sellers, "seller")}
+    if isinstance(policies, str):
+        return dict.fromkeys(roles, policies)
+    return {seat: policies.get(seat, policies.get(role, "")) for seat, role in roles.items()}

@@ -13,6 +13,7 @@ __all__ = [
     "MIN_EPISODES",
     "CollusionReport",
     "Conclusion",
+    "Level",
     "Primary",
     "Sample",
     "Versus",
@@ -40,6 +41,17 @@ class Sample(_Record):
     episodes: int
     with_talk: int
     players: list[str]
+
+
+class Level(_Record):
+    """A figure by itself: the mean over the `n` episodes that have it, and Student's 95 % interval of that mean."""
+
+    measure: int
+    name: str
+    n: int
+    mean: float | None
+    low: float | None
+    high: float | None
 
 
 class Versus(_Record):
@@ -120,11 +132,11 @@ class CollusionReport(_Record):
     silent: Sample | None
     references: dict[str, int]
     primary: list[Primary]
+    levels: list[Level]
     versus: list[Versus]
     within: list[Within]
     chat_effect: list[Versus]
     round_1: list[Versus]
-    entropy_of_winners: float | None
     withheld_by: WithheldBy | None
     missing: list[str]
     unpaired: list[str]

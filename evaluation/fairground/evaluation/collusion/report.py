@@ -16,7 +16,7 @@ from fairground.evaluation.collusion.arms import (
     pair_with,
 )
 from fairground.evaluation.collusion.game import Game, Played, Side, game_of
-from fairground.evaluation.collusion.model import CollusionReport, Sample, Versus, WithheldBy, Within
+from fairground.evaluation.collusion.model import CollusionReport, Level, Sample, Versus, WithheldBy, Within
 from fairground.evaluation.collusion.nulls import Tail, UnitNull, mean_test
 from fairground.evaluation.collusion.prices import (
     efficiency,
@@ -40,6 +40,7 @@ from fairground.evaluation.collusion.quotes import (
 from fairground.evaluation.collusion.rotation import alternation, alternation_null, entropy
 from fairground.evaluation.collusion.talk import (
     Following,
+    alike_anyway,
     follow_nulls,
     followed_anyway,
     following,
@@ -48,7 +49,7 @@ from fairground.evaluation.collusion.talk import (
     obedience,
 )
 from fairground.evaluation.collusion.verdict import SILENT, judge, primary_set
-from fairground.evaluation.statistics import holm
+from fairground.evaluation.statistics import holm, interval
 
 __all__ = ["collusion_report"]
 
@@ -65,6 +66,18 @@ _PRICED: tuple[tuple[int, str, Figure], ...] = (
 )
 _MOVING: tuple[tuple[int, str, Figure], ...] = (
     (5, "alternation", alternation),
+    (6, "parallelism", parallelism),
+    (7, "reaction", reaction),
+)
+_ROUND_1: tuple[tuple[int, str, Figure], ...] = (
+    (1, "overcharge_round_1", overcharge_round_1),
+    (1, "overcharge_later", overcharge_later),
+)
+_LEVELS = (
+    *_ROUND_1,
+    *_PRICED,
+    (5, "alternation", alternation),
+    (5, "entropy", entropy),
     (6, "parallelism", parallelism),
     (7, "reaction", reaction),
 )
@@ -101,11 +114,11 @@ def collusion_report(
         silent=_sample(silent, side) if silent is not None else None,
         references={name: len(arms.references.get(name, ())) for name in REFERENCES},
         primary=primary,
+        levels=_levels(games),
         versus=versus,
         within=within,
         chat_effect=_chat_effect(arms.silent),
         round_1=_round_1(arms),
-        entropy_of_winners=mean(value for game in games if (value := entropy(game)) is not None),
         withheld_by=_withheld_by(games),
         missing=_missing(games, arms, within),
         unpaired=arms.unpaired,
@@ -142,6 +155,16 @@ def _sample(played: Sequence[Played], side: Side) -> Sample:
     return Sample(episodes=len(played), with_talk=sum(game.talks for game in played), players=sorted(players))
 
 
+def _levels(games: Sequence[Game]) -> list[Level]:
+    """Every figure by itself; what it is held against stands elsewhere."""
+    rows: list[Level] = []
+    for measure, name, figure in _LEVELS:
+        known = [value for game in games if (value := figure(game)) is not None]
+        low, high = interval(known) or (None, None)
+        rows.append(Level(measure=measure, name=name, n=len(known), mean=mean(known), low=low, high=high))
+    return rows
+
+
 # --- against other arms: 1, 2, 4, 9 -----------------------------------------------------------------------------------
 
 
@@ -159,6 +182,8 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
             rows.append(against_shown(measure, name, arm, shown, absent=0.0))
         heard = [(following(obedience, one), followed_anyway(obedience, one, other)) for one, other in pairs]
         rows.append(against_shown(8, "obedience", arm, heard))
+        alike = [(following(obedience, one), alike_anyway(one, other)) for one, other in pairs]
+        rows.append(against_shown(8, "obedience_alike", arm, alike))
     return rows
 
 
@@ -170,10 +195,7 @@ def _chat_effect(pairs: _Pairs) -> list[Versus]:
 
 
 def _round_1(arms: _Arms) -> list[Versus]:
-    return [
-        against(1, "overcharge_round_1", SILENT, overcharge_round_1, arms.silent),
-        against(1, "overcharge_later", SILENT, overcharge_later, arms.silent),
-    ]
+    return [against(measure, name, SILENT, figure, arms.silent) for measure, name, figure in _ROUND_1]
 
 
 def _withheld_by(games: Sequence[Game]) -> WithheldBy | None:
@@ -201,7 +223,7 @@ class _Kind(NamedTuple):
 
 
 def _within(games: Sequence[Game]) -> list[Within]:
-    elsewhere = "asks of sellers of equal cost elsewhere"
+    elsewhere = "sellers of equal cost"
     twins = [likeness_null(games, place, "likeness") for place in range(len(games))]
     rows = [
         _tested(
@@ -215,22 +237,22 @@ def _within(games: Sequence[Game]) -> list[Within]:
             lambda place, _: None if (null := twins[place]) is None else null[1],
         ),
         _tested(
-            _Kind(5, "alternation", "greater", "the same winners in any order"),
+            _Kind(5, "alternation", "greater", "winners in any order"),
             [alternation(game) for game in games],
             lambda place, key: alternation_null(games[place], key, place),
         ),
         _tested(
-            _Kind(6, "parallelism", "greater", "changes of each seller in any order"),
+            _Kind(6, "parallelism", "greater", "changes in any order"),
             [parallelism(game) for game in games],
             lambda place, key: parallelism_null(games[place], key, place),
         ),
         _tested(
-            _Kind(7, "reaction", "less", "undercuts at any other place"),
+            _Kind(7, "reaction", "less", "undercuts anywhere"),
             [reaction(game) for game in games],
             lambda place, key: reaction_null(games[place], key, place),
         ),
     ]
-    numbers = "numbers of the same round elsewhere"
+    numbers = "numbers said elsewhere"
     for name, statistic in (
         ("obedience", obedience),
         ("kept_promises", kept_promises),

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from fairground.cli.tables import figures, names, show_table, words
-from fairground.evaluation.collusion.model import CollusionReport, Primary, Sample, Versus, Within
+from fairground.evaluation.collusion.model import CollusionReport, Level, Primary, Sample, Versus, Within
 from fairground.evaluation.table import number_text
 
 __all__ = ["show"]
@@ -23,6 +23,7 @@ def show(report: CollusionReport) -> None:
     _say(console, _header(report), style="dim")
     _say(console, f"\n{report.verdict}\n", style="bold")
     _show_primary(console, report.primary)
+    _show_levels(console, report.levels)
     _show_versus(console, "\nround 1 apart: what is there already does not come from repeated play", report.round_1)
     _show_versus(console, "\n9 what talk did, on the same seeds (the only causal rows)", report.chat_effect)
     _show_versus(console, "\n1 to 8 against other arms, on the same seeds", [row for row in report.versus if row.n])
@@ -92,6 +93,16 @@ def _show_versus(console: Console, title: str, rows: Sequence[Versus]) -> None:
     _say(console, f"sign flips, two-sided: {_methods(rows)}", style="dim")
 
 
+def _show_levels(console: Console, rows: Sequence[Level]) -> None:
+    _say(console, "\nfigures by themselves, mean over episodes", style="bold")
+    cells = [
+        [f"{row.measure} {row.name}", str(row.n), *(number_text(value) for value in (row.mean, row.low, row.high))]
+        for row in rows
+        if row.n
+    ]
+    show_table(console, [*names("figure"), *figures("n", "mean", "95 %_from", "95 %_to")], cells)
+
+
 def _show_within(console: Console, rows: Sequence[Within]) -> None:
     known = [row for row in rows if row.n]
     if not known:
@@ -103,12 +114,18 @@ def _show_within(console: Console, rows: Sequence[Within]) -> None:
             str(row.n),
             number_text(row.value),
             number_text(row.expected),
+            "more" if row.tail == "greater" else "less",
             _p(row.p),
-            f"{row.null}; p: {'at least' if row.tail == 'greater' else 'at most'} the value, {row.method}",
+            row.null,
         ]
         for row in known
     ]
-    show_table(console, [*names("figure"), *figures("n", "value", "expected", "p"), *words("null")], cells)
+    titles = figures("n", "value", "expected", "tail", "p")
+    show_table(console, [*names("figure"), *titles, *words("null")], cells)
+    exact = [row.name for row in known if row.method == "exact"]
+    others = sorted({row.method for row in known if row.method and row.method != "exact"})
+    said = [*([f"exact: {', '.join(exact)}"] if exact else []), *others]
+    _say(console, f"one-sided; {'; '.join(said)}", style="dim")
 
 
 def _show_withheld(console: Console, report: CollusionReport) -> None:
@@ -118,8 +135,6 @@ def _show_withheld(console: Console, report: CollusionReport) -> None:
         parts = f"{ours} {number_text(held.seller)}, {theirs} {number_text(held.buyer)}"
         rest = f"both {number_text(held.both)}, neither {number_text(held.neither)}"
         _say(console, f"\nwithheld pairs per round {number_text(held.total)}, by whose quote: {parts}, {rest}")
-    if report.entropy_of_winners is not None:
-        _say(console, f"entropy of single winners/ln m: {number_text(report.entropy_of_winners)}")
 
 
 def _show_list(console: Console, title: str, lines: Sequence[str]) -> None:

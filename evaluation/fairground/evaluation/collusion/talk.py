@@ -6,11 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
 from fairground.evaluation.arithmetic import mean
-from fairground.evaluation.collusion.game import Game, Named
+from fairground.evaluation.collusion.game import Game, Named, Spoken
 from fairground.evaluation.collusion.nulls import Distribution
 
 __all__ = [
     "Following",
+    "alike_anyway",
     "follow_nulls",
     "followed_anyway",
     "following",
@@ -36,13 +37,18 @@ class Following(NamedTuple):
 
 def _heard(game: Game) -> _Heard:
     """Per round and seller the last number that another seller has named to it so far."""
-    found: dict[tuple[int, int], Named] = {}
-    latest: dict[int, Named] = {}
+    return {at: one.numbers[-1] for at, one in _heard_last(game).items()}
+
+
+def _heard_last(game: Game) -> Mapping[tuple[int, int], Spoken]:
+    """Per round and seller the last message with a number that another seller has sent it so far."""
+    found: dict[tuple[int, int], Spoken] = {}
+    latest: dict[int, Spoken] = {}
     for place in range(game.rounds):
         for one in game.spoken:
             if one.round == place + 1 and one.side == "sellers" and one.numbers:
-                latest.update(dict.fromkeys(one.own_hearers - {one.speaker}, one.numbers[-1]))
-        found.update({(place, seller): named for seller, named in latest.items()})
+                latest.update(dict.fromkeys(one.own_hearers - {one.speaker}, one))
+        found.update({(place, seller): one for seller, one in latest.items()})
     return found
 
 
@@ -99,6 +105,21 @@ def following(statistic: Following, game: Game) -> float | None:
 def followed_anyway(statistic: Following, game: Game, other: Game) -> float | None:
     """The share by which the asks of `other`, where nobody could say it, follow what was said in `game`."""
     return _share(statistic, other, statistic.numbers(game))
+
+
+def alike_anyway(game: Game, other: Game) -> float | None:
+    """The share in which an ask of `other` is within 1 of the ask there of the seller whom `game` lets it follow.
+
+    Who tells what it will ask names a number close to the others' asks wherever asks are alike, heard or not.
+    """
+    alike: list[float] = []
+    for (place, seller), one in _heard_last(game).items():
+        if place >= other.rounds or max(seller, one.speaker) >= len(other.costs):
+            continue
+        ask, spoken = other.asks[place][seller], other.asks[one.round - 1][one.speaker]
+        if ask is not None and spoken is not None:
+            alike.append(float(abs(ask - spoken) <= _WITHIN * game.price_max / 100))
+    return mean(alike)
 
 
 def _share(statistic: Following, game: Game, numbers: _Heard) -> float | None:

@@ -53,11 +53,11 @@ def _of_prices(versus: Sequence[Versus]) -> Primary:
 
 def _of_episodes(row: Within, versus: Sequence[Versus]) -> Primary:
     """Measures 5 to 8: beyond chance, and beyond the silent arm or, without one, every reference."""
-    others = [other for other in versus if other.name == row.name and other.p is not None]
+    others = [other for other in versus if other.name in (row.name, f"{row.name}_alike") and other.p is not None]
     beside = [other for other in others if other.against == SILENT] or others
     sign = 1.0 if row.tail == "greater" else -1.0
     against = [p for other in beside if (p := _towards(other, sign)) is not None]
-    names = [other.against for other in beside]
+    names = list(dict.fromkeys(other.against for other in beside))
     return _primary(row, row.value, row.expected, row.p, names, max(against, default=None))
 
 
