@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from fairground.catalog import market_type
 from fairground.cli import run
 from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.evaluate import evaluate_file
@@ -18,6 +19,7 @@ from fairground.evaluation.outcomes.surplus_alpha import (
     Row,
     SeatResult,
     Shape,
+    bundled_references,
     cached_path,
     csa,
     csa_clean,
@@ -26,7 +28,7 @@ from fairground.evaluation.outcomes.surplus_alpha import (
     spread_bucket,
     value_bucket,
 )
-from fairground.evaluation.outcomes.surplus_reference import play_truthful, table_of
+from fairground.evaluation.outcomes.surplus_reference import BUNDLED_SHAPES, file_of, play_truthful, table_of
 from fairground.runner.reference_tables import build_file, build_table, check_tables
 from fairground.tracestore import jsonl_lines, open_trace
 from fairground.trading.clearing import clear, residual_spread
@@ -99,6 +101,61 @@ def test_an_episode_whose_values_came_otherwise_has_no_shape() -> None:
 
 
 # --- the tables -----------------------------------------------------------------------------------------------------
+
+
+CLEAN_TABLE = {
+    "uniform": {20: (0.009, 0.055), 40: (0.087, 0.159), 60: (0.240, 0.202), 80: (0.397, 0.147), 100: (0.494, 0.031)},
+    "correlated_source": {
+        20: (0.008, 0.052),
+        40: (0.084, 0.156),
+        60: (0.240, 0.199),
+        80: (0.396, 0.146),
+        100: (0.492, 0.034),
+    },
+    "heavy_tailed": {
+        20: (0.001, 0.014),
+        40: (0.029, 0.096),
+        60: (0.297, 0.186),
+        80: (0.449, 0.096),
+        100: (0.492, 0.027),
+    },
+    "semi_bimodal": {80: (0.257, 0.229), 100: (0.486, 0.062)},
+}
+"""Double_auction page, 9.4: mean and deviation by value bucket, 4+4 seats and 30 rounds."""
+
+
+@pytest.mark.parametrize("law", CLEAN_TABLE)
+def test_the_clean_table_has_the_values_of_the_specification(law: str) -> None:
+    """Over both roles: keyed values are rounded down, so that a cost and a value of the same law differ by a point."""
+    table = reference_table(Shape(4, 4, 30, 100, law))
+    assert table is not None
+    assert table.episodes == 60_000
+    for bucket, (mean, sd) in CLEAN_TABLE[law].items():
+        rows = [rows[str(bucket)] for rows in table.clean.values()]
+        seats = sum(row.seats for row in rows)
+        pooled = sum(row.mean * row.seats for row in rows) / seats
+        square = sum(row.seats * (row.sd**2 + (row.mean - pooled) ** 2) for row in rows) / seats
+        assert (pooled, square**0.5) == (pytest.approx(mean, abs=0.006), pytest.approx(sd, abs=0.006))
+
+
+def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
+    file = bundled_references()
+    assert file is not None
+    assert file_of(file.tables) == file
+    assert file.rules_version == market_type("double_auction").version, "rebuild: fairground references --out"
+    assert {table.shape for table in file.tables} == set(BUNDLED_SHAPES)
+    for table in file.tables:
+        for side in ("buyer", "seller"):
+            assert table.source[side]["all"]["all"].seats == 60_000 * table.n_buyers
+            assert table.clean[side]["all"].seats == 60_000 * table.n_buyers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [Shape(4, 4, 30, 100, "semi_bimodal"), Shape(3, 3, 8, 100, "uniform")])
+def test_a_slice_of_the_bundled_tables_is_what_the_engine_plays(shape: Shape) -> None:
+    table = reference_table(shape)
+    assert table is not None
+    assert [one.problem for one in check_tables(file_of([table]))] == [""]
 
 
 def test_a_truthful_seat_scores_zero_on_average_among_truthful_seats() -> None:
