@@ -76,6 +76,10 @@ def test_the_linear_equilibrium_earns_what_theory_says() -> None:
     trades = [(value, cost) for value in range(101) for cost in range(101) if bid[value] >= ask[cost]]
     assert len(trades) == 2_951
     assert sum(value - cost for value, cost in trades) == 146_900
+    assert sum(max(0, value - cost) for value in range(101) for cost in range(101)) == 171_700
+    twice_buyers = sum(2 * value - bid[value] - ask[cost] for value, cost in trades)
+    assert twice_buyers == 146_900  # half of the surplus to each side, half ticks at their mean
+    assert twice_buyers / 2 / 101**2 == pytest.approx(7.200274, abs=5e-7)
 
 
 @pytest.mark.parametrize("name", POLICIES)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from itertools import product
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -290,3 +291,26 @@ def test_aggressiveness_opens_below_the_middle_of_the_grid() -> None:
     """rho = -.15, theta = -2, p = 50: tau = 50(1 - (e^-.3 - 1)/(e^-2 - 1))."""
     expected = 50 * (1 - math.expm1(-0.3) / math.expm1(-2.0))
     assert _trader("aa").quote(TraderView(80, 100, 30)) == round(expected) == 35
+
+
+@given(
+    value=st.integers(1, 100),
+    degree=st.floats(-1, 1),
+    shape=st.floats(-8, 2),
+    trades=st.lists(st.integers(1, 100), max_size=6),
+)
+def test_a_target_of_aggressiveness_leads_back_to_its_degree(
+    value: int, degree: float, shape: float, trades: list[int]
+) -> None:
+    trader: Any = _trader("aa")
+    trader._shape, trader._trades = shape, trades
+    view = TraderView(value, 100, 30)
+    base = min(trader._equilibrium(view), value)
+    target = trader._at(view, degree)
+    assert 0 <= target <= value
+    if degree < 0 or value > base:
+        again = trader._at(view, trader._degree_at(view, target))
+        assert again == pytest.approx(target, abs=1e-6)
+        # Where the curve is steep enough to tell degrees apart, the degree itself comes back.
+        if abs(shape) <= 4 and (degree < 0 or value - base >= 1):
+            assert trader._degree_at(view, target) == pytest.approx(degree, abs=1e-6)

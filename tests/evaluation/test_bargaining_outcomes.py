@@ -98,6 +98,17 @@ def test_what_is_not_played_is_not_counted(evaluate: Any) -> None:
     assert (pair.trades, pair.any_trade, pair.price_position, pair.first_trade_round) == (0, False, None, 21)
 
 
+@pytest.mark.parametrize("pair", [("random_legal", "random_within_value"), ("loss_maker", "random_legal")])
+def test_accounts_of_a_game_balance(evaluate: Any, pair: tuple[str, str]) -> None:
+    for seed in range(1, 4):
+        outcome = evaluate(*pair, "silent", seed)
+        buyer, seller, both = outcome.outcome.seats["B1"], outcome.outcome.seats["S1"], outcome.outcome.market_outcome
+        assert buyer.profit + seller.profit == both.gap * both.trades
+        assert both.efficiency == pytest.approx(both.trade_frequency)
+        assert min(buyer.hindsight_regret, seller.hindsight_regret) >= 0
+        assert both.trades == sum(buyer.traded)
+
+
 def test_losses_are_floored_in_shares_only(evaluate: Any) -> None:
     outcome = evaluate("loss_maker", "sitter", **LIMITS).outcome
     buyer = outcome.seats["B1"]

@@ -91,18 +91,18 @@ def test_every_uniform_gives_a_value_of_the_grid(law: Law, u: float, price_max: 
     assert 0 <= value_at(law, LawShape.scaled(price_max), u) <= price_max
 
 
-@pytest.mark.parametrize(
-    ("law", "rate"),
-    [
-        ("uniform", 4851 / 10201),
-        ("semi_bimodal", 87 / 196),
-        ("heavy_tailed", 0.466919),
-        ("correlated_source", 305863 / 642663),
-        ("correlated_common", 16831 / 44541),
-    ],
-)
-def test_first_draws_of_a_pair_are_accepted_as_often_as_specified(law: Law, rate: float) -> None:
-    trials = 10_000
+RATES: list[tuple[Law, float]] = [
+    ("uniform", 4851 / 10201),
+    ("semi_bimodal", 87 / 196),
+    ("heavy_tailed", 0.466919),
+    ("correlated_source", 305863 / 642663),
+    ("correlated_common", 16831 / 44541),
+]
+
+
+@pytest.mark.parametrize(("law", "rate"), RATES)
+@pytest.mark.parametrize("trials", [10_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_first_draws_of_a_pair_are_accepted_as_often_as_specified(law: Law, rate: float, trials: int) -> None:
     accepted = sum(
         Acceptance().holds(KeyedTradingChance(Chance(seed), PAIR).limits(law, Acceptance("none")).values, PAIR)
         for seed in range(trials)
