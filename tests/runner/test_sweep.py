@@ -1,0 +1,260 @@
+"""Sweeps: each episode once, however often the command is stopped; the same traces as `play` writes, in any order."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Iterable
+from pathlib import Path
+
+import pytest
+
+from fairground.contract.errors import HarnessFailure, ScenarioError
+from fairground.evaluation.verify import verify_file
+from fairground.host.setup import new_episode
+from fairground.runner.plan import load_plan
+from fairground.runner.plan_episodes import EpisodeSpec, Workload, workload_of
+from fairground.runner.sweep import Sweep, SweepSpec, sweep
+from fairground.runner.sweep_play import SweepResult, Table
+from fairground.runner.sweep_shard import run_shard
+from fairground.runner.sweep_table import SweepTable
+from fairground.tracestore import find_traces, open_trace
+
+BOUND_S = 240
+PLAN = """
+[plan]
+name = "small"
+scenarios = ["bargaining/pact", "bargaining/silent"]
+seeds = 2
+
+[grid]
+rounds = [4]
+
+[seating]
+kind = "round_robin"
+seat_swap = true
+
+[[agent]]
+model = "policy:linear_concession"
+
+[[agent]]
+label = "random"
+model = "policy:random_legal"
+"""
+EPISODES = 8
+
+
+@pytest.fixture
+def plan(tmp_path: Path) -> Callable[..., Path]:
+    """A plan file."""
+
+    def made(text: str = PLAN) -> Path:
+        path = tmp_path / "small.toml"
+        path.write_text(text)
+        return path
+
+    return made
+
+
+def meant(path: Path, seeds: int | None = None) -> Workload:
+    return workload_of(load_plan(str(path), seeds=seeds))
+
+
+def swept(path: Path, out: Path, *, seeds: int | None = None, processes: int = 1) -> Sweep:
+    return sweep(SweepSpec(meant(path, seeds), out, processes))
+
+
+def heads(out: Path, what: str = "head_hash") -> dict[str, str]:
+    """Head hash, or something else that the manifest says at the end, by name of the trace."""
+    found: dict[str, str] = {}
+    for path in find_traces(out):
+        with open_trace(path) as trace:
+            found[path.name] = str(trace.manifest.about[what])
+    return found
+
+
+async def test_a_scripted_episode_of_a_sweep_is_the_trace_that_a_live_one_writes(
+    plan: Callable[..., Path], tmp_path: Path
+) -> None:
+    work = meant(plan())
+    table = Table.of(work)
+    some = list(work.episodes())[::3]
+    await run_shard(table, _yielded(some), tmp_path / "out", lambda result: None)
+    for episode in some:
+        kind, scenario = table.setting(episode)
+        players = table.players(episode)
+        live = await new_episode(kind, scenario, episode.seed, players.plan, tmp_path / "live", labels=players.labels)
+        await live.close()
+        with open_trace(live.path) as one, open_trace(tmp_path / "out" / episode.path) as other:
+            alike = ("labels", "seats", "late", "privileged", "end_reason", "outcome_digest", "head_hash", "head_seq")
+            said = [{key: trace.manifest.about[key] for key in alike} for trace in (one, other)]
+            assert said[0] == said[1]
+            assert list(one.events()) == list(other.events())
+            assert one.closed_head() == other.closed_head()
+    assert verify_file(find_traces(tmp_path / "out")[0]).sound
+
+
+async def test_the_order_of_execution_changes_no_outcome(plan: Callable[..., Path], tmp_path: Path) -> None:
+    work = meant(plan())
+    found: list[dict[str, str | None]] = []
+    for number, episodes in enumerate((list(work.episodes()), list(work.episodes())[::-1])):
+        results: list[SweepResult] = []
+        await run_shard(Table.of(work), _yielded(episodes), tmp_path / str(number), results.append, concurrency=3)
+        found.append({result.digest: result.head_hash for result in results})
+    assert found[0] == found[1]
+    assert len(set(found[0].values())) == EPISODES
+
+
+async def _yielded(episodes: Iterable[EpisodeSpec]) -> AsyncIterator[EpisodeSpec]:
+    for episode in episodes:
+        yield episode
+
+
+def test_a_finished_sweep_plays_nothing_again_and_a_longer_plan_only_what_is_new(
+    plan: Callable[..., Path], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    assert swept(plan(), out, seeds=1).played == EPISODES // 2
+    before = {path: path.stat().st_mtime_ns for path in find_traces(out)}
+    more = swept(plan(), out)
+    assert (more.played, more.counts, more.exit_code) == (EPISODES // 2, (EPISODES, EPISODES, 0), 0)
+    assert swept(plan(), out).played == 0
+    assert {path: path.stat().st_mtime_ns for path in find_traces(out) if path in before} == before
+    find_traces(out)[0].unlink()
+    assert swept(plan(), out).played == 1
+
+
+def test_a_folder_of_another_plan_or_a_running_sweep_is_refused(plan: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    swept(plan(), out)
+    with pytest.raises(ScenarioError, match="holds 8 episodes that this plan does not mean"):
+        swept(plan(PLAN.replace("rounds = [4]", "rounds = [3]")), out)
+    with SweepTable(out), pytest.raises(ScenarioError, match="a sweep is running here"):
+        swept(plan(), out)
+    assert swept(plan(PLAN), out).played == 0
+
+
+def test_an_episode_that_fails_is_named_and_played_by_the_next_run(plan: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    blocked = [out / episode.path for episode in meant(plan()).episodes()][3]
+    blocked.mkdir(parents=True)
+    first = swept(plan(), out)
+    assert (first.counts, first.played, first.exit_code) == ((EPISODES, EPISODES - 1, 1), EPISODES - 1, 3)
+    ((path, problem, tries),) = first.failures
+    assert (out / path, tries) == (blocked, 1)
+    assert blocked.name in problem
+    blocked.rmdir()
+    second = swept(plan(), out)
+    assert (second.counts, second.played, second.failures) == ((EPISODES, EPISODES, 0), 1, [])
+
+
+def test_a_sweep_of_which_everything_fails_ends_early(plan: Callable[..., Path], tmp_path: Path) -> None:
+    never = PLAN.replace("[grid]", '[grid]\ndistribution = ["uniform"]').replace("seeds = 2", "seeds = 40")
+    out = tmp_path / "out"
+    for episode in meant(plan(never)).episodes():
+        (out / episode.path).mkdir(parents=True)
+    with pytest.raises(HarnessFailure, match="25 episodes in a row failed"):
+        swept(plan(never), out)
+    with SweepTable(out) as table:
+        assert table.counts() == (160, 0, 25)
+
+
+def test_a_killed_sweep_goes_on_and_ends_with_the_same_traces(plan: Callable[..., Path], tmp_path: Path) -> None:
+    _kill_and_go_on(plan(), tmp_path, processes=1, seeds=15)
+
+
+@pytest.mark.slow
+def test_a_sweep_whose_workers_are_orphaned_goes_on_and_ends_with_the_same_traces(
+    plan: Callable[..., Path], tmp_path: Path
+) -> None:
+    _kill_and_go_on(plan(), tmp_path, processes=2, seeds=20)
+
+
+def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -> None:
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    process = _started(plan, out, processes, seeds)
+    _when(process, lambda: len(list(out.rglob("*.trace"))) > 3 * processes)
+    process.kill()
+    process.wait(BOUND_S)
+    left = _when_unlocked(out, lambda: swept(plan, out, seeds=seeds))
+    assert 0 < left.played <= left.counts.total
+    assert left.counts == (4 * seeds, 4 * seeds, 0)
+    swept(plan, whole, seeds=seeds)
+    assert heads(out) == heads(whole)
+    assert all(verify_file(path).sound for path in find_traces(out)[:5])
+
+
+@pytest.mark.slow
+def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = _started(plan(), out, 2, 100)
+    _when(process, lambda: len(list(out.rglob("*.trace"))) > 5)
+    os.kill(_children(process.pid)[0], signal.SIGKILL)
+    begun = len(list(out.rglob("*.trace")))
+    _when(process, lambda: len(list(out.rglob("*.trace"))) > begun + 40)
+    process.send_signal(signal.SIGINT)
+    _, told = process.communicate(timeout=BOUND_S)
+    assert process.returncode == 130
+    assert "the same command goes on" in told
+    with SweepTable(out) as table:
+        counts = table.counts()
+        assert (counts.failed, [problem for _, problem, _ in table.failures()]) == (
+            1,
+            ["the worker process died while it was played (exit code -9)"],
+        )
+    assert 0 < counts.done == len(find_traces(out)) < counts.total
+    assert swept(plan(), out, seeds=100).counts == (400, 400, 0)
+
+
+@pytest.mark.slow
+def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_on(
+    plan: Callable[..., Path], tmp_path: Path
+) -> None:
+    mixed = PLAN.replace('label = "random"', 'framework = "react"').replace("random_legal", "conceder")
+    out, whole = tmp_path / "out", tmp_path / "whole"
+    process = _started(plan(mixed), out, 1, 2)
+    _when(process, lambda: any(path.stat().st_size > 20_000 for path in out.rglob("*.trace")))
+    process.kill()
+    process.wait(BOUND_S)
+    done = swept(plan(mixed), out)
+    assert done.counts == (EPISODES, EPISODES, 0)
+    swept(plan(mixed), whole)
+    # Reads that were not committed are made again; what was done and what came of it is the same.
+    assert heads(out, "outcome_digest") == heads(whole, "outcome_digest")
+    with open_trace(find_traces(out)[0]) as trace:
+        assert set(trace.manifest.about["labels"].values()) == {"react/policy:conceder", "policy:linear_concession"}
+    assert all(verify_file(path).sound for path in find_traces(out))
+
+
+def _started(plan: Path, out: Path, processes: int, seeds: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-m", "fairground.cli", "sweep", str(plan), "--out", str(out)]
+    options = ["--processes", str(processes), "--seeds", str(seeds)]
+    return subprocess.Popen([*command, *options], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+
+def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
+    """Until something has happened, while the process runs, a bounded time."""
+    for _ in range(100 * BOUND_S):
+        if happened():
+            return
+        try:
+            process.wait(0.01)
+        except subprocess.TimeoutExpired:
+            continue
+        break
+    pytest.fail(f"it never happened: {process.communicate()[1]}")
+
+
+def _when_unlocked(out: Path, play: Callable[[], Sweep]) -> Sweep:
+    """Orphans of a killed sweep end after their episode; until then the folder is theirs."""
+    import fcntl
+
+    with (out / "sweep.sqlite.lock").open() as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+    return play()
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
