@@ -77,10 +77,10 @@ AUCTION_ROOMS = {
 }  # fmt: skip
 # supply_chain: a round is buyers (demand), a sealed pass (procurement) and a market step (sales), each pure and tested
 # by itself; records and facts are what the rules remember and what the trace is told, results what 12 tools answer;
-# bundled reads the package's texts.
+# bundled reads the package's texts; fast plays episodes without events.
 SUPPLY_ROOMS = {
     "lexical.py", "data", "plans", "bundled.py", "demand.py", "procurement.py", "sales.py", "records.py", "facts.py",
-    "results.py", "analysis.py", "strategies.py",
+    "results.py", "analysis.py", "strategies.py", "fast.py",
 }  # fmt: skip
 MORE_ROOMS = {
     "retail": RETAIL_ROOMS,
@@ -144,6 +144,7 @@ UPPER_ROOMS = {
     "controls",
     "strategies",
     "talkers",
+    "fast",
 }
 
 
