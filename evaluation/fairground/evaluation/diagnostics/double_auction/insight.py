@@ -35,6 +35,7 @@ def double_auction_insight(trace: Trace) -> Insight:
         id_arguments=frozenset({"trader"}),
         messages={"send_message": "message"} if game.talks else {},
         secrets={name: [Secret("own value", seat.value)] for name, seat in seats.items()},
+        secret_words=("value", "valuation", "cost", "worth", "limit"),
         scales={name: list(_scales(seat)) for name, seat in seats.items()},
         idle=_idle(game) if seats else None,
         value_breach=_breaches(game) if seats else None,

@@ -28,5 +28,6 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     mean_payoff = math.fsum(earned) / len(earned) if earned else 0.0
     dearest = sorted((one for one in left if left[one] > 0), key=lambda one: (-left[one], one.round))
     counted = share(total, len(left), (seq for one in dearest for seq in one.proof))
-    raised = (counted.value or 0) > limits["share"] * max(1.0, mean_payoff)
+    # Nobody can hit the best reply to the point: at p* + 1 the oracle of values leaves up to a point.
+    raised = (counted.value or 0) > max(limits["points"], limits["share"] * mean_payoff)
     return sign_of(raised, counted, parts={"mean_payoff": round(mean_payoff, 6)}, severity=total)

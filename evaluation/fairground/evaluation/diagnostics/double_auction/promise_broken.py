@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from fairground.evaluation.diagnostics.double_auction.chat import told
+from fairground.evaluation.diagnostics.double_auction.chat import binds, told
 from fairground.evaluation.diagnostics.double_auction.play import AuctionSeat, Audience, SeatRound, Sent
 from fairground.evaluation.diagnostics.model import share
 from fairground.evaluation.diagnostics.sign import Sign, sign_of
@@ -65,7 +65,7 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
     promises: dict[Audience, list[_Promise]] = {}
     for sent in seat.messages:
         # Of one message the last word on the same rounds counts; else a message of many numbers would be expensive.
-        last_words = {one.horizon: one for one in told(seat, sent) if _binds(one)}
+        last_words = {one.horizon: one for one in told(seat, sent) if binds(one)}
         promises.setdefault(sent.audience, []).extend(_Promise(sent, one) for one in last_words.values())
     for closed in seat.rounds:
         if closed.quote is None:
@@ -74,10 +74,6 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
             latest = next((each for each in reversed(valid) if each.covers(closed.round)), None)
             if latest is not None:
                 yield Tested(*latest, closed, *_compared(seat, latest.statement, closed.quote, undercut))
-
-
-def _binds(one: Statement) -> bool:
-    return one.kind == "own_quote" and one.strength == "firm" and one.condition is None
 
 
 def _compared(seat: AuctionSeat, one: Statement, quote: int, undercut: float) -> tuple[bool, bool]:

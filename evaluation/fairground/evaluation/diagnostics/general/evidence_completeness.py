@@ -24,6 +24,6 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
         low,
         counted,
         parts={f"without {name}": ratio(count, len(cases)) for name, count in sorted(missing.items())},
-        note="privileged" if play.privileged else None,
-        checked=not play.privileged,
+        note=play.excuse,
+        checked=play.excuse is None,
     )

@@ -18,4 +18,4 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     met = math.fsum(1 - len(case.missing) / case.needs for case in cases)
     counted = share(met, len(cases), (case.seq for case in cases if case.missing))
     low = counted.value is not None and counted.value <= limits["depth"]
-    return sign_of(low, counted, note="privileged" if play.privileged else None, checked=not play.privileged)
+    return sign_of(low, counted, note=play.excuse, checked=play.excuse is None)

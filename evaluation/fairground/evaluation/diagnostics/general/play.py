@@ -102,23 +102,33 @@ class SeatPlay:
     """One seat's conduct, in the order of the trace.
 
     `acted` and `attended` hold, by object, accepted actions and looks or actions that name it. `canaries` are planted
-    instructions by the event that first showed them; `notes` what was noted about the agent beside the chain.
-    `unkept` counts answers that the trace does not hold, `untold` ids that the agent may have been told elsewhere.
+    instructions by the event that first showed them, `planted` those that its own messages hold; `notes` what was noted
+    about the agent beside the chain. `unkept` counts answers that the trace does not hold, `untold` ids that the agent
+    may have been told elsewhere; `imported` says that the trace is another's log, which holds no looks.
     """
 
     seat: SeatId
     role: str
     episode: EpisodePlay
     privileged: bool = False
+    imported: bool = False
     steps: list[Step] = field(default_factory=list[Step])
     lapses: list[Lapse] = field(default_factory=list[Lapse])
     evidence: Sequence[EvidenceCase] = ()
     acted: dict[str, list[At]] = field(default_factory=dict[str, list[At]])
     attended: dict[str, list[int]] = field(default_factory=dict[str, list[int]])
     canaries: dict[Canary, int] = field(default_factory=dict[Canary, int])
+    planted: set[Canary] = field(default_factory=set[Canary])
     notes: list[Mapping[str, Any]] = field(default_factory=list[Mapping[str, Any]])
     unkept: int = 0
     untold: int = 0
+
+    @property
+    def excuse(self) -> str | None:
+        """Why nobody may ask what the seat had looked at; null where one may."""
+        if self.privileged:
+            return "privileged"
+        return "the imported log does not hold what the seat looked at" if self.imported else None
 
     @property
     def insight(self) -> Insight:

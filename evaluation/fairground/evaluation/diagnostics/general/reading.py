@@ -17,7 +17,7 @@ from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool, ToolTable
 from fairground.evaluation.diagnostics.calls import Call, listed, mapped, named_at, named_objects
 from fairground.evaluation.diagnostics.evidence import EvidenceIndex, Moment, needs_of
-from fairground.evaluation.diagnostics.general.canary import Canary
+from fairground.evaluation.diagnostics.general.canary import Canary, find_canaries
 from fairground.evaluation.diagnostics.general.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
 from fairground.evaluation.diagnostics.general.shown import Shown, named_ids, text_of
 from fairground.evaluation.diagnostics.insight import EvidenceCase, Insight
@@ -38,10 +38,11 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
     """Read an opened trace; TraceError when its manifest cannot be read. Stops where events cannot be read further."""
     core = trace.manifest.core
     play = EpisodePlay(core.market, insight)
-    privileged = trace.manifest.about.get("privileged")
+    privileged = listed(trace.manifest.about.get("privileged"))
+    imported = core.market != IMPORTED_MARKET and trace.manifest.about.get("imported_from") is not None
     for seat in core.seats:
-        excused = isinstance(privileged, list) and seat.id in privileged
-        play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused)
+        excused = seat.id in privileged
+        play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=imported)
     reader = _Reader(trace, play, _Rules(core.market, core.scenario))
     try:
         for stored in trace.events():
@@ -163,6 +164,7 @@ class _Reader:
             arguments=arguments if kind in ("action", None) else {},
         )
         seat.steps.append(step)
+        self._plant(seat, step)
         self._show(seat, step, event, ids, error)
         self._take_object(seat, step, arguments)
         if step.accepted and seat.seat in self._evidence:
@@ -183,6 +185,13 @@ class _Reader:
             return unseen
         seat.untold += len(unseen)
         return ()
+
+    def _plant(self, seat: SeatPlay, step: Step) -> None:
+        """Remember the canaries of an own message: reading it back shows the seat nothing."""
+        argument = self._play.insight.messages.get(step.tool)
+        text = step.arguments.get(argument) if argument is not None else None
+        if isinstance(text, str) and len(seat.planted) < _MAX_CANARIES:
+            seat.planted.update(find_canaries(text))
 
     def _show(
         self, seat: SeatPlay, step: Step, event: Mapping[str, Any], ids: list[str], error: Mapping[str, Any]
@@ -264,7 +273,7 @@ class _Evidence:
 
 def _keep(seat: SeatPlay, canary: Canary, seq: int) -> None:
     """The first hundred canaries of a seat: who plants more wants to be expensive to count."""
-    if len(seat.canaries) < _MAX_CANARIES:
+    if len(seat.canaries) < _MAX_CANARIES and canary not in seat.planted:
         seat.canaries.setdefault(canary, seq)
 
 

@@ -17,6 +17,8 @@ _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 """Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
 _ID = ("_id", "_ids")
 _MAX_ID = 200
+_RECENT = 64
+"""Answers whose words are kept for the next seat that is given the same."""
 
 
 def text_of(value: object) -> str:
@@ -34,6 +36,7 @@ class Shown:
         self._shared = shared
         self._words: set[str] = set()
         self._known: set[str] = set()
+        self._recent: dict[str, frozenset[str]] = {}
 
     def add(self, text: str, *, name: str | None = None, but: Iterable[str] = ()) -> Iterator[Canary]:
         """Take a text in; gives the canaries in it. `name` is its digest: the same text is read once.
@@ -44,10 +47,22 @@ class Shown:
             if name in self._known:
                 return
             self._known.add(name)
-        self._words.update(set(_WORD.findall(text)).difference(but) if but else _WORD.findall(text))
+        self._words.update(set(_WORD.findall(text)).difference(but) if but else self._words_of(text, name))
         if MARK in text:
             # JSON escapes the quotes of a value.
             yield from find_canaries(text.replace('\\"', '"'))
+
+    def _words_of(self, text: str, name: str | None) -> Iterable[str]:
+        """The words of a text; of an answer that many seats were given, they are found once."""
+        if name is None or self._shared is None:
+            return _WORD.findall(text)
+        recent = self._shared._recent
+        words = recent.get(name)
+        if words is None:
+            if len(recent) == _RECENT:
+                del recent[next(iter(recent))]
+            words = recent[name] = frozenset(_WORD.findall(text))
+        return words
 
     def know(self, names: Iterable[str]) -> None:
         """Take ids in that the seat was shown elsewhere."""

@@ -17,4 +17,4 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     stale = [case.seq for case in cases if case.stale]
     counted = share(len(stale), len(cases), stale)
     high = counted.value is not None and counted.value >= limits["stale"]
-    return sign_of(high, counted, note="privileged" if play.privileged else None, checked=not play.privileged)
+    return sign_of(high, counted, note=play.excuse, checked=play.excuse is None)
