@@ -29,13 +29,14 @@ def _field(board: FieldBoard) -> list[Chart]:
     rows = board.rows
     score = board.score.replace("_", " ")
     return [
-        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, _belief),
+        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, _belief),
         _intervals(
             "score",
             f"Mean {score}",
             "Lines are 95 % intervals of resampled games; a label with one game has none.",
             score,
             sorted(rows, key=lambda row: -row.score),
+            3,
             lambda row: (row.score, row.score_low, row.score_high),
         ),
     ]
@@ -50,9 +51,10 @@ def _duels(board: DuelBoard) -> list[Chart]:
             "Lines are 95 % intervals of resampled blocks; where every opponent was met once only there is none.",
             "score",
             board.rows,
+            1,
             lambda row: (row.score, row.low, row.high),
         ),
-        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, _belief),
+        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, _belief),
     ]
     matrix = _matrix(board)
     return [*drawn, matrix] if matrix.cells else drawn
@@ -69,6 +71,7 @@ def _intervals(
     note: str,
     measure: str,
     rows: Sequence[R],
+    decimals: int,
     of: Callable[[R], tuple[float, float | None, float | None]],
 ) -> IntervalChart:
     shown = rows[:_MOST_NAMES]
@@ -81,10 +84,14 @@ def _intervals(
         x=Axis(label=measure),
         y=Axis(label="label"),
         names=[row.label for row in shown],
-        values=list(values),
-        lows=list(lows),
-        highs=list(highs),
+        values=[round(value, decimals) for value in values],
+        lows=[_rounded(low, decimals) for low in lows],
+        highs=[_rounded(high, decimals) for high in highs],
     )
+
+
+def _rounded(bound: float | None, decimals: int) -> float | None:
+    return None if bound is None else round(bound, decimals)
 
 
 def _matrix(board: DuelBoard) -> MatrixChart:
@@ -95,7 +102,9 @@ def _matrix(board: DuelBoard) -> MatrixChart:
         if cell.row in index and cell.column in index:
             there, back = (index[cell.row], index[cell.column]), (index[cell.column], index[cell.row])
             for (row, column), sign in ((there, 1), (back, -1)):
-                cells.append(MatrixCell(row=row, column=column, value=sign * cell.mean, note=_note(cell, sign)))
+                cells.append(
+                    MatrixCell(row=row, column=column, value=round(sign * cell.mean, 3), note=_note(cell, sign))
+                )
     more = f" The best {_MOST_IN_MATRIX} of {len(board.rows)} labels." if len(board.rows) > _MOST_IN_MATRIX else ""
     return MatrixChart(
         id="head_to_head",

@@ -27,6 +27,8 @@ __all__ = [
     "Results",
     "SeatResult",
     "Unread",
+    "gathered",
+    "read_files",
     "read_result",
     "read_results",
     "rules_of",
@@ -109,19 +111,32 @@ def read_results(
     script that asks for several needs the usual `if __name__ == "__main__":`.
     """
     files, references = _files([Path(path) for path in paths])
+    found = gathered(read_files(files, progress=progress, workers=workers))
+    return found._replace(references=references)
+
+
+def read_files(
+    files: Sequence[Path], *, progress: Progress | None = None, workers: int | None = None
+) -> Iterator[GameResult | Unread]:
+    """One result per file, in their order; `workers` as for `read_results`."""
     count = workers or (os.cpu_count() or 1 if len(files) >= _MANY else 1)
-    games: list[GameResult] = []
-    unread: list[Unread] = []
     for done, (path, found) in enumerate(zip(files, _read_all(files, count), strict=True)):
         if progress is not None:
             progress(done, len(files), path.name)
-        if isinstance(found, Unread):
-            unread.append(found)
-        else:
-            games.append(_shared(found))
+        yield found if isinstance(found, Unread) else _shared(found)
     if progress is not None:
         progress(len(files), len(files), "")
-    return Results(games, unread, references)
+
+
+def gathered(found: Iterable[GameResult | Unread]) -> Results:
+    """Single results as leaderboards take them."""
+    results = Results([], [])
+    for one in found:
+        if isinstance(one, Unread):
+            results.unread.append(one)
+        else:
+            results.games.append(one)
+    return results
 
 
 def read_result(path: Path) -> GameResult | Unread:

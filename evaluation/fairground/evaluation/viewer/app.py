@@ -18,6 +18,9 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from fairground.contract.errors import TraceError
+from fairground.evaluation.ratings.leaderboards import leaderboards
+from fairground.evaluation.ratings.results import REFERENCES, GameResult, Unread, gathered, read_files
+from fairground.evaluation.report.boards import Boards, boards_of
 from fairground.evaluation.report.build import episode_page, verification
 from fairground.evaluation.report.events import pack_bodies, read_events
 from fairground.evaluation.report.model import EpisodePage, Live, PageData
@@ -43,6 +46,8 @@ def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
     routes = [
         Route("/", viewer.list_page),
         Route("/outcomes", viewer.outcomes),
+        Route("/leaderboards", viewer.leaderboards_page),
+        Route("/leaderboards.json", viewer.leaderboards_json),
         Route("/trace/{id}", viewer.trace_page),
         Route("/trace/{id}/page.json", viewer.page_json),
         Route("/trace/{id}/live.json", viewer.live_json),
@@ -62,8 +67,11 @@ class _Viewer:
         self._computed = Remembered[Computed](100_000)
         self._verdicts = Remembered[Verdict](1_000)
         self._pages = Remembered[EpisodePage](4)
+        self._results = Remembered[GameResult | Unread](100_000)
         # Evaluations keep a core busy: one at a time leaves the other for the pages.
         self._slow = anyio.CapacityLimiter(1)
+        # Thousands of traces are read for minutes; pages of one trace do not wait for that.
+        self._rating = anyio.CapacityLimiter(1)
 
     # --- pages ---
 
@@ -91,7 +99,17 @@ class _Viewer:
         pair = await self._work(partial(pair_page, places[0].path, places[1].path))
         return _html(_data("compare", places, pages).model_copy(update={"pair": pair}))
 
+    async def leaderboards_page(self, _: Request) -> Response:
+        """The leaderboards of the folder; the page asks for them, and says so while it waits."""
+        folder = self._folder.root.name or "/"
+        return _html(PageData(mode="boards", version=version("fairground"), folder=folder, ask="/leaderboards.json"))
+
     # --- data ---
+
+    async def leaderboards_json(self, _: Request) -> Response:
+        """Every trace of the folder rated; what was read before is remembered."""
+        boards = await to_thread.run_sync(self._rate, limiter=self._rating)
+        return _json({"pages": [page.model_dump(mode="json") for page in boards.pages], "rated": boards.rated})
 
     async def outcomes(self, request: Request) -> Response:
         """Outcomes of the traces that `ids` names, at most 64."""
@@ -139,6 +157,15 @@ class _Viewer:
     def _list(self) -> list[Listed]:
         places = self._folder.scan()
         return [self._rows.get(place) or self._rows.put(place, listed(place)) for place in places]
+
+    def _rate(self) -> Boards:
+        places = [
+            place for place in self._folder.scan() if REFERENCES not in place.path.relative_to(self._folder.root).parts
+        ]
+        unknown = [place for place in places if self._results.get(place) is None]
+        for place, result in zip(unknown, read_files([place.path for place in unknown]), strict=True):
+            self._results.put(place, result)
+        return boards_of(leaderboards(gathered(known for place in places if (known := self._results.get(place)))))
 
     async def _page(self, place: Place) -> EpisodePage:
         return await self._remembered(self._pages, place, lambda known: episode_page(known.path, check=False))

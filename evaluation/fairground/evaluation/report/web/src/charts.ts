@@ -1,29 +1,18 @@
 // Pictures from their description: small SVGs by Observable Plot, each with a legend and a table of its numbers.
 
 import * as Plot from "@observablehq/plot";
-import type { Axis, BarChart, Chart, HeatChart, Line, XYChart } from "./data";
+import { drawIntervals, drawMatrix } from "./charts-ranked";
+import type { BarChart, Chart, HeatChart, Line, XYChart } from "./data";
 import { freshId, h, svg, visible, type Child } from "./dom";
 import { aligned, number } from "./format";
+import { drawn, unit } from "./plot";
 
 const COLOURS = ["var(--c1)", "var(--c2)", "var(--c3)", "var(--c4)", "var(--c5)", "var(--c6)"];
 const DASHES = ["", "7 3", "2 3", "9 3 2 3", "4 2", "1 3"];
 const SYMBOLS = ["circle", "triangle", "square", "diamond", "star", "cross"] as const;
-const FONT = { fontFamily: "inherit", fontSize: "11.5px", overflow: "visible" };
 const MAX_TABLE = 2_000;
 
 export type Domain = [number, number];
-
-function unit(axis: Axis): string {
-  return visible(axis.unit ? `${axis.label} (${axis.unit})` : axis.label);
-}
-
-function drawn(options: Plot.PlotOptions): SVGElement {
-  const figure = Plot.plot({ className: "plot", style: FONT, ...options }) as SVGElement;
-  // Its own style element would need a hole in the page's policy; report.css says the same.
-  for (const style of figure.querySelectorAll("style")) style.remove();
-  figure.setAttribute("aria-hidden", "true");
-  return figure;
-}
 
 function ticks(domain: Domain, most: number): number {
   return Math.max(2, Math.min(most, Math.abs(domain[1] - domain[0])));
@@ -241,6 +230,7 @@ function legend(chart: Chart): Child {
   if (chart.shape === "bars")
     return chart.marks && h("ul", { class: "legend" },
       h("li", {}, h("span", { class: "key bar" }), chart.bars.name), h("li", {}, h("span", { class: "key tick" }), chart.marks.name));
+  if (chart.shape !== "heat") return null;
   const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
   return colours && h("ul", { class: "legend" }, chart.levels.map((level, place) => {
     const share = (place + 1) / chart.levels.length;
@@ -260,6 +250,14 @@ function tableRows(chart: Chart): { head: string[]; rows: string[][] } {
       chart.rows[row] ?? "", ...(chart.groups.length ? [chart.groups[row] ?? ""] : []), number(column), chart.levels[value - 1] ?? number(value),
     ]);
     return { head, rows };
+  }
+  if (chart.shape === "intervals") {
+    const rows = chart.names.map((name, place) => [name, number(chart.values[place]), number(chart.lows[place]), number(chart.highs[place])]);
+    return { head: [unit(chart.y), unit(chart.x), "low", "high"], rows };
+  }
+  if (chart.shape === "matrix") {
+    const rows = chart.cells.map((cell) => [chart.names[cell.row] ?? "", chart.names[cell.column] ?? "", number(cell.value), cell.note]);
+    return { head: [unit(chart.y), unit(chart.x), "difference", "games"], rows };
   }
   const dots = chart.lines.some((line) => line.mark === "dots");
   if (dots) {
@@ -283,7 +281,9 @@ function numbersTable(chart: Chart): HTMLElement {
 
 function body(chart: Chart, width: number, domain: Domain | null): Child {
   if (chart.shape === "xy") return drawXY(chart, width, domain);
-  return chart.shape === "bars" ? drawBars(chart, width, domain) : drawHeat(chart, width);
+  if (chart.shape === "bars") return drawBars(chart, width, domain);
+  if (chart.shape === "intervals") return drawIntervals(chart, width);
+  return chart.shape === "matrix" ? drawMatrix(chart, width) : drawHeat(chart, width);
 }
 
 // A figure that fits its column, and draws itself anew when that changes.

@@ -14,7 +14,13 @@ export interface HeatChart extends ChartBase {
   shape: "heat"; rows: string[]; groups: string[]; first_column: number; last_column: number;
   cells: [number, number, number][]; levels: string[];
 }
-export type Chart = XYChart | BarChart | HeatChart;
+export interface IntervalChart extends ChartBase {
+  shape: "intervals"; names: string[]; values: number[]; lows: (number | null)[]; highs: (number | null)[];
+}
+export interface MatrixChart extends ChartBase {
+  shape: "matrix"; names: string[]; cells: { row: number; column: number; value: number; note: string }[];
+}
+export type Chart = XYChart | BarChart | HeatChart | IntervalChart | MatrixChart;
 
 export interface Figure {
   id: string; seats: string[]; value: number | null; numerator: number | null; denominator: number | null;
@@ -70,9 +76,14 @@ export interface Listed {
   seed: number | null; labels: string; created: string; end: string; events: number | null; sealed: boolean;
   open: boolean;
 }
+export interface BoardPage {
+  title: string; charts: Chart[]; tables: { title: string; columns: string[]; rows: string[][] }[];
+  cautions: string[]; left_out: string[]; method: string[];
+}
 export interface PageData {
-  mode: "report" | "compare" | "list"; version: string; episodes: Episode[]; pair: Pair | null;
+  mode: "report" | "compare" | "list" | "boards"; version: string; episodes: Episode[]; pair: Pair | null;
   live: { id: string; open: boolean }[]; traces: Listed[]; folder: string;
+  boards: BoardPage[]; rated: string; ask: string;
 }
 
 // One entry per event in every array; words are numbers into `names`.

@@ -88,7 +88,7 @@ export function listView(data: PageData): HTMLElement {
   drawHead();
   draw();
   const total = rows.reduce((sum, row) => sum + row.bytes, 0);
-  return h("main", { id: "main", class: "list" }, h("header", { class: "top" }, h("h1", {}, foreign(data.folder)), h("p", { class: "lead" }, `${plural(rows.length, "trace")}, ${bytes(total)}`)),
+  return h("main", { id: "main", class: "list" }, h("header", { class: "top" }, h("h1", {}, foreign(data.folder)), h("p", { class: "lead" }, `${plural(rows.length, "trace")}, ${bytes(total)}`, rows.length ? [" · ", h("a", { href: "/leaderboards" }, "Leaderboards")] : null)),
     h("div", { class: "filter", role: "search", "aria-label": "Filter traces" }, h("div", { class: "fields" },
       h("div", { class: "field" }, h("label", { for: "find" }, "Text"), text), h("div", { class: "field" }, h("label", { for: "market" }, "Market"), market), h("div", { class: "field" }, h("label", { for: "state" }, "State"), state), compare), count),
     rows.length ? h("div", { class: "scroll" }, h("table", { class: "traces" }, h("thead", {}, head), body)) : h("p", { class: "empty" }, "No trace lies in this folder (*.trace, *.trace.jsonl)."), more);

@@ -1,5 +1,6 @@
 // Reads the data that the page carries and shows it.
 
+import { boardsPage, boardsView } from "./boards";
 import { compareView } from "./compare";
 import { Opened, type Episode, type PageData } from "./data";
 import { Detail } from "./detail";
@@ -22,8 +23,10 @@ class Page {
   private readonly top = h("header", { class: "top" });
   private readonly detail: Detail;
   private shown = -1;
+  private readonly ranking: HTMLElement;
 
   constructor(private readonly data: PageData, private readonly episodes: Opened[]) {
+    this.ranking = boardsView(data.boards, data.rated);
     this.detail = new Detail((opened, row) => this.moved(opened, row), (opened, seq) => {
       const live = data.live[episodes.indexOf(opened)];
       return live ? `/trace/${live.id}/event/${seq}.json` : null;
@@ -41,6 +44,14 @@ class Page {
   private show(place: number): void {
     const compared = this.data.mode === "compare" && place < 0 && this.data.pair !== null;
     this.shown = compared ? -1 : Math.max(0, Math.min(this.episodes.length - 1, place));
+    if (place < 0 && !compared && this.data.boards.length) {
+      this.shown = -1;
+      this.drawTabs();
+      replace(this.nav);
+      replace(this.top, h("h1", {}, "Leaderboards"));
+      replace(this.content, this.ranking);
+      return;
+    }
     this.drawTabs();
     const names = compared ? COMPARED : SECTIONS;
     replace(this.nav, h("ul", {}, names.map(([id, name]) => h("li", {}, h("a", { href: `#${id}`, onclick: (event: Event) => this.jump(event, id) }, name)))));
@@ -89,7 +100,7 @@ class Page {
     if (this.episodes.length < 2) return;
     const tab = (place: number, name: Child) => button(name, () => this.show(place), { role: "tab", class: "tab", "aria-selected": String(place === this.shown), tabindex: place === this.shown ? 0 : -1 });
     const names = this.episodes.map((opened, place) => tab(place, [this.data.mode === "compare" ? `${"AB"[place]} ` : "", foreign(`${opened.page.scenario} · ${opened.page.seed} · ${opened.page.name}`)]));
-    replace(this.tabs, this.data.mode === "compare" ? tab(-1, "Comparison") : null, names);
+    replace(this.tabs, this.data.mode === "compare" ? tab(-1, "Comparison") : this.data.boards.length ? tab(-1, "Leaderboards") : null, names);
     this.tabs.onkeydown = (event) => {
       const step = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
       const all = [...this.tabs.children] as HTMLElement[];
@@ -134,6 +145,10 @@ async function start(): Promise<void> {
   const data = JSON.parse(document.getElementById("data")?.textContent ?? "null") as PageData;
   if (data.mode === "list") {
     replace(app, listView(data), h("footer", {}, `fairground ${data.version}`));
+    return;
+  }
+  if (data.mode === "boards") {
+    boardsPage(app, data);
     return;
   }
   if (!("DecompressionStream" in window)) {

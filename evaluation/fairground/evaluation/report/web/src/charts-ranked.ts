@@ -1,0 +1,66 @@
+// Pictures of leaderboards: values by name with the range that they may lie in, and who earned more against whom.
+
+import * as Plot from "@observablehq/plot";
+import type { IntervalChart, MatrixChart } from "./data";
+import { visible } from "./dom";
+import { aligned, number } from "./format";
+import { drawn, unit } from "./plot";
+
+export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
+  const texts = aligned(chart.values);
+  const rows = chart.names.map((name, place) => {
+    const value = chart.values[place] ?? 0, low = chart.lows[place] ?? null, high = chart.highs[place] ?? null;
+    return { name: visible(name), value, low, high, text: texts[place] ?? "", end: high ?? value };
+  });
+  const known = rows.filter((row) => row.low !== null);
+  const ends = rows.flatMap((row) => [row.value, row.low ?? row.value, row.end]);
+  const low = Math.min(...ends), high = Math.max(...ends), pad = (high - low || 1) * 0.04;
+  const left = Math.min(width * 0.42, Math.max(...rows.map((row) => row.name.length), 3) * 6.6 + 14);
+  const wide = Math.max(...texts.map((text) => text.length)) * 7 + 12;
+  const tell = (row: (typeof rows)[number]) => `${row.name}: ${row.text}${row.low === null ? "" : `\n${number(row.low)} to ${number(row.high)}`}`;
+  return drawn({
+    width, height: rows.length * 21 + 46, marginLeft: left, marginRight: 14 + wide, marginTop: 4, marginBottom: 38,
+    x: { domain: [low - pad, high + pad], label: unit(chart.x), labelAnchor: "center", labelArrow: "none", ticks: Math.max(2, Math.floor(width / 110)), tickFormat: number, tickSize: 4, grid: true },
+    y: { domain: rows.map((row) => row.name), type: "point", label: null, tickSize: 0, padding: 0.6, tickFormat: cut(left) },
+    marks: [
+      Plot.ruleX(low < 0 && high > 0 ? [0] : [], { stroke: "var(--faint)" }),
+      Plot.ruleY(known, { y: "name", x1: "low", x2: "high", stroke: "var(--c1)", strokeWidth: 2, strokeOpacity: 0.55 }),
+      Plot.dot(rows, { x: "value", y: "name", r: 4, fill: "var(--c1)", stroke: "var(--paper)" }),
+      Plot.text(rows, { x: "end", y: "name", text: "text", textAnchor: "start", dx: 9, fill: "var(--ink)", stroke: "var(--paper)", strokeWidth: 3 }),
+      Plot.tip(rows, Plot.pointer({ x: "value", y: "name", title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
+    ],
+  });
+}
+
+export function drawMatrix(chart: MatrixChart, width: number): SVGElement {
+  const names = chart.names.map(visible), longest = Math.max(...names.map((name) => name.length), 3) * 6.6 + 14;
+  const left = Math.min(width * 0.34, longest), top = Math.min(190, longest);
+  const side = Math.max(14, Math.min(52, (width - left - 14) / Math.max(1, names.length)));
+  const most = Math.max(...chart.cells.map((cell) => Math.abs(cell.value)), 1e-9);
+  const cells = chart.cells.map((cell) => ({
+    row: names[cell.row] ?? "", column: names[cell.column] ?? "", fill: cell.value < 0 ? "var(--c2)" : "var(--c1)",
+    share: 0.06 + (0.74 * Math.abs(cell.value)) / most, text: signed(cell.value), note: visible(cell.note),
+  }));
+  return drawn({
+    width: Math.min(width, left + 14 + side * names.length), height: top + side * names.length + 10,
+    marginLeft: left, marginRight: 14, marginTop: top, marginBottom: 10,
+    x: { domain: names, axis: "top", label: null, tickSize: 0, tickRotate: -90, padding: 0.04, tickFormat: cut(top) },
+    y: { domain: names, label: null, tickSize: 0, padding: 0.04, tickFormat: cut(left) },
+    marks: [
+      Plot.cell(names.map((name) => ({ name })), { x: "name", y: "name", fill: "var(--line)", fillOpacity: 0.6 }),
+      Plot.cell(cells, { x: "column", y: "row", fill: "fill", fillOpacity: { value: "share", scale: null } }),
+      Plot.text(side >= 34 ? cells : [], { x: "column", y: "row", text: "text", fill: "var(--ink)" }),
+      Plot.tip(cells, Plot.pointer({ x: "column", y: "row", title: (cell: (typeof cells)[number]) => `${cell.row}\nagainst ${cell.column}: ${cell.text}\n${cell.note}`, fill: "var(--paper)", stroke: "var(--line)" })),
+    ],
+  });
+}
+
+// Names of an axis, shortened to the room that they have; tips and tables say them whole.
+function cut(room: number): (name: string) => string {
+  const most = Math.max(4, Math.floor((room - 10) / 6.4));
+  return (name) => (name.length > most ? `${name.slice(0, most - 1)}…` : name);
+}
+
+function signed(value: number): string {
+  return `${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(2)}`;
+}

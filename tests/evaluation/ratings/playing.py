@@ -1,0 +1,79 @@
+"""Traces whose seats are played and labelled by different policies, and results made by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.core import Core
+from fairground.contract.policy import Draw
+from fairground.evaluation.ratings.results import GameResult, SeatResult
+from fairground.host.scripted import Scripted
+from fairground.tracestore import Written, write_trace
+
+__all__ = ["auction", "bargain", "play_seats"]
+
+
+def play_seats(path: Path, scenario: str, policies: Mapping[str, str], seed: int, **overrides: Any) -> Path:
+    """An episode with a policy per seat, labelled with it and sealed."""
+    kind = market_type(scenario.partition("/")[0])
+    core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
+    makers = {seat: partial(kind.policies[policy].make, {}, Draw.of(seed, seat)) for seat, policy in policies.items()}
+    scripted, records = Scripted(makers), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    about = {"labels": dict(policies), "end_reason": core.ended, "outcome_digest": core.outcome_digest}
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_trace(path, core.manifest, about, [Written(record) for record in records])
+    return path
+
+
+def bargain(
+    buyer: str, seller: str, profits: tuple[float, float], seed: int, *, potential: float = 400.0, **changes: Any
+) -> GameResult:
+    """A bargaining game as ratings read it."""
+    numbers = [(profit, 0.0, 0.0, 0.0) for profit in profits]
+    game = GameResult(
+        path=f"{buyer}-{seller}-{seed}.trace",
+        market="bargaining",
+        scenario="bargaining/pact",
+        shape='{"rounds":20}',
+        rules_version="1",
+        seed=seed,
+        head=f"{seed:03}{'ab'[buyer > seller]}{int(profits[0]):05}{int(profits[1]):05}{potential}",
+        foreign=False,
+        seats=(
+            SeatResult("B1", "buyer", buyer, False, numbers[0]),
+            SeatResult("S1", "seller", seller, False, numbers[1]),
+        ),
+        figures=(1.0, 1.0),
+        potential=potential,
+        unusable="",
+    )
+    return game._replace(**changes)
+
+
+def auction(labels: str, shares: tuple[float | None, ...], seed: int, **changes: Any) -> GameResult:
+    """An auction of as many seats as `labels` has letters; every score is the share, csa are unknown."""
+    seats = tuple(
+        SeatResult(f"B{place}", "buyer", label, False, (None, None, share, share and 100 * share, 0.5))
+        for place, (label, share) in enumerate(zip(labels, shares, strict=True), start=1)
+    )
+    game = GameResult(
+        path=f"{seed}.trace",
+        market="double_auction",
+        scenario="double_auction/bazaar",
+        shape='{"chat":{"enabled":false},"rounds":30}',
+        rules_version="2",
+        seed=seed,
+        head=f"{seed:04}{shares}",
+        foreign=False,
+        seats=seats,
+        figures=(0.9, None),
+        potential=None,
+        unusable="",
+    )
+    return game._replace(**changes)

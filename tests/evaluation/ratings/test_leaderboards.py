@@ -1,0 +1,231 @@
+"""Leaderboards of results made by hand: what is counted, what is left out, what may not matter."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from tests.evaluation.ratings.playing import auction, bargain
+
+from fairground.contract.chance import Chance
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.charts.leaderboards import leaderboard_charts
+from fairground.evaluation.charts.model import IntervalChart, MatrixChart
+from fairground.evaluation.ratings.leaderboards import leaderboards
+from fairground.evaluation.ratings.model import DuelBoard, FieldBoard, LeftOut
+from fairground.evaluation.ratings.results import GameResult, Results, Unread
+from fairground.evaluation.report.boards import boards_of
+
+SHARES = (0.6, 0.4, 0.2, 0.1)
+
+
+def _field(games: Sequence[GameResult], **options: str) -> FieldBoard:
+    (board,) = leaderboards(Results(list(games), []), score=options.get("score")).boards
+    assert isinstance(board, FieldBoard)
+    return board
+
+
+def _duels(games: Sequence[GameResult]) -> DuelBoard:
+    (board,) = leaderboards(Results(list(games), [])).boards
+    assert isinstance(board, DuelBoard)
+    return board
+
+
+def _auctions(names: str = "abcd") -> list[GameResult]:
+    """Ten games; the four labels take turns on the seats, the first does best."""
+    chance = Chance(5)
+    found: list[GameResult] = []
+    for seed in range(10):
+        order = [(place + seed) % 4 for place in range(4)]
+        shares = tuple(round(SHARES[who] + 0.05 * chance.uniform("x", seed, who), 3) for who in order)
+        found.append(auction("".join(names[who] for who in order), shares, seed))
+    return found
+
+
+def _league(names: str = "abc", seeds: int = 9) -> list[GameResult]:
+    """Round robin with seat swap; the later a name, the more it earns."""
+    chance = Chance(6)
+    found: list[GameResult] = []
+    for seed in range(seeds):
+        for one in range(3):
+            for two in range(3):
+                if one != two:
+                    earned = [round(50 * (who + 1) * chance.uniform("p", seed, one, two, who)) for who in (one, two)]
+                    game = bargain(names[one], names[two], (earned[0], earned[1]), seed)
+                    found.append(game._replace(head=f"{seed}{one}{two}"))
+    return found
+
+
+def _reasons(left_out: Sequence[LeftOut]) -> dict[str, int]:
+    return {left.reason: left.count for left in left_out}
+
+
+# --- fields -----------------------------------------------------------------------------------------------------------
+
+
+def test_the_better_label_leads_with_its_mean_score_and_interval() -> None:
+    board = _field(_auctions())
+    assert [row.label for row in board.rows] == list("abcd")
+    assert (board.games, board.score, board.passes) == (10, "surplus_share", 200)
+    first = board.rows[0]
+    assert first.score_low is not None
+    assert first.score_high is not None
+    assert 0.6 < first.score_low < first.score < first.score_high < 0.65
+    assert first.low <= first.rating <= first.high
+    assert (first.episodes, first.figures["efficiency"], first.figures["csa_clean"]) == (10, 0.9, None)
+
+
+def test_a_label_on_several_seats_enters_once_with_its_mean() -> None:
+    board = _field([auction("aab", (0.1, 0.5, 0.2), 1)])
+    rows = {row.label: row for row in board.rows}
+    assert (rows["a"].score, rows["a"].episodes) == (pytest.approx(0.3), 1)
+    assert rows["a"].rating > rows["b"].rating
+    assert (rows["a"].score_low, rows["a"].score_high) == (None, None)
+
+
+def test_the_first_known_score_ranks_and_the_table_says_so() -> None:
+    board = _field(_auctions())
+    assert "surplus_share (csa_clean is not known here)" in board.method[0]
+    assert not any("zero is what" in caution for caution in board.cautions)
+    known = [game._replace(seats=tuple(seat._replace(numbers=(1.0, *seat.numbers[1:])) for seat in game.seats))
+             for game in _auctions()]  # fmt: skip
+    ranked = _field(known)
+    assert ranked.score == "csa_clean"
+    assert any("zero is what a truthful seat earns" in caution for caution in ranked.cautions)
+    assert _field(known, score="payoff").score == "payoff"
+
+
+def test_a_score_that_no_market_here_has_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(ScenarioError, match=r"'profits'.*csa_clean, csa, surplus_share, payoff"):
+        leaderboards(Results(_auctions(), []), score="profits")
+
+
+def test_other_names_and_another_order_of_files_give_the_same_numbers() -> None:
+    numbers = [row.model_dump(exclude={"label"}) for row in _field(_auctions()).rows]
+    assert [row.model_dump(exclude={"label"}) for row in _field(_auctions("zyxw")[::-1]).rows] == numbers
+    duels = _duels(_league())
+    renamed = _duels(_league("zyx")[::-1])
+    assert [row.label for row in renamed.rows] == ["zyx"["abc".index(row.label)] for row in duels.rows]
+    for one, two in zip(duels.rows, renamed.rows, strict=True):
+        assert two.model_dump(exclude={"label", "component"}) == one.model_dump(exclude={"label", "component"})
+    there = {(cell.row, cell.column): (cell.mean, cell.low, cell.high) for cell in duels.head_to_head}
+    back = {(cell.row, cell.column): (cell.mean, cell.low, cell.high) for cell in renamed.head_to_head}
+    mean, low, high = there["a", "b"]
+    assert back["y", "z"] == pytest.approx((-mean, -(high or 0), -(low or 0)), abs=1e-6)
+
+
+def test_another_seed_shuffles_otherwise_and_the_same_one_alike() -> None:
+    games = Results(_auctions(), [])
+    assert leaderboards(games, seed=3) == leaderboards(games, seed=3)
+    assert leaderboards(games, seed=3).boards != leaderboards(games).boards
+
+
+# --- duels ------------------------------------------------------------------------------------------------------------
+
+
+def test_the_worked_example_of_the_page_is_on_the_leaderboard() -> None:
+    """300 against A's 100 and 50 against C's 150, Σ R·G = 1,000: OBS .5, score 48.5."""
+    games = [bargain("i", "A", (300, 100), 1, potential=500), bargain("C", "i", (150, 50), 2, potential=500)]
+    row = next(row for row in _duels(games).rows if row.label == "i")
+    assert (row.obs, row.raw, row.score) == (0.5, 0.35, 48.5)
+    assert (row.exploratory, row.low, row.unbalanced) == (True, None, True)
+
+
+def test_a_league_has_every_rating_and_balanced_meetings() -> None:
+    board = _duels(_league())
+    assert [row.label for row in board.rows] == list("cba")
+    assert {(row.games, row.blocks, row.unbalanced, row.exploratory) for row in board.rows} == {(36, 18, False, False)}
+    for row in board.rows:
+        assert row.low is not None
+        assert row.high is not None
+        assert row.low < row.score < row.high
+    assert board.rows[0].rating > board.rows[-1].rating
+    assert {tuple(met.games.items()) for met in board.meetings} == {(("buyer", 9), ("seller", 9))}
+    assert (len(board.meetings), board.components, board.cautions) == (6, 1, [])
+
+
+def test_a_block_without_its_other_seating_is_left_out_and_counted() -> None:
+    games = _league()
+    broken = games[0]._replace(unusable="harness failure: not the agents' doing")
+    board = _duels([broken, *games[1:]])
+    assert _reasons(board.left_out) == {
+        "harness failure: not the agents' doing": 1,
+        "the other seating of its block is missing": 1,
+    }
+    assert board.games == len(games) - 2
+
+
+def test_foreign_games_are_blocks_of_their_own() -> None:
+    games = [bargain("a", "b", (10 * seed, 40), seed, foreign=True) for seed in range(1, 9)]
+    board = _duels(games)
+    assert (board.games, board.rows[0].blocks, board.left_out) == (8, 8, [])
+
+
+def test_dead_pairs_self_play_and_games_that_earned_nothing_are_counted() -> None:
+    games = [
+        bargain("a", "b", (0, 0), 1),
+        bargain("a", "c", (30, 10), 2),
+        bargain("c", "c", (10, 10), 3),
+    ]
+    board = _duels(games)
+    rows = {row.label: row for row in board.rows}
+    assert (rows["a"].dead_pairs, rows["b"].dead_pairs, rows["c"].dead_pairs) == (1, 1, 0)
+    assert (rows["a"].obs, rows["b"].strength, board.unearned) == (0.375, None, 1)
+    assert _reasons(board.left_out) == {"a label against itself: no duel": 1}
+    assert any("earned nobody" in caution for caution in board.cautions)
+
+
+# --- what is not mixed, and what is left out --------------------------------------------------------------------------
+
+
+def test_markets_scenarios_and_shapes_are_rated_apart_and_named() -> None:
+    shape = '{"chat":{"enabled":true},"rounds":8}'
+    short = [game._replace(shape=shape, head=f"s{game.head}") for game in _auctions()]
+    found = leaderboards(Results([*_auctions(), *short, *_league()], []))
+    assert [(board.scenario, board.shape, board.games) for board in found.boards] == [
+        ("bargaining/pact", "", 54),
+        ("double_auction/bazaar", "chat.enabled false, rounds 30", 10),
+        ("double_auction/bazaar", "chat.enabled true, rounds 8", 10),
+    ]
+    assert found.rated == 74
+
+
+def test_the_same_play_counts_once_wherever_its_file_lies_but_not_by_another_player() -> None:
+    games = _auctions()
+    again = games[0]._replace(path="copy/0.trace")
+    other = games[1]._replace(seats=tuple(seat._replace(label=f"{seat.label}2") for seat in games[1].seats))
+    found = leaderboards(Results([*games, again, other], []))
+    assert found.boards[0].games == 11
+    assert [(left.count, left.examples) for left in found.left_out] == [(1, ["copy/0.trace"])]
+    assert "once more" in found.left_out[0].reason
+
+
+def test_markets_without_ratings_and_unreadable_files_are_named() -> None:
+    shop = auction("a", (None,), 1, market="retail", unusable="retail has no ratings: …")
+    found = leaderboards(Results([shop], [Unread("x.trace", "not a trace")]))
+    assert (found.boards, found.rated, found.traces, found.unreadable) == ([], 0, 2, 1)
+    assert _reasons(found.left_out) == {"cannot be read: not a trace": 1, "retail has no ratings: …": 1}
+
+
+def test_games_in_which_nobody_has_the_score_are_left_out() -> None:
+    board = _field([*_auctions(), auction("ab", (None, None), 77)])
+    assert _reasons(board.left_out) == {"surplus_share is not known": 1}
+
+
+def test_pictures_show_intervals_and_the_matrix_both_ways() -> None:
+    shown = leaderboard_charts(_duels(_league()))
+    assert [chart.id for chart in shown] == ["score", "glicko", "head_to_head"]
+    matrix = shown[-1]
+    assert isinstance(matrix, MatrixChart)
+    values = {(cell.row, cell.column): cell.value for cell in matrix.cells}
+    assert len(values) == 6
+    assert all(values[column, row] == -value for (row, column), value in values.items())
+    rating = leaderboard_charts(_field(_auctions()))[0]
+    assert isinstance(rating, IntervalChart)
+    assert rating.names == list("abcd")
+
+
+def test_a_page_names_files_without_their_folders() -> None:
+    hidden = _auctions()[0]._replace(path="/secret/place/0.trace", unusable="unfinished")
+    boards = boards_of(leaderboards(Results([*_auctions()[1:], hidden], [])))
+    assert boards.pages[0].left_out == ["1 (unfinished): 0.trace"]

@@ -1,0 +1,127 @@
+"""From trace files to leaderboards, and the command that does it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.ratings.playing import play_seats
+
+from fairground.cli import run
+from fairground.evaluation.importers import run_importer
+from fairground.evaluation.ratings.leaderboards import leaderboards
+from fairground.evaluation.ratings.model import DuelBoard, FieldBoard
+from fairground.evaluation.ratings.results import GameResult, Unread, read_result, read_results
+
+SMOKE = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Three small auctions, a bargaining block in both seatings, and references that are no runs."""
+    folder = tmp_path_factory.mktemp("runs")
+    for seed in (1, 2, 3):
+        play_seats(folder / "auctions" / f"{seed}.trace", "double_auction/smoke", SMOKE, seed)
+    for place, pair in enumerate((("truthful", "conceder"), ("conceder", "truthful"))):
+        play_seats(folder / f"{place}.trace", "bargaining/smoke", dict(zip(("B1", "S1"), pair, strict=True)), 4)
+    play_seats(folder / "references" / "r.trace", "double_auction/smoke", SMOKE, 9)
+    return folder
+
+
+def test_traces_are_read_once_and_references_are_passed_over(runs: Path) -> None:
+    found = read_results([runs, runs / "auctions", runs / "auctions" / "1.trace"])
+    assert (len(found.games), found.unread, found.references) == (5, [], 1)
+    assert all(not game.unusable for game in found.games)
+    duel = next(game for game in found.games if game.market == "bargaining")
+    assert (duel.potential, [seat.label for seat in duel.seats]) == (120, ["truthful", "conceder"])
+
+
+@pytest.mark.slow
+def test_several_processes_read_what_one_reads(runs: Path) -> None:
+    assert read_results([runs], workers=2) == read_results([runs])
+
+
+def test_damaged_unfinished_and_unlabelled_traces_are_told_apart(runs: Path, tmp_path: Path) -> None:
+    source = runs / "auctions" / "1.trace"
+    changed, open_one, nameless = (tmp_path / f"{name}.trace" for name in ("changed", "open", "nameless"))
+    shutil.copy(source, changed)
+    with closing(sqlite3.connect(changed)) as database, database:
+        database.execute("UPDATE events SET body = replace(body, '\"round\":1', '\"round\":2') WHERE seq = 5")
+    parts = parts_of(source)
+    parts.bodies, parts.numbers, parts.about = parts.bodies[:20], parts.numbers[:20], {"labels": SMOKE}
+    write_parts(parts, open_one)
+    parts = parts_of(source)
+    parts.about["labels"] = {"B1": "zip"}
+    write_parts(parts, nameless)
+    (tmp_path / "none.trace").write_bytes(b"nothing")
+    results = {path.stem: read_result(path) for path in tmp_path.glob("*.trace")}
+    assert isinstance(results["changed"], Unread)
+    assert isinstance(results["none"], Unread)
+    reasons = {name: game.unusable for name, game in results.items() if isinstance(game, GameResult)}
+    assert reasons["open"].startswith("unfinished")
+    assert reasons["nameless"] == "a seat has no label"
+
+
+def test_the_command_prints_leaderboards_and_their_making(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rate", str(runs)]) == 0
+    shown = capsys.readouterr().out
+    assert "bargaining/smoke · 2 games · 2 labels" in shown
+    assert "double_auction/smoke · 3 games · 3 labels" in shown
+    assert "TrueSkill" in shown
+    assert "5 of 5 traces rated" in shown
+    assert all(len(line) <= 80 for line in shown.splitlines())
+
+
+def test_the_command_gives_json_a_file_and_a_page(
+    runs: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["rate", str(runs), "--json", "--score", "payoff", "-o", str(tmp_path / "boards.json")]) == 0
+    printed = orjson.loads(capsysbinary.readouterr().out)
+    assert printed == orjson.loads((tmp_path / "boards.json").read_bytes())
+    assert [board["kind"] for board in printed["boards"]] == ["duel", "field"]
+    assert printed["boards"][1]["score"] == "payoff"
+    assert run(["rate", str(runs), "-o", str(tmp_path / "boards.html")]) == 0
+    assert b"double_auction/smoke" in (tmp_path / "boards.html").read_bytes()
+
+
+def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "none.trace").write_bytes(b"nothing")
+    shutil.copy(runs / "auctions" / "1.trace", tmp_path)
+    assert run(["rate", str(tmp_path)]) == 1
+    assert "cannot be read" in capsys.readouterr().out
+    assert run(["rate", str(runs), "--score", "luck"]) == 2
+    assert "csa_clean" in capsys.readouterr().err
+
+
+@pytest.fixture(scope="module")
+def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The public games, imported."""
+    folder = os.environ.get("FAIRGROUND_DATA")
+    if not folder or not Path(folder, "logs", "pact").is_dir():
+        pytest.skip("FAIRGROUND_DATA does not name a folder with logs")
+    out = tmp_path_factory.mktemp("samples")
+    for kind in ("bazaar", "pact"):
+        run_importer(f"{kind}-log", sorted(Path(folder, "logs", kind).glob("*.jsonl")), out / kind)
+    return out
+
+
+@pytest.mark.slow
+def test_the_public_samples_have_leaderboards_with_uncertainty_and_counts(samples: Path) -> None:
+    found = leaderboards(read_results([samples]))
+    assert (found.traces, found.rated, found.left_out) == (53, 53, [])
+    pact, bazaar = found.boards
+    assert isinstance(pact, DuelBoard)
+    assert isinstance(bazaar, FieldBoard)
+    assert (pact.scenario, pact.games, len(pact.rows)) == ("bargaining/pact_log", 37, 67)
+    assert (bazaar.scenario, bazaar.games) == ("double_auction/bazaar_log", 16)
+    assert sum(row.games for row in pact.rows) == 2 * 37
+    assert all(row.exploratory for row in pact.rows)
+    assert all(row.low <= row.rating <= row.high for row in bazaar.rows)
+    assert all((row.score_low is None) == (row.episodes == 1) for row in bazaar.rows)
+    assert sum(sum(met.games.values()) for met in pact.meetings) == 2 * 37
