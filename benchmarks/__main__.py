@@ -15,7 +15,20 @@ from rich.table import Table
 
 from benchmarks.figures import Figure
 
-_NAMES = ("startup", "calls", "quotes", "verifying", "rounds", "frameworks", "retail", "long_episode", "calls_at_scale")
+_NAMES = (
+    "startup",
+    "calls",
+    "quotes",
+    "verifying",
+    "rounds",
+    "frameworks",
+    "retail",
+    "long_episode",
+    "calls_at_scale",
+    "collusion",
+    "tournament",
+    "evaluating",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -12,7 +12,7 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "quotes", "verifying", "rounds"]
+QUICK = ["startup", "quotes", "verifying", "rounds", "tournament", "evaluating"]
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("calls", "calls_at_scale", "retail", "long_episode")]
 
 

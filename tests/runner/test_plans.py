@@ -191,3 +191,14 @@ def test_a_scenario_file_is_found_beside_the_plan(planned: Callable[[str], Workl
     assert [variant.scenario.id for variant in work.flat] == ["bargaining/short"]
     with pytest.raises(ScenarioError, match="cannot be read"):
         planned(PLAN.replace("bargaining/pact", "missing.toml"))
+
+
+def test_the_documented_plan_means_what_its_page_says(planned: Callable[[str], Workload]) -> None:
+    page = (Path(__file__).parents[2] / "docs" / "tournaments.md").read_text(encoding="utf-8")
+    work = planned(page.partition("```toml\n")[2].partition("```")[0])
+    assert list(work.agents) == ["policy:conceder", "thinker"]
+    assert work.count == 10 * 2 * 2 * 2
+    for name in BUNDLED:
+        assert name.removesuffix("_small").partition("/")[2] in page
+        if not name.endswith("_small"):
+            assert f"| `{name}` | {workload_of(load_plan(name)).count:,} |" in page
