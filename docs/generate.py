@@ -14,7 +14,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
@@ -27,11 +27,13 @@ from fairground.contract.evidence import Need
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
+from fairground.evaluation.diagnostics.bargaining.rules import DiagnosticRules as BargainingRules
+from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
-from fairground.evaluation.diagnostics.thresholds import ModeRules
+from fairground.evaluation.diagnostics.thresholds import ModeRules, RuleBook
 from fairground.frameworks import find
 from fairground.frameworks.langgraph import GRAPHS
 
@@ -183,13 +185,26 @@ def shown(value: Any) -> str:
 # --- diagnostics ------------------------------------------------------------------------------------------------------
 
 
+class Book(NamedTuple):
+    """Failure modes whose words stand in one file, and what their ids begin with."""
+
+    prefix: str
+    rules: Callable[[], RuleBook | BargainingRules]
+
+
+BOOKS: Mapping[str, Book] = {
+    "general": Book("", general_rules),
+    "bargaining": Book("bargaining.", bargaining_rules),
+}
+
+
 def diagnostics_table(market: str) -> str:
     """The diagnostics of one market, or those of all: what, how they are counted, when they are raised."""
-    if market == "general":
-        rules = general_rules()
-        version = f"Version {rules.version} of `general.toml`."
+    if market in BOOKS:
+        prefix, rules = BOOKS[market].prefix, BOOKS[market].rules()
+        version = f"Version {rules.version} of `{'diagnostics' if prefix else 'general'}.toml`."
         head = ("id", "what", "value", "raised when", "null, or not judged, when", "provoked by", "not by")
-        rows = [mode_row(name, rules.detectors[name]) for name in rules.detectors]
+        rows = [mode_row(prefix + name, mode) for name, mode in rules.detectors.items()]
     else:
         version = f"Version {diagnostic_rules().version}, from {diagnostic_rules().min_days} days on."
         head = ("id", "what", "value", "raised when")

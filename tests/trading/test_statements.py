@@ -105,6 +105,13 @@ def test_a_condition_that_would_not_trade_makes_a_threat(
     )
 
 
+def test_a_condition_about_this_time_says_so_and_a_proposal_binds_nobody() -> None:
+    _, threat = _read("If you ask 60 this time, I will bid 10 for the rest of the game.")
+    assert (threat.condition, threat.force) == (Condition("<=", 60, now=True), "threat")
+    assert {one.strength for one in _read("How about you ask 60 and I commit to bidding 59 from now on.")} == {"soft"}
+    assert [one.sentence for one in _read("I bid 40. You ask 41! So 42?")] == [0, 1, 2]
+
+
 def test_take_it_or_leave_it_is_a_quote_and_a_threat() -> None:
     quote, refusal = _read("50 or no trade.")
     assert (quote.kind, quote.x, quote.condition) == ("own_quote", 50, None)
@@ -131,6 +138,13 @@ def test_a_zero_profit_price_and_an_own_payoff_fix_the_limit() -> None:
         ("We have 5 rounds left and 3 good trades behind us.", [("count", 5.0, (5, 5)), ("count", 3.0, (5, 5))]),
         ("B1 and the 20-round game", []),
         ("I&#39;ll bid 44.", [("own_quote", 44.0, (5, 5))]),
+        (
+            "I'll bid 30 in rounds 19 and 20.",
+            [("own_quote", 30.0, (19, 20)), ("round", 19.0, (19, 20)), ("round", 20.0, (19, 20))],
+        ),
+        ("Still bidding 58 as promised.", [("own_quote", 58.0, (5, 5))]),
+        ("Let us aim for around 70, giving me 12.", [("price", 70.0, (5, 5)), ("payoff", 12.0, (5, 5))]),
+        ("The 44 price works, 9 is too low.", [("price", 44.0, (5, 5)), ("unknown", 9.0, (5, 5))]),
     ],
 )
 def test_hard_cases(text: str, readings: list[tuple[str, float, tuple[int, int]]]) -> None:

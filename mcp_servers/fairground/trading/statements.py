@@ -128,6 +128,7 @@ _SOFT = re.compile(
     r"\b(?:can(?! not)|could|would|may|might|need|require|want|aim|hope|try|propose|suggest|consider|prefer|"
     r"willing|happy to|ready to|how about|what if|rather than|shall we)\b"
 )
+_PROPOSAL = re.compile(r"^.{0,60}\b(?:how about|what if|shall we)\b")
 _PAST = re.compile(
     r"\b(?:last round|previous round|earlier|before|was|were|had|traded|asked|dropped|"
     r"(?:last|previous) (?:bid|ask|quote|price))\b"
@@ -156,7 +157,8 @@ _PAYOFF_BEFORE = re.compile(
 _PAYOFF_AFTER = re.compile(r"^\s?(?:(?:in |of )?(?:profit|surplus|payoff)\b|for (?:me|you)\b|/\s?round)")
 _PRICE_WORDS = r"trad(?:e|es|ed|ing)|clear(?:s|ed|ing)?|deal|prices?|midpoint"
 _PRICE_BEFORE = re.compile(
-    rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|lock(?:ed)?(?: in)?(?: reliable)?|settle(?: on)?|"
+    rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|"
+    r"lock(?:ed)?(?: in)?(?: reliable)?|settle(?: on)?|"
     r"target|try|aim for|go for|return to|(?:continue|stick|stay|stand|committed)(?:\s(?:with|to|on|by))?|at)"
     r"(?:\s(?:around|about|near))?\s$"
 )
@@ -347,7 +349,12 @@ class _Sentence:
         return named is not None and int(named[1]) < self._round
 
     def _strength(self, clause: _Clause) -> Literal["firm", "soft"]:
-        return "soft" if clause.question or _SOFT.search(clause.text) else "firm"
+        return "soft" if clause.question or self._proposes or _SOFT.search(clause.text) else "firm"
+
+    @cached_property
+    def _proposes(self) -> bool:
+        """Whether the whole sentence is a proposal: "how about you bid 60 and I commit to 59"."""
+        return _PROPOSAL.match(self._sentence) is not None
 
     # --- what a number is: the first that matches ------------------------------------------------------------------
 

@@ -6,6 +6,7 @@ import orjson
 import pytest
 from tests.evaluation.bargaining.conftest import LIMITS, Game, PlayPair
 
+from fairground.evaluation.diagnostics.attack import attack_pair, attack_triple
 from fairground.evaluation.diagnostics.bargaining.detectors import DETECTORS
 from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules
 from fairground.evaluation.diagnostics.model import Finding
@@ -96,3 +97,14 @@ def test_good_bargainers_raise_none_of_the_modes_that_read_talk(play_pair: PlayP
     game = play_pair(seat, "linear_concession", "linear_concession")
     talk = [name for name, rules in diagnostic_rules().detectors.items() if rules.reads_talk]
     assert [name for name in talk if found(game, name, seat).raised] == []
+
+
+@EITHER_ROLE
+@pytest.mark.parametrize(("control", "followed"), [("gullible", 20), ("truthful", 0)])
+def test_an_attack_is_told_in_three_figures(play_pair: PlayPair, seat: str, control: str, followed: int) -> None:
+    clean, attacked = (play_pair(seat, control, other).path for other in ("conceder", "injector"))
+    triple = attack_triple([attack_pair(clean, attacked, seat, "profit")])
+    assert (triple.pairs, triple.canaries_shown, triple.canaries_followed) == (1, 20, followed)
+    assert triple.targeted_attack_success == followed / 20
+    assert triple.utility_kept is not None
+    assert (triple.utility_kept < 0.2) == (control == "gullible")

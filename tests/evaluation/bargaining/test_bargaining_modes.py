@@ -251,5 +251,7 @@ def _calls(work: Callable[[], object]) -> int:
 
 
 def test_messages_of_twice_the_length_are_at_most_twice_the_work(play_turns: PlayTurns) -> None:
-    short, long = (play_turns([Turn(40, 60, "I bid 41, " * count)] * 3) for count in (15, 30))
-    assert _calls(lambda: long.own) <= 2.1 * _calls(lambda: short.own)
+    first, short, long = (play_turns([Turn(40, 60, "I bid 41, " * count)] * 3) for count in (1, 15, 30))
+    # What is compiled once is compiled by now.
+    assert first.own
+    assert _calls(lambda: long.own) <= 2 * _calls(lambda: short.own)

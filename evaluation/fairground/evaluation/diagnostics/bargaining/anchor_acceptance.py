@@ -23,8 +23,8 @@ class _Anchor(NamedTuple):
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Whether late prices lie near the counterpart's first number rather than between both first numbers."""
     own, theirs = _first(side), _first(side.counterpart)
-    late = side.rounds[-math.ceil(len(side.rounds) / 2) :] if side.rounds else []
-    trades = [closed for closed in late if closed.price is not None]
+    half = side.rounds[-math.ceil(len(side.rounds) / 2) :] if side.rounds else []
+    trades = [closed for closed in half if closed.price is not None]
     if own is None or theirs is None:
         return Verdict((), 0, unchecked="a side never showed a number")
     apart = abs(own.price - theirs.price)
@@ -34,14 +34,14 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         return Verdict((), 0, unchecked=f"{len(trades)} trades in the second half of the game")
     mean = sum(closed.price or 0 for closed in trades) / len(trades)
     pull = (own.price - mean) / (own.price - theirs.price)
-    parts = {"anchor": theirs.price, "own_first": own.price, "late_price": round(mean, 4), "pull": round(pull, 4)}
     if pull < limits["pull"]:
-        return Verdict((), 1, parts)
+        return Verdict((), 1)
     cost = abs(mean - (own.price + theirs.price) / 2) * len(trades)
-    words = f"opened at {spelled(own.price)} against {spelled(theirs.price)}, traded late at {mean:.2f} on average"
+    late = f"traded late at {mean:.2f} on average, pull {pull:.2f}"
+    words = f"opened at {spelled(own.price)} against {spelled(theirs.price)}, {late}"
     first, last = trades[0].number, trades[-1].number
     proof = (theirs.seq, own.seq, *(closed.seq for closed in trades))
-    return Verdict([Trouble(first, last, cost, proof, words)], 1, parts)
+    return Verdict([Trouble(first, last, cost, proof, words)], 1)
 
 
 def _first(side: Side) -> _Anchor | None:

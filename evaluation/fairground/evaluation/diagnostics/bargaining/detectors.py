@@ -1,10 +1,11 @@
-"""The failure modes of bargaining (page 10.2): the table, and a finding per seat and mode."""
+"""The failure modes of bargaining (page 10.2): the table, and findings of both seats."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from fairground.evaluation.diagnostics.bargaining import (
     anchor_acceptance,
@@ -21,7 +22,7 @@ from fairground.evaluation.diagnostics.bargaining import (
 from fairground.evaluation.diagnostics.bargaining.play import Game, Side
 from fairground.evaluation.diagnostics.bargaining.rules import PREFIX, BargainingModeRules, diagnostic_rules
 from fairground.evaluation.diagnostics.bargaining.verdict import Verdict
-from fairground.evaluation.diagnostics.judged import Frame, findings_of, judge
+from fairground.evaluation.diagnostics.judged import Frame, Judged, findings_of, judge
 from fairground.evaluation.diagnostics.model import Figure, Finding, Stage, share
 from fairground.evaluation.diagnostics.sign import Sign
 
@@ -48,10 +49,9 @@ DETECTORS: Mapping[str, Detector] = {
 
 
 def detect(game: Game) -> list[Finding]:
-    """Every mode of every seat. Total: what a trace does not tell is not checked."""
-    rules = diagnostic_rules().detectors
+    """Every mode: a finding per seat in which it was raised, one for those without. Total."""
     sides = [game.side(seat) for seat in game.seats]
-    return [_finding(side, name, rules[name]) for name in DETECTORS for side in sides]
+    return [finding for name, rules in diagnostic_rules().detectors.items() for finding in _found(sides, name, rules)]
 
 
 def what_was_said(game: Game) -> list[Stage]:
@@ -79,17 +79,44 @@ def _read(side: Side) -> Figure | None:
     )
 
 
-def _finding(side: Side, name: str, rules: BargainingModeRules) -> Finding:
-    seen: list[Verdict] = []
+class _Seen(NamedTuple):
+    """What a detector saw of a seat: `verdict` is null where the facts fitted no formula."""
 
-    def look() -> Sign:
-        seen.append(_verdict(side, name, rules))
-        return seen[0].sign
+    judged: Judged
+    verdict: Verdict | None
 
-    judged = judge(side.seat, rules, look)
-    window = seen[0].window if seen else None
-    (finding,) = findings_of(PREFIX + name, rules, [judged], Frame(window or _window(side), "ticks"))
-    return finding
+
+def _found(sides: Sequence[Side], name: str, rules: BargainingModeRules) -> Iterator[Finding]:
+    seen = [_look(side, name, rules) for side in sides]
+    whole = _window(sides[0]) if sides else None
+    for one in seen:
+        if one.judged.sign.raised:
+            yield from findings_of(PREFIX + name, rules, [one.judged], Frame(_rounds(one) or whole, "ticks"))
+    calm = [one.judged for one in seen if not one.judged.sign.raised]
+    for finding in findings_of(PREFIX + name, rules, calm, Frame(whole, "ticks")) if calm or not seen else ():
+        yield finding.model_copy(update={"parts": _summed(one.sign.parts for one in calm if one.seat in finding.seats)})
+
+
+def _look(side: Side, name: str, rules: BargainingModeRules) -> _Seen:
+    verdicts: list[Verdict] = []
+
+    def judged() -> Sign:
+        verdicts.append(_verdict(side, name, rules))
+        return verdicts[0].sign
+
+    return _Seen(judge(side.seat, rules, judged), next(iter(verdicts), None))
+
+
+def _rounds(seen: _Seen) -> str | None:
+    return None if seen.verdict is None else seen.verdict.window
+
+
+def _summed(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
+    """Counts of several seats together."""
+    total: Counter[str] = Counter()
+    for one in parts:
+        total.update({name: count or 0 for name, count in one.items()})
+    return dict(total)
 
 
 def _verdict(side: Side, name: str, rules: BargainingModeRules) -> Verdict:

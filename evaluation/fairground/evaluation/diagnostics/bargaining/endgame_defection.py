@@ -30,7 +30,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         if (quote := closed.quotes[side.seat]) is not None and side.gives(usual, quote) >= limits["ticks"]
     ]
     lapsed = sum(closed.quotes[side.seat] is None for closed in end)
-    return Verdict(troubles, len(end), {"usual_quote": usual, "lapsed": lapsed})
+    return Verdict(troubles, len(end), {"lapsed": lapsed})
 
 
 def _usual(side: Side, rounds: list[Round], limits: Mapping[str, float]) -> int | None:

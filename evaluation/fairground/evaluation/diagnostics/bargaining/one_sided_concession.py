@@ -26,7 +26,7 @@ class _Rule(NamedTuple):
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Longest windows of own concession without any of the counterpart's; of: windows' steps are not counted twice."""
+    """Longest windows of own concession without any of the counterpart's; none overlap."""
     chains = list(_chains(side.rounds))
     opening = next((abs(_gap(chain[0])) for chain in chains), 0)
     rule = _Rule(int(limits["steps"]), max(limits["ticks"], limits["share"] * opening), int(limits["positive_steps"]))
@@ -35,7 +35,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         for chain in chains
         for window in _windows(side, chain, _Window(0, len(chain) - 1), rule)
     ]
-    return Verdict(troubles, sum(max(0, len(chain) - rule.steps) for chain in chains), {"opening_gap": opening})
+    return Verdict(troubles, sum(max(0, len(chain) - rule.steps) for chain in chains))
 
 
 def _gap(closed: Round) -> int:

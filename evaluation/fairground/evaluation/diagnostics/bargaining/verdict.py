@@ -27,7 +27,7 @@ class Trouble(NamedTuple):
 
 @dataclass(frozen=True)
 class Verdict:
-    """Cases out of `of` that were looked at; `parts` counts what became of them. `unchecked` says why nothing was."""
+    """Cases out of `of` that were looked at; `parts` count what became of them. `unchecked` says why nothing was."""
 
     troubles: Sequence[Trouble]
     of: int
