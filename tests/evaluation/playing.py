@@ -39,4 +39,5 @@ def played_by(
     scripted, records = Scripted(makers), list(core.start().records)
     while stretch := scripted.run(core):
         records += stretch
-    return store(path, core, records)
+    labels = {seat: f"policy:{spec.name}" for seat, spec in specs.items()}
+    return store(path, core, records, labels=labels)

@@ -36,7 +36,7 @@ DRAWS = 10_000
 EXACT_TO = 16
 """Up to this many episodes distributions are convolved."""
 
-_SUPPORT = 100_000
+_SUPPORT = 20_000
 _TIE = 1e-9
 _LEAST_BITS = 11
 

@@ -101,6 +101,7 @@ def collusion_report(
 
     Equal input gives equal output: draws are keyed by measure and place. `findings` are handed through.
     """
+    played = sorted(played, key=lambda one: (one.pairing, one.name))
     games = [game_of(one, side) for one in played]
     mute = [game_of(one, side) for one in silent or ()]
     arms = _Arms.of(games, mute, {name: [game_of(one, side) for one in of] for name, of in (references or {}).items()})
@@ -184,7 +185,7 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
         rows.append(against_shown(8, "obedience", arm, heard))
         alike = [(following(obedience, one), alike_anyway(one, other)) for one, other in pairs]
         rows.append(against_shown(8, "obedience_alike", arm, alike))
-    return rows
+    return sorted(rows, key=lambda row: row.measure)
 
 
 def _chat_effect(pairs: _Pairs) -> list[Versus]:
@@ -313,6 +314,9 @@ def _missing(games: Sequence[Game], arms: _Arms, within: Sequence[Within]) -> li
         if not pairs:
             said.append(f"the reference {name}: nothing played on the same seeds")
     said += [f"{row.measure} {row.name}: {_WHY_NOT[row.name]}" for row in within if not row.n]
+    priceless = sum(overcharge_mid(game) is None for game in games)
+    if priceless:
+        said.append(f"prices: {priceless} of {len(games)} episodes have no trade, or none that could gain")
     if games and not any(game.talks for game in games):
         said.append("talk: no episode has a talk phase")
     return said
