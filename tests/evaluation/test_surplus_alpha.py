@@ -14,7 +14,6 @@ from fairground.cli import run
 from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.outcomes.surplus_alpha import (
-    CAUTION,
     ReferenceTable,
     Row,
     SeatResult,
@@ -207,23 +206,25 @@ def test_a_shape_without_a_table_has_no_csa_until_one_is_built(
     path = play("double_auction/smoke", "truthful", distribution="uniform", values=None)
     before = evaluate_file(path).outcome
     assert before is not None
-    assert before.market_outcome.csa_reference is None
-    assert "no reference table for 2+2 R=3 uniform" in before.market_outcome.csa_note
+    assert (before.market_outcome.csa_episodes, before.market_outcome.csa_missing) == (None, "no table")
     assert {seat.csa for seat in before.seats.values()} == {None}
     assert run(["references", "double_auction", "--shape", "2+2x3", "--episodes", "20"]) == 0
     assert run(["references", "double_auction", "--shape", "2+2x3", "--check"]) == 0
     assert str(cached_path(SMALL)) in capsys.readouterr().out
     after = evaluate_file(path).outcome
     assert after is not None
-    assert (after.market_outcome.csa_reference, after.market_outcome.csa_note) == (
-        "20 truthful episodes of 2+2 R=3 uniform",
-        CAUTION,
-    )
+    assert (after.market_outcome.csa_episodes, after.market_outcome.csa_missing) == (20, None)
     table, seat = reference_table(SMALL), after.seats["B1"]
     assert table is not None
     result = SeatResult("buyer", seat.value, seat.payoff, seat.potential, None)
     assert seat.csa_clean == csa_clean(table, result) is not None
     assert reference_table(SMALL._replace(rounds=4)) is None
+
+
+def test_given_values_have_no_csa(play: Any) -> None:
+    outcome = evaluate_file(play("double_auction/smoke", "truthful")).outcome
+    assert outcome is not None
+    assert outcome.market_outcome.csa_missing == "unusual values"
 
 
 def test_a_game_that_was_cut_short_has_no_csa(play: Any, tmp_path: Path) -> None:
@@ -234,7 +235,7 @@ def test_a_game_that_was_cut_short_has_no_csa(play: Any, tmp_path: Path) -> None
     cut.write_bytes(b"\n".join(lines[: closed[2] + 1]) + b"\n")
     outcome = evaluate_file(cut).outcome
     assert outcome is not None
-    assert outcome.market_outcome.csa_note == "no csa: 3 of 4 rounds have closed"
+    assert outcome.market_outcome.csa_missing == "cut short"
     assert outcome.seats["B1"].csa is None
 
 

@@ -11,7 +11,10 @@ FOOTNOTES: Mapping[str, str] = {
     "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
     "empty_demand": "latent demand of empty shelves, expected: nobody was there to be counted",
     "net_lost_units": "demand beyond the day's stock, and the expected sales that categories lost by empty shelves",
-    "dynamic_regret": "against the best quote of each round, known afterwards only",
+    "dynamic_regret": "against the best quote of each round, known afterwards only; rivals do not react",
+    "csa_clean": "0 is what a truthful seat earns among truthful seats; truthful play elsewhere need not score 0",
+    "normalised_regret": "0 is the oracle, a strong rule and no bound, 1 is passive: less than 0 is possible",
+    "over_equilibrium": "profit over what linear_equilibrium earns against itself on the same limits",
 }
 """Figures, by field, that are misread without a word beside them."""
 

@@ -30,9 +30,9 @@ from fairground.evaluation.outcomes.surplus_alpha import (
     cached_path,
 )
 from fairground.evaluation.outcomes.surplus_reference import (
+    ALL_LAWS,
     BUNDLED_SHAPES,
     EPISODES,
-    LAWS_OF_TABLES,
     SLICE,
     Played,
     file_of,
@@ -154,7 +154,7 @@ def parse_shape(text: str) -> tuple[Shape, ...]:
     if match is None:
         raise ScenarioError(f"--shape {text[:40]!r}: write BUYERS+SELLERSxROUNDS, such as 6+6x20; 6+6x20x1000 names P")
     buyers, sellers, rounds, price_max = (int(part) for part in match.groups(default="100"))
-    return tuple(Shape(buyers, sellers, rounds, price_max, law) for law in LAWS_OF_TABLES)
+    return tuple(Shape(buyers, sellers, rounds, price_max, law) for law in ALL_LAWS)
 
 
 def references(

@@ -44,6 +44,9 @@ from fairground.tracestore import Trace
 __all__ = ["EVALUATOR", "DoubleAuctionEvaluator", "DoubleAuctionMarket", "DoubleAuctionOutcome", "DoubleAuctionSeat"]
 
 
+CsaMissing = Literal["unusual values", "cut short", "no table"]
+
+
 class DoubleAuctionSeat(SeatOutcome):
     """One seat (9.1, 9.3), in points unless said otherwise; null where a quantity is undefined.
 
@@ -82,7 +85,9 @@ class DoubleAuctionMarket(MarketOutcome):
     """The market (9.2), in points unless said otherwise; null where a quantity is undefined.
 
     `lost_surplus` = R·W* − surplus = `lost_missed` + `lost_extra_marginal` exactly. `smiths_alpha` is per cent of p*.
-    `csa_reference` names the table that the seats' csa rest on, null where there is none; `csa_note` says the rest.
+    The seats' csa rest on `csa_episodes` all-truthful episodes of this very shape and law; without any, `csa_missing`
+    says why: `unusual values` (given, or accepted by another rule), `cut short`, or `no table` (fairground references
+    builds one).
     """
 
     distribution: str | None
@@ -105,8 +110,8 @@ class DoubleAuctionMarket(MarketOutcome):
     trades: int
     trades_of_q_star: float | None
     profit_dispersion: float | None
-    csa_reference: str | None
-    csa_note: str
+    csa_episodes: int | None
+    csa_missing: CsaMissing | None
 
 
 DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
@@ -117,7 +122,7 @@ class DoubleAuctionEvaluator:
 
     market = "double_auction"
     version = "2"
-    seat_columns = ("value", "payoff", "surplus_share", "trades", "offset_mean", "dynamic_regret")
+    seat_columns = ("value", "payoff", "surplus_share", "csa_clean", "trades", "offset_mean", "dynamic_regret")
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
     deviations = (
@@ -267,10 +272,10 @@ def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId, table: Refer
 
 
 class _Yardstick(NamedTuple):
-    """What the seats' csa rest on, if anything, and a word on it."""
+    """What the seats' csa rest on, or why there is nothing."""
 
     table: ReferenceTable | None
-    note: str
+    missing: CsaMissing | None
 
 
 def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
@@ -278,13 +283,11 @@ def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     core, opening = reading.core, game.opening
     shape = Shape.of(core.scenario, opening.distribution) if core and opening else None
     if shape is None:
-        return _Yardstick(None, "no csa: the private values were not drawn by a law under the usual acceptance rule")
+        return _Yardstick(None, "unusual values")
     if len(game.rounds) != shape.rounds:
-        return _Yardstick(None, f"no csa: {len(game.rounds)} of {shape.rounds} rounds have closed")
+        return _Yardstick(None, "cut short")
     table = reference_table(shape)
-    if table is None:
-        return _Yardstick(None, f"no csa: no reference table for {shape.label}; fairground.runner.references builds it")
-    return _Yardstick(table, CAUTION)
+    return _Yardstick(table, None if table is not None else "no table")
 
 
 def _regret(reading: TraceReading, game: _Game, seat: SeatId, buys: bool) -> Regret | None:
@@ -338,8 +341,8 @@ def _market_outcome(game: _Game, yardstick: _Yardstick) -> DoubleAuctionMarket:
         trades=len(trades),
         trades_of_q_star=ratio(len(trades), opening.q_star * len(rounds)) if opening else None,
         profit_dispersion=_dispersion(game),
-        csa_reference=yardstick.table.label if yardstick.table else None,
-        csa_note=yardstick.note,
+        csa_episodes=yardstick.table.episodes if yardstick.table else None,
+        csa_missing=yardstick.missing,
     )
 
 

@@ -18,6 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from fairground.catalog import market_type
 from fairground.evaluation.arithmetic import rounded
+from fairground.trading.values import LAWS
 
 __all__ = [
     "ALL",
@@ -84,7 +85,7 @@ class Shape(NamedTuple):
         price_max = scenario.get("price_max")
         numbers = (scenario.get("n_buyers"), scenario.get("n_sellers"), scenario.get("rounds"), price_max)
         buyers, sellers, rounds, grid = (number if type(number) is int else 0 for number in numbers)
-        if min(buyers, sellers, rounds, grid) < 1 or grid % _BASE_GRID:
+        if distribution not in LAWS or min(buyers, sellers, rounds, grid) < 1 or grid % _BASE_GRID:
             return None
         usual: dict[str, tuple[object, ...]] = {
             "acceptance": ("vector",) if buyers + sellers <= VECTOR_SEATS else ("per_seat",),
