@@ -8,8 +8,9 @@ import pytest
 
 from fairground.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
 from fairground.supply_chain import MARKET
+from fairground.supply_chain.analysis import sure_win_price
 from fairground.supply_chain.model import Line
-from fairground.supply_chain.procurement import settle, sure_win_price
+from fairground.supply_chain.procurement import settle
 from fairground.supply_chain.rules import SupplyChain
 from fairground.supply_chain.views import Asked
 

@@ -119,7 +119,8 @@ def test_nonsense_is_refused_at_the_door_and_logged(scenario: Make) -> None:
 def test_control_characters_are_no_words(scenario: Make, slogan: str) -> None:
     core = Core.create(MARKET, scenario("duel"), 1)
     core.start()
-    for tool, given in (("submit_offer", {"prices": []}), ("score_slogan", {})):
+    calls: dict[str, dict[str, Any]] = {"submit_offer": {"prices": []}, "score_slogan": {}}
+    for tool, given in calls.items():
         answer = core.call(A, tool, {**given, "slogan": slogan}).answer
         assert answer is not None
         assert answer.status == "invalid"

@@ -28,7 +28,15 @@ from fairground.supply_chain.views import history, item_places, posted_prices
 if TYPE_CHECKING:
     from fairground.supply_chain.rules import SupplyChain
 
-__all__ = ["clearing_estimates", "item_sales", "price_comparisons", "relative_sales", "slogan_score", "slogans_in"]
+__all__ = [
+    "clearing_estimates",
+    "item_sales",
+    "price_comparisons",
+    "relative_sales",
+    "slogan_score",
+    "slogans_in",
+    "sure_win_price",
+]
 
 _PROVISIONAL_WEIGHT = 2
 _CLOSENESS_SCALE = 0.10
@@ -297,3 +305,18 @@ def _stats(sellers: Sequence[_Sold], mean: float | None) -> PriceStats | None:
     if mean is None:
         return None
     return PriceStats(low=currency(sellers[0].price), mean=mean, high=currency(sellers[-1].price))
+
+
+# --- sure-win prices ------------------------------------------------------------------------------------------------
+
+
+def sure_win_price(rivals: Sequence[tuple[int, int]], units: int, supply: int, reserve: int, tick: int) -> int:
+    """w(a): the smallest price on the tick at which `units` are won whatever the ties (section 9).
+
+    `rivals` are (price, units) of eligible bids. Above `supply` units no price wins; the answer then outbids everybody.
+    """
+    # What rivals ask for at or above a price only changes just above one of their prices.
+    for price in sorted({reserve, *((bid // tick + 1) * tick for bid, _ in rivals if bid >= reserve)}):
+        if sum(quantity for bid, quantity in rivals if bid >= price) <= supply - units:
+            return price
+    return max((bid for bid, _ in rivals), default=reserve - tick) // tick * tick + tick

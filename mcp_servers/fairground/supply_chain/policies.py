@@ -8,10 +8,10 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
 from fairground.contract.seats import SeatId
 from fairground.supply_chain import strategies
+from fairground.supply_chain.analysis import sure_win_price
 from fairground.supply_chain.bundled import bundled_slogans
 from fairground.supply_chain.demand import Crowd, apportion
 from fairground.supply_chain.model import RETAIL, ROLE, Offer
-from fairground.supply_chain.procurement import sure_win_price
 from fairground.supply_chain.rules import HiddenTruth, SupplyChain
 from fairground.supply_chain.sales import Luck, notice, shop
 from fairground.supply_chain.strategies import Wish, lines_within

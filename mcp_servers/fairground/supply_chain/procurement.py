@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fairground.supply_chain.model import Line
 
-__all__ = ["ItemResult", "PassResult", "settle", "sure_win_price"]
+__all__ = ["ItemResult", "PassResult", "settle"]
 
 
 class ItemResult(NamedTuple):
@@ -76,15 +76,3 @@ def _ranked(
         return -line.price, tie(item, seat) if prices[line.price] > 1 else 0.0, seat
 
     return sorted(bids, key=key)
-
-
-def sure_win_price(rivals: Sequence[tuple[int, int]], units: int, supply: int, reserve: int, tick: int) -> int:
-    """w(a): the smallest price on the tick at which `units` are won whatever the ties (section 9).
-
-    `rivals` are (price, units) of eligible bids. Above `supply` units no price wins; the answer then outbids everybody.
-    """
-    # What rivals ask for at or above a price only changes just above one of their prices.
-    for price in sorted({reserve, *((bid // tick + 1) * tick for bid, _ in rivals if bid >= reserve)}):
-        if sum(quantity for bid, quantity in rivals if bid >= price) <= supply - units:
-            return price
-    return max((bid for bid, _ in rivals), default=reserve - tick) // tick * tick + tick
