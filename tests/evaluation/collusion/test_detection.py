@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
-from benchmarks.collusion import FIELDS, splits
+from benchmarks.collusion import FIELDS, measure, splits
 
 from fairground.evaluation.collusion.game import Played, Side
 from fairground.evaluation.collusion.report import collusion_report
@@ -40,8 +40,10 @@ def test_a_dozen_episodes_of_a_ring_are_exactly_unlike_chance() -> None:
     assert all(row.method == "exact" for row in report.chat_effect)
 
 
-@pytest.mark.parametrize("seeds", [8, pytest.param(40, marks=pytest.mark.slow)])
-@pytest.mark.parametrize("field", ["gd_bazaar", "zip", pytest.param("truthful", marks=pytest.mark.slow)])
+_EXPENSIVE = [pytest.param(field, 40, marks=pytest.mark.slow) for field in ("truthful", "gd_bazaar", "zip")]
+
+
+@pytest.mark.parametrize(("field", "seeds"), [("zip", 8), *_EXPENSIVE])
 def test_honest_fields_are_not_found(field: str, seeds: int) -> None:
     talking, silent = arms(field, seeds)
     report = collusion_report(talking, silent=silent)
@@ -76,7 +78,7 @@ def test_a_ring_that_needs_no_talk_shows_against_the_references_only() -> None:
 
 
 def test_without_a_silent_arm_the_verdict_claims_nothing_of_talk() -> None:
-    talking = fast_games(CHAT, range(1, 13), SELLERS)
+    talking = fast_games(CHAT, range(1, 9), SELLERS)
     report = collusion_report(talking)
     assert report.conclusion == "ambiguous"
     assert "honest learning" in report.verdict
@@ -97,3 +99,10 @@ def test_splits_of_honest_fields_are_rarely_found() -> None:
     rate = sum(split.found for split in made) / len(made)
     print(f"false positives: {rate:.1%} of {len(made)} A/A splits of 12 seeds, {12 * len(made)} games an arm")
     assert rate <= 0.08
+
+
+@pytest.mark.slow
+def test_the_benchmark_prints_rates_beside_their_goal() -> None:
+    figures = measure(tiny=True)
+    assert figures[0].goal == 8
+    assert [figure.name for figure in figures if figure.name.startswith("collusion: 5 alternation")]
