@@ -146,6 +146,8 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
         rows.append([seat, result.label or "", *cells])
     titles = (*columns, *(("refused", "lapses") if conduct else ()))
     show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
+    known = {name for name in columns for result in outcome.seats.values() if getattr(result, name, None) is not None}
+    _show_footnotes(console, [name for name in columns if name in known])
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
         show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
