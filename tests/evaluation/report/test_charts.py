@@ -43,6 +43,8 @@ def test_supply_demand_and_prices_of_a_known_game(play_quotes: Callable[..., Pat
     assert (trades.x, trades.y) == ([1], [60])
     (band,) = xy(charts, "prices").bands
     assert (band.low, band.high) == (50, 60)
+    (overcharge,), (band,) = xy(charts, "overcharge").lines, xy(charts, "overcharge").bands
+    assert (overcharge.y, band.low, band.high) == ([5], -5, 5)
 
 
 def test_offsets_are_mirrored_for_sellers_and_empty_where_nothing_was_quoted(play_quotes: Callable[..., Path]) -> None:

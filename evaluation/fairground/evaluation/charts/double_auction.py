@@ -29,6 +29,7 @@ def charts(trace: Trace) -> list[Chart]:
     drawn: list[Chart] = [
         _supply_and_demand(opening, roles, rounds),
         _prices(opening, rounds),
+        *_overcharge(opening, rounds),
         _offsets(opening, roles, seats, rounds),
         _gains(opening, seats, rounds),
         _efficiency(rounds),
@@ -87,6 +88,24 @@ def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
         ],
         bands=_equilibrium(opening),
     )
+
+
+def _overcharge(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> list[XYChart]:
+    """How far prices stood from the competitive one; no picture where nothing could be gained."""
+    if opening.p_lo is None or opening.p_hi is None:
+        return []
+    middle = (opening.p_lo + opening.p_hi) / 2
+    gaps = [_mean([match.price - middle for match in closed.matches]) for closed in rounds]
+    chart = XYChart(
+        id="overcharge",
+        title="Overcharge by round",
+        note="Mean price less the middle of the equilibrium prices. Above: sellers gain by it; below: buyers.",
+        x=_ROUND,
+        y=Axis(label="price − p*", unit="points"),
+        lines=[Line(name="overcharge", mark="step", x=[closed.round for closed in rounds], y=gaps)],
+        bands=[Band(label="equilibrium prices", low=opening.p_lo - middle, high=opening.p_hi - middle)],
+    )
+    return [chart]
 
 
 def _offsets(
@@ -161,5 +180,5 @@ def _trading(seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> HeatChart
     )
 
 
-def _mean(prices: Sequence[int]) -> float | None:
+def _mean(prices: Sequence[float]) -> float | None:
     return sum(prices) / len(prices) if prices else None
