@@ -7,20 +7,17 @@ than that in which it was made, where every quote since then did. Soft words tak
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from itertools import islice
 
 from fairground.bargaining.model import PRICE_MAX
-from fairground.evaluation.diagnostics.bargaining.play import Said, Side
+from fairground.evaluation.diagnostics.bargaining.play import Said, Side, Standing
 from fairground.trading.statements import Statement
 
-__all__ = ["Standing", "binding_price", "condition_held", "is_promise", "standing"]
+__all__ = ["binding_price", "condition_held", "is_promise", "standing"]
 
 
-class Standing(NamedTuple):
-    """What binds in a round: the winner (null: nothing) and the firm statements before it that it took back."""
-
-    winner: Said | None
-    taken_back: tuple[Said, ...]
+_LOOK_BACK = 1_000
+"""Statements that are weighed for one round at most; a talker who repeats itself more says nothing new."""
 
 
 def binding_price(side: Side, statement: Statement) -> float | None:
@@ -57,10 +54,17 @@ def condition_held(side: Side, statement: Statement, number: int) -> bool:
 
 
 def standing(side: Side, number: int) -> Standing:
-    """What the seat had said by the time it quoted in this round, latest first."""
+    """What the seat had said by the time it quoted in this round."""
+    known = side.standings.get(number)
+    if known is None:
+        known = side.standings[number] = _weighed(side, number)
+    return known
+
+
+def _weighed(side: Side, number: int) -> Standing:
     winner: Said | None = None
     taken_back: list[Said] = []
-    for said in _speaking_of(side, number):
+    for said in islice(_speaking_of(side, number), _LOOK_BACK):
         if not condition_held(side, said.statement, number):
             continue
         if winner is None:
@@ -71,9 +75,9 @@ def standing(side: Side, number: int) -> Standing:
 
 
 def _speaking_of(side: Side, number: int) -> Iterator[Said]:
-    for said in reversed(side.said):
+    for said in side.own_quotes:
         first, last = said.statement.horizon
-        if said.statement.kind == "own_quote" and said.statement.round <= number and first <= number <= last:
+        if said.statement.round <= number and first <= number <= last:
             yield said
 
 

@@ -70,10 +70,11 @@ def _windows(side: Side, chain: Sequence[Round], within: _Window, rule: _Rule) -
 
 
 def _qualifies(side: Side, chain: Sequence[Round], window: _Window, rule: _Rule) -> bool:
-    own = [_quote(closed, side.seat) for closed in chain[window.first : window.last + 1]]
-    theirs = _quote(chain[window.last], side.other) - _quote(chain[window.first], side.other)
-    if side.gives(own[-1], own[0]) < rule.given or -side.sign * theirs > 0:
+    first, last = chain[window.first], chain[window.last]
+    theirs = _quote(last, side.other) - _quote(first, side.other)
+    if side.gives(_quote(last, side.seat), _quote(first, side.seat)) < rule.given or -side.sign * theirs > 0:
         return False
+    own = [_quote(closed, side.seat) for closed in chain[window.first : window.last + 1]]
     return sum(side.gives(later, sooner) > 0 for sooner, later in pairwise(own)) >= rule.positive
 
 

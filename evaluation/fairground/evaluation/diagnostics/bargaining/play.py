@@ -11,7 +11,7 @@ from fairground.bargaining.model import BUYER, Role, other, role_of
 from fairground.contract.seats import SeatId
 from fairground.trading.statements import Statement
 
-__all__ = ["Game", "Message", "Round", "Said", "Side"]
+__all__ = ["Game", "Message", "Round", "Said", "Side", "Standing"]
 
 
 class Message(NamedTuple):
@@ -29,6 +29,13 @@ class Said(NamedTuple):
 
     seq: int
     statement: Statement
+
+
+class Standing(NamedTuple):
+    """What binds a seat in a round: the winner (null: nothing) and the firm statements before it that it took back."""
+
+    winner: Said | None
+    taken_back: tuple[Said, ...]
 
 
 class Round(NamedTuple):
@@ -61,20 +68,18 @@ class Game:
     rounds: dict[int, Round] = field(default_factory=dict[int, Round])
     messages: list[Message] = field(default_factory=list[Message])
     problem: str | None = None
+    _sides: dict[SeatId, Side] = field(default_factory=dict["SeatId", "Side"])
 
     @property
     def last_round(self) -> int:
         """The number of the last closed round, 0 before the first."""
         return max(self.rounds, default=0)
 
-    @property
-    def partial(self) -> bool:
-        """Whether rounds of the scenario were never closed."""
-        return self.last_round < self.length
-
     def side(self, seat: SeatId) -> Side:
-        """The game from one seat."""
-        return Side(self, seat)
+        """The game from one seat; the same object whoever asks."""
+        if seat not in self._sides:
+            self._sides[seat] = Side(self, seat)
+        return self._sides[seat]
 
 
 class Side:
@@ -87,6 +92,7 @@ class Side:
         self.role: Role = role_of(seat)
         self.sign = 1 if seat == BUYER else -1
         self.limit = game.limits.get(seat, 0)
+        self.standings: dict[int, Standing] = {}
 
     @cached_property
     def rounds(self) -> list[Round]:
@@ -111,7 +117,12 @@ class Side:
     @property
     def counterpart(self) -> Side:
         """The other side."""
-        return Side(self.game, self.other)
+        return self.game.side(self.other)
+
+    @cached_property
+    def own_quotes(self) -> list[Said]:
+        """Own statements that name an own quote, the latest first."""
+        return [said for said in reversed(self.said) if said.statement.kind == "own_quote"]
 
     def quote(self, number: int) -> int | None:
         """Own quote of a round; null where it was forfeited or the round never closed."""
