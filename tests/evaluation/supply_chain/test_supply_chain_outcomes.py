@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
+from pydantic import JsonValue
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.playing import played_by
 
@@ -116,7 +117,7 @@ def test_regrets_are_those_of_the_worked_auction(luxury: SupplyChainScenario) ->
 
 @pytest.fixture(scope="module")
 def luxury() -> SupplyChainScenario:
-    item = {"id": "item6", "category": "luxury", "quantity": 75, "base": 800}
+    item: dict[str, JsonValue] = {"id": "item6", "category": "luxury", "quantity": 75, "base": 800}
     found = load_scenario("supply_chain", "duel", {"items": [item], "seats": 4})
     assert isinstance(found, SupplyChainScenario)
     return found
