@@ -21,7 +21,6 @@ import anyio
 import anyio.abc
 import uvicorn
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
-from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
@@ -35,6 +34,7 @@ from starlette.types import Receive, Scope, Send
 from fairground.contract.errors import SeatError
 from fairground.contract.seats import SeatId
 from fairground.host.binding import build_server
+from fairground.host.pipes import open_pipes
 from fairground.host.registry import HostFile, save_host_file
 from fairground.host.seat_auth import SEAT_SCOPE, Grant, SeatTokens, SeatVerifier
 
@@ -59,8 +59,8 @@ async def run_stdio(episode: Episode, seat: SeatId) -> None:
     """
     server = build_server(episode, seat, transport="stdio")
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: _leaving.append(_leave(episode)))
-    async with stdio_server() as (reading, writing):
-        await server.run(reading, writing, server.create_initialization_options())
+    async with open_pipes() as pipes:
+        await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
 
 
 _leaving: list[asyncio.Task[None]] = []

@@ -12,9 +12,9 @@ from mcp import Client, MCPError, types
 from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
-from mcp.server.stdio import stdio_server
 
 from fairground.contract.errors import HarnessFailure, SeatError
+from fairground.host.pipes import open_pipes
 
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
@@ -32,9 +32,9 @@ async def run_connect(url: str, token: str) -> None:
 
     Raises SeatError when the token is refused, HarnessFailure when the host cannot be reached.
     """
-    async with open_remote(url, token) as remote, stdio_server() as (reading, writing):
+    async with open_remote(url, token) as remote, open_pipes() as pipes:
         server = forwarding_server(remote)
-        await server.run(reading, writing, server.create_initialization_options())
+        await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
 
 
 @asynccontextmanager

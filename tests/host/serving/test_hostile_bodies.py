@@ -9,15 +9,11 @@ from typing import Any
 import httpx2
 import orjson
 import pytest
+from tests.host.serving.by_hand import HEADERS, Seat
 
 from fairground.evaluation.verify import verify_file
 from fairground.host.app import BODY_LIMIT, Host
 
-HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
-META: dict[str, Any] = {
-    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-    "io.modelcontextprotocol/clientCapabilities": {},
-}
 INTEGERS = [("claim", "slices"), ("view_history", "first_round"), ("remove_note", "number")]
 TEXTS = [("say", "text"), ("add_note", "text"), ("execute_code", "code")]
 # Python's JSON reader takes more than JSON has; what it takes must be refused by name.
@@ -29,30 +25,6 @@ READABLE = [
 UNREADABLE = [
     *(b"", b"05", b"'5'", b"5, 5", b'"\xff\xfe"', b'"\\x"', b"5}", b"9" * 10_000, b"[" * 100_000 + b"]" * 100_000),
 ]
-
-
-class Seat:
-    """A hosted seat that is spoken to in bytes, without a session."""
-
-    def __init__(self, url: str, http: httpx2.AsyncClient) -> None:
-        self._url = url
-        self._http = http
-
-    async def call(self, tool: str, arguments: bytes, key: bytes = b"null") -> httpx2.Response:
-        meta = b'{"fairground/call-key": %b, %b' % (key, orjson.dumps(META)[1:])
-        params = b'{"name": "%b", "arguments": %b, "_meta": %b}' % (tool.encode(), arguments, meta)
-        body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
-        headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
-        return await self._http.post(self._url, content=body, headers=headers)
-
-    async def refusal(self, tool: str, arguments: bytes, **options: Any) -> Any:
-        """The four fields."""
-        answer = await self.call(tool, arguments, **options)
-        assert answer.status_code == 200
-        result = answer.json()["result"]
-        assert result["isError"] is True
-        assert orjson.loads(result["content"][0]["text"]) == result["structuredContent"]
-        return result["structuredContent"]
 
 
 @asynccontextmanager

@@ -1,0 +1,55 @@
+"""Standard input and output as a transport in which a request with broken Unicode is answered like any other.
+
+JSON can spell half a surrogate pair (`"\\ud800"`), and writers of JSON do when a text was cut inside a character. The
+SDK's reader takes such a line for none and answers nothing: the client waits until it gives up. Here the request goes
+on to the server, which refuses the argument by name, as over HTTP. Lines that are no request stay what they are.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from typing import Any, NamedTuple
+
+import anyio
+from mcp.server.stdio import stdio_server
+from mcp.shared.message import SessionMessage
+from mcp.types import JSONRPCRequest
+from pydantic import ValidationError
+
+__all__ = ["Pipes", "open_pipes"]
+
+
+class Pipes(NamedTuple):
+    """What a server is run on; streams of the SDK, whose types are its own."""
+
+    reading: Any
+    writing: Any
+
+
+@asynccontextmanager
+async def open_pipes() -> AsyncGenerator[Pipes]:
+    """Standard input and output of this process, until the client closes the first."""
+    async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+        passing, passed = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+
+        async def relay() -> None:
+            async with passing:
+                async for item in reading:
+                    await passing.send(_request_in(item) if isinstance(item, ValidationError) else item)
+
+        tasks.start_soon(relay)
+        async with passed:
+            yield Pipes(passed, writing)
+        tasks.cancel_scope.cancel()
+
+
+def _request_in(failure: ValidationError) -> SessionMessage | Exception:
+    """The request of a line that the SDK could not read, where Python's reader can; else the failure."""
+    line = failure.errors(include_url=False)[0]["input"]
+    try:
+        content: Any = json.loads(line) if isinstance(line, str) else None
+        return SessionMessage(JSONRPCRequest.model_validate(content))
+    except (ValueError, RecursionError):
+        return failure
