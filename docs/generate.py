@@ -29,6 +29,7 @@ from fairground.contract.market import MarketType
 from fairground.contract.tool import Tool, ToolTable
 from fairground.evaluation.diagnostics.bargaining.rules import DiagnosticRules as BargainingRules
 from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
+from fairground.evaluation.diagnostics.double_auction import rules as auction_rules
 from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
@@ -195,6 +196,7 @@ class Book(NamedTuple):
 BOOKS: Mapping[str, Book] = {
     "general": Book("", general_rules),
     "bargaining": Book("bargaining.", bargaining_rules),
+    "double_auction": Book(auction_rules.PREFIX, auction_rules.diagnostic_rules),
 }
 
 

@@ -66,7 +66,7 @@ def test_without_a_refusal_nothing_was_ignored_or_repeated(play_seats: PlaySeats
 def test_too_few_cases_are_not_judged(play_seats: PlaySeats) -> None:
     finding = found(play_seats(DUEL, {"B1": failing.blind, "S1": "passive"}, rounds=4), "evidence_depth", "B1")
     assert (finding.checked, finding.raised, finding.value) == (False, False, 0.0)
-    assert (finding.note or "").startswith("too few actions, or lines of them, with needs: 4 < 5")
+    assert "B1: too few actions, or lines of them, with needs: 4 < 5" in (finding.note or "")
 
 
 def test_a_market_that_nobody_knows_is_diagnosed_by_its_calls(play_seats: PlaySeats, tmp_path: Path) -> None:

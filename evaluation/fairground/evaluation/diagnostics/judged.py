@@ -20,6 +20,9 @@ from fairground.evaluation.diagnostics.thresholds import ModeRules
 __all__ = ["Frame", "Judged", "findings_of", "judge"]
 
 
+_SHOWN = 3
+
+
 class Judged(NamedTuple):
     """What a detector saw of a seat."""
 
@@ -84,7 +87,7 @@ def _finding(name: str, rules: ModeRules, seats: Sequence[Judged], frame: Frame)
         window=frame.window,
         events=cited(seq for sign in signs for seq in sign.events),
         parts=values if several else {key: value for sign in signs for key, value in sign.parts.items()},
-        note=_note(signs),
+        note=_note(seats),
         raised=any(sign.raised for sign in signs),
         checked=bool(signs) and all(sign.checked for sign in signs),
         threshold=rules.worded(rules.raised_when),
@@ -93,7 +96,15 @@ def _finding(name: str, rules: ModeRules, seats: Sequence[Judged], frame: Frame)
     )
 
 
-def _note(signs: Sequence[Sign]) -> str | None:
-    """The seats' notes, each once; at most three."""
-    notes = list(dict.fromkeys(sign.note for sign in signs if sign.note))
-    return "; ".join(notes[:3]) + (" …" if len(notes) > 3 else "") if notes else None
+def _note(judged: Sequence[Judged]) -> str | None:
+    """The seats' notes, each once and, where it is not about all of them, with its seats; at most three."""
+    seats: dict[str, list[SeatId]] = {}
+    for each in judged:
+        if each.sign.note:
+            seats.setdefault(each.sign.note, []).append(each.seat)
+    notes = [note if len(of) == len(judged) else f"{_named(of)}: {note}" for note, of in seats.items()]
+    return "; ".join(notes[:_SHOWN]) + (" …" if len(notes) > _SHOWN else "") if notes else None
+
+
+def _named(seats: Sequence[SeatId]) -> str:
+    return ", ".join(seats[:_SHOWN]) + (" …" if len(seats) > _SHOWN else "")

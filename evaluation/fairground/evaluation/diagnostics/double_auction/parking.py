@@ -23,7 +23,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 
 
 def _parked(seat: AuctionSeat, one: SeatRound, distance: float) -> bool:
-    """Further than `distance` of the grid below the last mean price or the own value, whichever is lower (buyers).
+    """Further than P/`distance` below the last mean price or the own value, whichever is lower (buyers).
 
     A seat whose own value lies that far from the price cannot come nearer without a loss.
     """
@@ -32,4 +32,4 @@ def _parked(seat: AuctionSeat, one: SeatRound, distance: float) -> bool:
     value, top = seat.flipped(seat.value), seat.game.price_max
     last = seat.game.last_prices.get(one.round)
     price = value if last is None else last if seat.role == "buyer" else top - last
-    return seat.flipped(one.quote) < min(price, value) - distance * top
+    return seat.flipped(one.quote) < min(price, value) - top / distance
