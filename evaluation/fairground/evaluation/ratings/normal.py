@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "hazard", "scaled_erfc"]
+__all__ = ["Floats", "hazard", "quick_hazard", "scaled_erfc"]
 
 Floats: TypeAlias = NDArray[np.float64]
 
@@ -67,6 +68,8 @@ _LARGE = (
 )
 _SMALL_END, _MIDDLE_END = 0.46875, 4.0
 
+_TABLE_LOW, _TABLE_HIGH, _CELLS_PER_UNIT = -40.0, 12.0, 64
+
 
 def scaled_erfc(x: Floats) -> Floats:
     """exp(x²)·erfc(x), to about 1e-15 relative; overflows below x = -26."""
@@ -86,6 +89,29 @@ def hazard(t: Floats) -> Floats:
     """φ(t)/Φ(t): how far a normal variable known to be above -t lies above its mean, in standard deviations."""
     # Beyond t = 36 the value is below 1e-281 and the scaled function would overflow.
     return math.sqrt(2.0 / math.pi) / scaled_erfc(-np.minimum(t, 36.0) / math.sqrt(2.0))
+
+
+def quick_hazard(t: Floats) -> Floats:
+    """`hazard` to about 1e-9, by cubics between tabulated points: an eighth of the time, for millions of calls."""
+    if float(t.min(initial=0.0)) < _TABLE_LOW:
+        return hazard(t)
+    place = (np.minimum(t, _TABLE_HIGH) - _TABLE_LOW) * _CELLS_PER_UNIT
+    cell = place.astype(np.int64)
+    within = place - cell
+    constant, linear, square, cube = _cubics().take(cell, axis=1)
+    return constant + within * (linear + within * (square + within * cube))
+
+
+@cache
+def _cubics() -> Floats:
+    """Coefficients by cell, from the values at both ends and the slopes -v(v + t) there (Hermite)."""
+    cells = int((_TABLE_HIGH - _TABLE_LOW) * _CELLS_PER_UNIT)
+    t = _TABLE_LOW + np.arange(cells + 2) / _CELLS_PER_UNIT
+    value = hazard(t)
+    slope = -value * (value + t) / _CELLS_PER_UNIT
+    rise = np.diff(value)
+    left, right = slope[:-1], slope[1:]
+    return np.stack([value[:-1], left, 3 * rise - 2 * left - right, left + right - 2 * rise])
 
 
 def _ratio(coefficients: tuple[tuple[float, ...], tuple[float, ...]], x: Floats) -> Floats:

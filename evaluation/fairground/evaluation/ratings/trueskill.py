@@ -6,6 +6,7 @@ the medians over passes are reported (double_auction page, 9.5). Axis 0 of every
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -14,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fairground.contract.chance import Chance
-from fairground.evaluation.ratings.normal import Floats, hazard
+from fairground.evaluation.ratings.normal import Floats, quick_hazard
 from fairground.evaluation.ratings.shuffles import shuffled_orders
 
-__all__ = ["Constants", "SkillRating", "rate_episodes"]
+__all__ = ["Constants", "Skill", "SkillRating", "rate_episodes", "rate_once"]
 
-_MOST_SWEEPS = 10
+_MOST_TURNS = 40
 _STILL = 1e-4
 
 
@@ -40,6 +41,13 @@ class SkillRating(NamedTuple):
     low: float
     high: float
     episodes: int
+
+
+class Skill(NamedTuple):
+    """What is believed of one skill."""
+
+    mean: float
+    deviation: float
 
 
 class _Episodes(NamedTuple):
@@ -87,6 +95,23 @@ def rate_episodes(
     return sorted(found, key=lambda rating: (-rating.mean, rating.label))
 
 
+def rate_once(
+    skills: Sequence[Skill],
+    ranks: Sequence[int],
+    constants: Constants = Constants(),  # noqa: B008  # a NamedTuple is immutable
+) -> list[Skill]:
+    """Skills after one episode with these ranks (the lowest is best, equal ones drew), in the order given."""
+    order = sorted(range(len(ranks)), key=lambda place: ranks[place])
+    tied = [[ranks[above] == ranks[below] for above, below in pairwise(order)]]
+    members = np.array([order])
+    mean = np.array([[float(skill.mean) for skill in skills]])
+    variance = np.array([[float(skill.deviation) ** 2 for skill in skills]])
+    present = np.ones_like(members, np.bool_)
+    rows = _Episodes(members, present, present[:, 1:], np.array(tied, np.bool_).reshape(1, -1))
+    _update(mean, variance, rows, np.zeros(1, np.int64), constants)
+    return [Skill(float(one), math.sqrt(float(two))) for one, two in zip(mean[0], variance[0], strict=True)]
+
+
 def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episodes:
     index = {label: place for place, label in enumerate(labels)}
     width = max(map(len, games))
@@ -120,51 +145,71 @@ def _update(mean: Floats, variance: Floats, rows: _Episodes, chosen: NDArray[np.
     variance[where] = 1.0 / new_precision[present]
 
 
+class _Messages(NamedTuple):
+    """Normal messages as (precision, precision · mean)."""
+
+    precision: Floats
+    weighted: Floats
+
+
 def _messages(
     mean: Floats, variance: Floats, pairs: NDArray[np.bool_], tied: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     """What the ranking says of each performance, as (precision, precision · mean), by expectation propagation.
 
-    Factor k lies between ranks k and k + 1; `down` is its message to the better one, `up` to the worse.
+    Factor k lies between ranks k and k + 1; `down` is its message to the better one, `up` to the worse. Factors of even
+    and of odd place touch no common performance: each kind is updated at once, in turns. Rows are ranks here, so that
+    the passes lie side by side.
     """
-    factors = pairs.shape[1]
-    own = np.stack([1.0 / variance, mean / variance])
-    down = np.zeros((2, *pairs.shape))
-    up = np.zeros((2, *pairs.shape))
-    nothing = np.zeros((2, len(mean)))
-    for _ in range(_MOST_SWEEPS):
+    own = _Messages(1.0 / variance.T, (mean / variance).T)
+    present, draws = pairs.T, tied.T if tied.any() else None
+    factors = len(present)
+    # One more row than factors: what would come from beyond the first and the last rank, nothing.
+    down, up = (_Messages(*np.zeros((2, factors + 1, len(mean)))) for _ in range(2))
+    for _ in range(_MOST_TURNS):
         moved = 0.0
-        for k in [*range(factors), *range(factors - 2, -1, -1)]:
-            better = own[:, :, k] + (up[:, :, k - 1] if k else nothing)
-            worse = own[:, :, k + 1] + (down[:, :, k + 1] if k + 1 < factors else nothing)
-            to_better, to_worse = _compare(better, worse, tied[:, k])
-            to_better, to_worse = np.where(pairs[:, k], to_better, 0.0), np.where(pairs[:, k], to_worse, 0.0)
-            change = np.maximum(np.abs(to_better - down[:, :, k]), np.abs(to_worse - up[:, :, k]))
-            moved = max(moved, float(change.max()))
-            down[:, :, k], up[:, :, k] = to_better, to_worse
+        for first in range(min(2, factors)):
+            here, after = slice(first, factors, 2), slice(first + 1, factors + 1, 2)
+            better = _Messages(*(a[here] + b[here] for a, b in zip(own, up, strict=True)))
+            worse = _Messages(*(a[after] + b[after] for a, b in zip(own, down, strict=True)))
+            to_better, to_worse = _compare(better, worse)
+            if draws is not None:
+                # A draw says that both performed equally: each is told what is known of the other.
+                drawn = draws[here]
+                to_better, to_worse = (
+                    _Messages(*(np.where(drawn, one, two) for one, two in zip(told, ranked, strict=True)))
+                    for told, ranked in ((worse, to_better), (better, to_worse))
+                )
+            for place, old, new in ((here, down, to_better), (after, up, to_worse)):
+                for kept, message in zip(old, new, strict=True):
+                    message *= present[here]
+                    moved = max(moved, float(np.abs(message - kept[place]).max()))
+                    kept[place] = message
         if moved <= _STILL:
             break
-    total = np.zeros_like(own)
-    total[:, :, :-1] += down
-    total[:, :, 1:] += up
-    return total[0], total[1]
+    total = [np.zeros_like(part) for part in own]
+    for part, lower, upper in zip(total, down, up, strict=True):
+        part += lower
+        part += upper
+    return total[0].T, total[1].T
 
 
-def _compare(better: Floats, worse: Floats, tied: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Messages of one factor to both performances, given what else is known of them (their cavities)."""
-    mean_better, variance_better = better[1] / better[0], 1.0 / better[0]
-    mean_worse, variance_worse = worse[1] / worse[0], 1.0 / worse[0]
+def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]:
+    """Messages of factors to both performances, given what else is known of them (their cavities)."""
+    variance_better, variance_worse = 1.0 / better.precision, 1.0 / worse.precision
+    mean_better, mean_worse = better.weighted * variance_better, worse.weighted * variance_worse
     spread = variance_better + variance_worse
     root = np.sqrt(spread)
     gap = mean_better - mean_worse
     t = gap / root
-    excess = hazard(t)
-    shrink = np.clip(excess * (excess + t), 0.0, 1.0 - 1e-12)
+    excess = quick_hazard(t)
+    shrink = np.minimum(np.maximum(excess * (excess + t), 0.0), 1.0 - 1e-12)
     # The truncated difference N(gap + excess·root, spread·(1 - shrink)) divided by what was known of it.
-    precision = shrink / (spread * (1.0 - shrink))
-    weighted = (gap * shrink + excess * root) / (spread * (1.0 - shrink))
-    damp_better, damp_worse = 1.0 + precision * variance_worse, 1.0 + precision * variance_better
-    to_better = np.stack([precision / damp_better, (weighted + precision * mean_worse) / damp_better])
-    to_worse = np.stack([precision / damp_worse, (precision * mean_better - weighted) / damp_worse])
-    # A draw says that both performed equally: each is told what is known of the other.
-    return np.where(tied, worse, to_better), np.where(tied, better, to_worse)
+    known = 1.0 / (spread * (1.0 - shrink))
+    precision = shrink * known
+    weighted = (gap * shrink + excess * root) * known
+    to_better, to_worse = 1.0 / (1.0 + precision * variance_worse), 1.0 / (1.0 + precision * variance_better)
+    return (
+        _Messages(precision * to_better, (weighted + precision * mean_worse) * to_better),
+        _Messages(precision * to_worse, (precision * mean_better - weighted) * to_worse),
+    )
