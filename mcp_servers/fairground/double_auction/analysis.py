@@ -25,6 +25,7 @@ __all__ = [
     "Rivals",
     "SealedRivals",
     "SideOfRound",
+    "best_price",
     "best_reply",
     "expected_payoff",
     "flip",
@@ -35,6 +36,7 @@ __all__ = [
     "outlook",
     "pair_best_reply",
     "regret",
+    "round_utilities",
     "useful_prices",
 ]
 
@@ -150,28 +152,41 @@ def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
     )
 
 
-def best_reply(
-    value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float, prices: Iterable[int] | None = None
-) -> int | None:
-    """The smallest price that maximises the mean utility of counterfactual replay; null when nothing is gained (8.2).
+def best_reply(value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> int | None:
+    """The smallest of 0..v that maximises the mean utility of counterfactual replay; null when nothing is gained (8.2).
 
-    `utility` is of a round's surplus, 0 when unfilled; `prices` default to 0..v.
+    `utility` is of a round's surplus, 0 when unfilled.
     """
+    return best_price([round_utilities(value, past, utility) for past in rounds])
+
+
+def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
+    """`best_reply` from the `round_utilities` of each round: who replays the same rounds again keeps them."""
     best: int | None = None
     best_gain = 0.0
-    for price in range(value + 1) if prices is None else prices:
-        gain = mean_utility(price, value, rounds, utility)
+    for price, gains in enumerate(zip(*utilities, strict=True)):
+        gain = _mean(gains)
         if gain > best_gain:
             best, best_gain = price, gain
     return best
 
 
+def round_utilities(value: int, past: Rivals, utility: Callable[[float], float] = float) -> list[float]:
+    """The utility of every price 0..v against one round, ties averaged, coins replaced by their mean."""
+    return [_utility(price, value, past, utility) for price in range(value + 1)]
+
+
 def mean_utility(price: int, value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> float:
     """Mean utility per round of `price` against `rounds`, ties averaged, coins replaced by their mean; 0 for none."""
-    gains: list[float] = []
-    for past in rounds:
-        met, ranks = _met(price, past)
-        gains.append(sum(utility(value - (price + ask) / 2) for ask in met) / ranks)
+    return _mean([_utility(price, value, past, utility) for past in rounds])
+
+
+def _utility(price: int, value: int, past: Rivals, utility: Callable[[float], float]) -> float:
+    met, ranks = _met(price, past)
+    return sum(utility(value - (price + ask) / 2) for ask in met) / ranks
+
+
+def _mean(gains: Sequence[float]) -> float:
     return round(math.fsum(gains) / len(gains), _DECIMALS) if gains else 0.0
 
 

@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
 from fairground.contract.policy import Draw
-from fairground.double_auction.analysis import GdRound, Rivals, best_reply, pair_best_reply
+from fairground.double_auction.analysis import GdRound, Rivals, best_price, pair_best_reply, round_utilities
 from fairground.double_auction.talking import Said, Speaker, Talker
 from fairground.trading.mirror import Trader, TraderView
 
@@ -276,6 +276,7 @@ class Replayer:
         self._window = window
         self._aversion = aversion
         self._book = Book()
+        self._utilities: list[list[float]] = []
 
     def quote(self, view: TraderView) -> int:
         """The smallest maximiser of mean utility; v without a gain or data."""
@@ -285,7 +286,9 @@ class Replayer:
         def utility(surplus: float) -> float:
             return (1.0 - math.exp(-scale * surplus)) / scale
 
-        reply = best_reply(view.value, self._book.rivals[-self._window :], utility if scale else float)
+        for past in self._book.rivals[len(self._utilities) :]:
+            self._utilities.append(round_utilities(view.value, past, utility if scale else float))
+        reply = best_price(self._utilities[-self._window :])
         return view.value if reply is None else reply
 
 
