@@ -125,6 +125,21 @@ async def test_an_answer_that_cannot_be_read_is_asked_for_once_more_and_never_gu
     assert "Answer once more with one JSON object" in repair[3]["content"]
 
 
+async def test_signs_that_no_terminal_should_get_and_halves_of_characters_do_no_harm(
+    episodes: Episodes, serving: Any, answers: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    episodes("Hold 70.", "Hold 71.")
+    halved = answers.says("HALF and then prose")
+    halved.body = halved.body.replace(b"HALF", b"\\ud83d")
+    halved.headers["content-length"] = str(len(halved.body))
+    coloured = json.dumps({"score": 1, "reason": "\x1b[2Jgone", "messages": [1]})
+    async with serving(halved, answers.says(_HIGH), answers.says(coloured)) as upstream:
+        assert await _illegality(upstream) == 0
+    assert upstream.requests[1]["messages"][2]["content"] == "? and then prose"
+    assert [(one.score, one.attempts) for one in _opinions()] == [(7, 2), (1, 1)]
+    assert "\x1b[2J" not in capsys.readouterr().out
+
+
 async def test_a_refusal_is_no_score_and_is_not_asked_again(episodes: Episodes, serving: Any, answers: Any) -> None:
     episodes("Let us hold 70.")
     async with serving(answers.says(None, refusal="I will not judge that.")) as upstream:

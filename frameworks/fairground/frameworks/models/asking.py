@@ -85,7 +85,7 @@ class Asker:
             left = max(0, self.max_tokens - self._used)
             raise BudgetSpent(f"a request of about {size:,} tokens is more than the {left:,} left of --max-tokens")
         reply: Any = await self._model.ainvoke([(said.role, said.text) for said in messages])
-        text, refusal = str(reply.text), reply.response_metadata.get("refusal")
+        text, refused = _sendable(str(reply.text)), reply.response_metadata.get("refusal")
         usage = cast("dict[str, Any]", reply.usage_metadata or {})
         counts = tuple(_whole(usage.get(name)) for name in ("input_tokens", "output_tokens"))
         cached = _whole(usage.get("input_token_details", {}).get("cache_read"))
@@ -95,7 +95,7 @@ class Asker:
         self._used += (size if counts[0] is None else counts[0]) + (tokens_of(text) if counts[1] is None else counts[1])
         for account in (self.spent, *accounts):
             account.add(counts[0], counts[1], cost)
-        return Reply(text, refusal if isinstance(refusal, str) else None)
+        return Reply(text, _sendable(refused) if isinstance(refused, str) else None)
 
 
 @asynccontextmanager
@@ -112,6 +112,11 @@ async def open_asker(
 def tokens_of(*texts: str) -> int:
     """About how many tokens texts are: a fourth of their characters."""
     return -(-sum(map(len, texts)) // _CHARACTERS_PER_TOKEN)
+
+
+def _sendable(text: str) -> str:
+    """The text with a question mark for every half of a surrogate pair: those can be neither stored nor sent again."""
+    return text.encode(errors="replace").decode()
 
 
 def _sum(before: int | None, amount: int | None) -> int | None:

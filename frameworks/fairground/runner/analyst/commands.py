@@ -196,7 +196,7 @@ def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: 
         _print_json({"requests": rows, "tokens_estimated": sum(sizes)})
         return
     for (name, _, words), size in zip(requests, sizes, strict=True):
-        print(f"===== {name}: about {size:,} tokens")
+        print(f"===== {_shown(name)}: about {size:,} tokens")
         for said in words:
             print(f"----- {said.role} ({len(said.text):,} characters)\n{said.text}")
     print(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; nobody was asked")
@@ -220,14 +220,15 @@ def _show_scores(scoring: Scoring, as_json: bool) -> None:
             style="bold",
         )
         rows = [
-            (one.episode, "none" if one.score is None else str(one.score), ", ".join(map(str, one.messages)), _why(one))
+            (
+                _shown(one.episode),
+                "none" if one.score is None else str(one.score),
+                ", ".join(map(str, one.messages)),
+                _shown(one.reason or one.no_score or ""),
+            )
             for one in scoring.opinions
         ]
         show_table(console, [*names("episode"), *figures("score"), *words("messages", "reason")], rows)
-
-
-def _why(opinion: Any) -> str:
-    return opinion.reason or opinion.no_score or ""
 
 
 def _show_pages(pages: Dossiers, as_json: bool) -> None:
@@ -240,9 +241,9 @@ def _show_pages(pages: Dossiers, as_json: bool) -> None:
     from fairground.cli.tables import figures, names, show_table, words
 
     rows = [
-        (page.agent, str(page.checked.claims), str(page.checked.unsupported), str(page.path))
+        (_shown(page.agent), str(page.checked.claims), str(page.checked.unsupported), str(page.path))
         if page.checked
-        else (page.agent, "none", "none", page.problem or "")
+        else (_shown(page.agent), "none", "none", _shown(page.problem or ""))
         for page in pages.written
     ]
     if rows:
@@ -255,4 +256,9 @@ def _print_json(content: Any) -> None:
 
 
 def _say(line: str) -> None:
-    print(line, file=sys.stderr)
+    print(_shown(line), file=sys.stderr)
+
+
+def _shown(text: str) -> str:
+    """Words of models and traces without what would move a terminal's cursor or colour."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)
