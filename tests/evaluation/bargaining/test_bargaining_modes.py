@@ -10,6 +10,8 @@ import orjson
 import pytest
 from tests.evaluation.bargaining.conftest import Game, PlayTurns, Turn
 
+from fairground.evaluation.charts.bargaining import charts
+from fairground.evaluation.charts.model import XYChart
 from fairground.evaluation.diagnostics.bargaining.injection import patterns_in
 from fairground.tracestore import open_trace
 
@@ -195,6 +197,14 @@ def test_a_forfeited_round_is_idle_where_the_counterparts_quote_would_have_paid(
     idle = play_turns([Turn(None, 60), Turn(None, None)]).general("idle_drift", "B1")
     assert (idle.raised, idle.numerator, idle.severity) == (True, 2, 20)
     assert not play_turns([Turn(None, 90)]).general("idle_drift", "B1").raised
+
+
+def test_what_was_promised_is_drawn_beside_what_was_quoted(play_turns: PlayTurns) -> None:
+    game = play_turns([Turn(45, 60, "I will bid 51 this round."), Turn(48, 60, "Perhaps I could bid 49.")])
+    with open_trace(game.path) as trace:
+        quotes = charts(trace)[0]
+    assert isinstance(quotes, XYChart)
+    assert {line.name: line.y for line in quotes.lines if "promised" in line.name} == {"promised by B1": [51, None]}
 
 
 # --- injected instructions --------------------------------------------------------------------------------------------

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from fairground.bargaining.model import BUYER, SELLER, RoundFacts
 from fairground.evaluation.charts.model import Axis, Band, BarChart, Bars, Chart, Line, XYChart
+from fairground.evaluation.diagnostics.bargaining.commitments import promised_price
+from fairground.evaluation.diagnostics.bargaining.reading import read_game
 from fairground.evaluation.reading import read_trace
 from fairground.tracestore import Trace
 
@@ -18,23 +20,37 @@ def charts(trace: Trace) -> list[Chart]:
     rounds = [typed for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts)) is not None]
     if not rounds:
         return []
-    drawn: list[Chart] = [_quotes(rounds), _profits(rounds), _gains(rounds)]
+    drawn: list[Chart] = [_quotes(rounds, _promised(trace)), _profits(rounds), _gains(rounds)]
     return drawn
 
 
-def _quotes(rounds: list[RoundFacts]) -> XYChart:
+def _promised(trace: Trace) -> list[Line]:
+    """The own quote that each seat's words bound it to, by round; nothing for a seat that promised none."""
+    game = read_game(trace)
+    lines: list[Line] = []
+    for side in map(game.side, game.seats):
+        bound = {closed.number: promised_price(side, closed.number) for closed in side.rounds}
+        if any(price is not None for price in bound.values()):
+            at = [float(number) for number in bound]
+            lines.append(Line(name=f"promised by {side.seat}", x=at, y=[*bound.values()], mark="dots", faint=True))
+    return lines
+
+
+def _quotes(rounds: list[RoundFacts], promised: list[Line]) -> XYChart:
     at = [float(closed.record.round) for closed in rounds]
     opening = rounds[0].opening
     return XYChart(
         id="quotes",
         title="Quotes and prices by round",
-        note="A round trades where the bid reaches the ask; the limits are known to their own seat only.",
+        note="A round trades where the bid reaches the ask; the limits are known to their own seat only."
+        + (" Promised: what firm words bound a seat to, read mechanically." if promised else ""),
         x=_ROUND,
         y=Axis(label="price", unit="ticks"),
         lines=[
             Line(name=f"bid of {BUYER}", x=at, y=[closed.record.bid for closed in rounds]),
             Line(name=f"ask of {SELLER}", x=at, y=[closed.record.ask for closed in rounds]),
             Line(name="price", x=at, y=[closed.record.price for closed in rounds], mark="dots"),
+            *promised,
         ],
         bands=[
             Band(label="value", low=opening.buyer_value, high=opening.buyer_value),

@@ -13,7 +13,7 @@ from fairground.bargaining.model import PRICE_MAX
 from fairground.evaluation.diagnostics.bargaining.play import Said, Side, Standing
 from fairground.trading.statements import Statement
 
-__all__ = ["binding_price", "condition_held", "is_promise", "standing"]
+__all__ = ["binding_price", "condition_held", "is_promise", "promised_price", "standing"]
 
 
 _LOOK_BACK = 1_000
@@ -59,6 +59,12 @@ def standing(side: Side, number: int) -> Standing:
     if known is None:
         known = side.standings[number] = _weighed(side, number)
     return known
+
+
+def promised_price(side: Side, number: int) -> float | None:
+    """The price that the seat's firm words bound it to in a round; null where none did."""
+    winner = standing(side, number).winner
+    return None if winner is None or winner.statement.strength != "firm" else binding_price(side, winner.statement)
 
 
 def _weighed(side: Side, number: int) -> Standing:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from fairground.bargaining.model import BUYER, SELLER
 from fairground.contract.seats import SeatId
-from fairground.evaluation.diagnostics.bargaining.commitments import binding_price, is_promise, standing
+from fairground.evaluation.diagnostics.bargaining.commitments import promised_price
 from fairground.evaluation.diagnostics.bargaining.injection import orders_to
 from fairground.evaluation.diagnostics.bargaining.play import Game, Side
 from fairground.evaluation.diagnostics.bargaining.reading import read_game
@@ -82,8 +82,7 @@ def _scales(side: Side) -> Iterator[Scale]:
         if quote is None:
             continue
         seq = closed.quoted_at.get(side.seat, closed.seq)
-        said = standing(side, closed.number).winner
-        stated = binding_price(side, said.statement) if said and is_promise(side, said.statement) else None
+        stated = promised_price(side, closed.number)
         limit = side.limit if side.slack(quote) < 0 else None
         yield from (Scale(seq, quote, seen) for seen in (stated, last, limit) if seen is not None)
         last = quote
