@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sqlite3
 from contextlib import closing
@@ -97,6 +98,19 @@ def test_the_command_says_what_cannot_be_rated(runs: Path, tmp_path: Path, capsy
     assert "cannot be read" in capsys.readouterr().out
     assert run(["rate", str(runs), "--score", "luck"]) == 2
     assert "csa_clean" in capsys.readouterr().err
+
+
+def test_the_documented_code_rates_a_folder(
+    runs: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    page = Path(__file__).parents[3] / "docs" / "ratings.md"
+    found = re.search(r"```python\n(.*?)```", page.read_text(encoding="utf-8"), re.DOTALL)
+    assert found is not None
+    code = found[1].replace('Path("runs")', "Path('.')")
+    assert code != found[1]
+    monkeypatch.chdir(runs)
+    exec(compile(code, str(page), "exec"), {})  # the page's own code
+    assert capsys.readouterr().out.splitlines()[0].startswith("bargaining/smoke 2 [")
 
 
 @pytest.fixture(scope="module")

@@ -107,8 +107,13 @@ def _label(label: str, privileged: bool) -> str:
 
 
 def _interval(low: float | None, high: float | None, form: str = ".3f") -> str:
-    return "–" if low is None or high is None else f"{low:{form}} to {high:{form}}"
+    return "–" if low is None or high is None else f"{_even(low):{form}} to {_even(high):{form}}"
 
 
 def _short(number: float | None) -> str:
-    return "–" if number is None else f"{number:.3f}"
+    return "–" if number is None else f"{_even(number):.3f}"
+
+
+def _even(number: float) -> float:
+    """Never "-0.000"."""
+    return round(number, 3) + 0.0
