@@ -184,10 +184,10 @@ def reference_table(shape: Shape) -> ReferenceTable | None:
 
 
 def _built_here(shape: Shape) -> Sequence[ReferenceTable]:
-    path = cached_path(shape)
     try:
+        path = cached_path(shape)
         return _tables(path, path.stat().st_mtime_ns)
-    except OSError:
+    except (OSError, RuntimeError):  # no such file; nobody's home
         return ()
 
 
