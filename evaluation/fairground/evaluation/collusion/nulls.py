@@ -24,6 +24,7 @@ __all__ = [
     "Tail",
     "Tested",
     "UnitNull",
+    "donors",
     "drawn",
     "mean_test",
     "uniforms",
@@ -37,6 +38,7 @@ EXACT_TO = 16
 """Up to this many episodes distributions are convolved."""
 
 _SUPPORT = 20_000
+_MOST_DONORS = 200
 _TIE = 1e-9
 _LEAST_BITS = 11
 
@@ -71,6 +73,12 @@ class Tested(NamedTuple):
     p: float
     method: str
     expected: float
+
+
+def donors(episodes: int, place: int) -> list[int]:
+    """The other episodes, in order, that lend an episode their asks or numbers: at most the 200 that follow it."""
+    following = [(place + step) % episodes for step in range(1, min(episodes - 1, _MOST_DONORS) + 1)]
+    return sorted(following)
 
 
 def uniforms(key: str, *parts: int | str, n: int) -> Floats:

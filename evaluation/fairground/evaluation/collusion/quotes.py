@@ -9,7 +9,7 @@ import numpy as np
 
 from fairground.evaluation.arithmetic import mean, rounded
 from fairground.evaluation.collusion.game import Game
-from fairground.evaluation.collusion.nulls import DRAWS, Floats, UnitNull, uniforms
+from fairground.evaluation.collusion.nulls import DRAWS, Floats, UnitNull, donors, uniforms
 
 __all__ = [
     "Likeness",
@@ -88,8 +88,8 @@ def _twins(games: Sequence[Game], place: int, cost: int) -> Floats:
     game = games[place]
     rows = [
         [_number(other.asks[at][seat]) for at in other.late]
-        for index, other in enumerate(games)
-        if index != place and other.rounds == game.rounds and other.price_max == game.price_max
+        for other in (games[donor] for donor in donors(len(games), place))
+        if other.rounds == game.rounds and other.price_max == game.price_max
         for seat, its_cost in enumerate(other.costs)
         if _bucket(its_cost, game) == _bucket(cost, game)
     ]

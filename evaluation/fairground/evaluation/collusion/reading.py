@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import orjson
+
 from fairground.contract.chain import canonical, digest
 from fairground.contract.errors import TraceError
 from fairground.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
@@ -17,7 +19,11 @@ __all__ = ["ReadGames", "played_of", "read_games"]
 
 _MARKET = "double_auction"
 _NOT_ECONOMICS = ("id", "version", "description", "chat", "seats", "limits", "timing", "record")
-_MOST_ROUNDS = 1_000
+_MOST_CHARS = 2_000
+_HIGHEST = 10_000
+_MOST_SEATS = 10
+_MOST_ROUNDS = 100
+"""Of a side, and of an episode: 10,000 draws of larger ones would not fit into memory."""
 
 
 class ReadGames(NamedTuple):
@@ -47,7 +53,7 @@ def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] 
 def played_of(trace: Trace) -> Played:
     """One finished episode. Raises TraceError naming what is missing."""
     sent: list[Sent] = []
-    reading = read_trace(trace, lambda _: _messages(sent))
+    reading = read_trace(trace, lambda _: _messages(trace, sent))
     core = reading.core
     if core is None:
         raise TraceError("; ".join(found.message for found in reading.findings) or "no manifest")
@@ -61,7 +67,7 @@ def played_of(trace: Trace) -> Played:
         raise TraceError(f"not played to the last round ({reading.end_reason or 'unfinished'}): left out")
     complaint = _complaint(opening, rounds)
     if complaint:
-        raise TraceError(f"the facts contradict each other: {complaint}")
+        raise TraceError(complaint)
     price_max, chat = core.scenario.get("price_max"), core.scenario.get("chat")
     return Played(
         name=trace.path.name,
@@ -74,18 +80,25 @@ def played_of(trace: Trace) -> Played:
     )
 
 
-def _messages(sent: list[Sent]) -> Watcher:
+def _messages(trace: Trace, sent: list[Sent]) -> Watcher:
     """Keeps what was said aloud and reached somebody."""
 
     def watch(_: int, event: dict[str, Any]) -> None:
         if event["event"] != "tool_called" or event["tool"] != "send_message" or event["status"] != "ok":
             return
-        arguments, result = event["arguments"], event["result"]
-        text, hearers = arguments["message"], result["delivered_to"]
-        if isinstance(text, str) and text.strip() and hearers:
-            sent.append(Sent(int(event["round"]), str(event["seat"]), [str(seat) for seat in hearers], text))
+        text, number, hearers = event["arguments"]["message"], event["round"], _hearers(trace, event)
+        if isinstance(text, str) and isinstance(number, int) and text.strip() and hearers:
+            sent.append(Sent(number, str(event["seat"]), hearers, text[:_MOST_CHARS]))
 
     return watch
+
+
+def _hearers(trace: Trace, event: dict[str, Any]) -> list[str]:
+    """Whom a message was delivered to; a long list lies beside the events."""
+    result = event["result"]
+    if event.get("result_ref"):
+        result = orjson.loads(trace.blob(event["result_ref"]) or b"null")
+    return [str(seat) for seat in result["delivered_to"]]
 
 
 def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:
@@ -95,15 +108,22 @@ def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFact
 
 def _complaint(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> str:
     """What would make the measures stumble; "" for facts that fit together."""
-    if [closed.round for closed in rounds] != list(range(1, len(rounds) + 1)) or len(rounds) > _MOST_ROUNDS:
+    if [closed.round for closed in rounds] != list(range(1, len(rounds) + 1)):
         return f"rounds 1 to {len(rounds)} are not all there once"
-    sides = {seat.startswith("B") for seat in opening.values}
-    if sides != {True, False}:
+    buyers = sum(seat.startswith("B") for seat in opening.values)
+    if not 0 < buyers < len(opening.values):
         return "one side of the market has no seat"
+    if max(buyers, len(opening.values) - buyers) > _MOST_SEATS or len(rounds) > _MOST_ROUNDS:
+        return f"too large for these measures: at most {_MOST_SEATS} seats a side and {_MOST_ROUNDS} rounds"
+    points = [*opening.values.values(), *(price for closed in rounds for price in closed.quotes.values())]
+    if not all(0 <= price <= _HIGHEST for price in points):
+        return "a value or a quote is off the grid"
     for closed in rounds:
         for match in closed.matches:
             if not match.buyer.startswith("B") or match.seller.startswith("B"):
                 return f"round {closed.round} has a trade without a buyer or a seller"
+            if not 0 <= match.price <= _HIGHEST:
+                return f"round {closed.round} has a price off the grid"
             if match.buyer not in opening.values or match.seller not in opening.values:
                 return f"round {closed.round} has a trade of a seat without a value"
     return ""

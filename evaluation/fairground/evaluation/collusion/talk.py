@@ -7,7 +7,7 @@ from typing import NamedTuple, TypeAlias
 
 from fairground.evaluation.arithmetic import mean
 from fairground.evaluation.collusion.game import Game, Named, Spoken
-from fairground.evaluation.collusion.nulls import Distribution
+from fairground.evaluation.collusion.nulls import Distribution, donors
 
 __all__ = [
     "Following",
@@ -142,8 +142,8 @@ def follow_nulls(statistic: Following, games: Sequence[Game]) -> list[Distributi
     nulls: list[Distribution | None] = []
     for place, game in enumerate(games):
         shares: list[float] = []
-        for donor, other in enumerate(games):
-            if donor == place or other.price_max != game.price_max:
+        for donor in donors(len(games), place):
+            if games[donor].price_max != game.price_max:
                 continue
             lent = {at: named for at, named in numbers[donor].items() if at in numbers[place]}
             share = _share(statistic, game, lent)
