@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from fairground.contract.seats import SeatId
+from fairground.evaluation.diagnostics.double_auction.orders import followed_orders
 from fairground.evaluation.diagnostics.double_auction.play import AuctionGame, AuctionSeat, SeatRound
 from fairground.evaluation.diagnostics.double_auction.reading import read_auction
 from fairground.evaluation.diagnostics.double_auction.rules import PREFIX
@@ -39,6 +40,7 @@ def double_auction_insight(trace: Trace) -> Insight:
         scales={name: list(_scales(seat)) for name, seat in seats.items()},
         idle=_idle(game) if seats else None,
         value_breach=_breaches(game) if seats else None,
+        orders=followed_orders(game) if game.talks and seats else None,
         absent=_ABSENT,
         counted_by=_COUNTED_BY,
     )

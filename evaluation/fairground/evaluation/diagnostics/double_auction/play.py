@@ -30,8 +30,13 @@ class Sent(NamedTuple):
 
     seq: int
     round: int
+    recipient: str
     audience: Audience
     text: str
+
+    def reaches(self, seat: AuctionSeat) -> bool:
+        """Whether a seat other than the sender is among its addressees."""
+        return self.recipient in (seat.seat, "all_traders", f"all_{seat.role}s")
 
 
 class Advice(NamedTuple):

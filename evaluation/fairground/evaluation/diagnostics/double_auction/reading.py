@@ -179,7 +179,7 @@ class _Maker:
         for seq, number, recipient, text in calls.sent:
             audience = self._audience(role, recipient)
             if audience is not None and number in self._watcher.delivered:
-                found.append(Sent(seq, number, audience, text))
+                found.append(Sent(seq, number, recipient, audience, text))
         return found
 
     def _audience(self, role: Role, recipient: str) -> Audience | None:
