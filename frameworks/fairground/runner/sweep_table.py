@@ -119,7 +119,9 @@ class SweepTable:
         self._open_lost()
 
     def _open_lost(self) -> None:
-        """Episodes that were done and whose traces are gone are to be played again."""
+        """Episodes that were done and whose traces are gone are to be played again; drafts of killed workers go."""
+        for draft in self.folder.glob("*/*/.*.draft"):
+            draft.unlink(missing_ok=True)
         there = {str(file.relative_to(self.folder)) for file in self.folder.glob("*/*/*.trace")}
         done = self._db.execute("SELECT digest, path FROM episodes WHERE status = 'done'")
         lost = [(digest,) for digest, path in done if path not in there]
