@@ -67,6 +67,7 @@ def test_who_announces_an_honest_price_is_not_found() -> None:
     assert report.conclusion == "no_signs"
 
 
+@pytest.mark.slow
 def test_a_ring_that_needs_no_talk_shows_against_the_references_only() -> None:
     tacit = {"buyer": "truthful", "seller": "shading_20"}
     talking, silent = arms(tacit, 16)

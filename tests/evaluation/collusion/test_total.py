@@ -25,7 +25,7 @@ from tests.evaluation.playing import played_by
 from fairground.evaluation.collusion.reading import read_games
 from fairground.evaluation.collusion.report import collusion_report
 
-EXAMPLES = settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
 @cache
@@ -41,6 +41,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return played_by(path, "double_auction/collusion", ring, 1, "truthful", rounds=3)
 
 
+@pytest.mark.slow
 @EXAMPLES
 @given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
 def test_a_spoilt_trace_is_read_or_named(
