@@ -6,19 +6,31 @@ import os
 import re
 import shutil
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
 import orjson
 import pytest
-from tests.evaluation.mutations import parts_of, write_parts
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.evaluation.mutations import (
+    DAMAGES,
+    Damage,
+    Mutation,
+    damage,
+    mutated_parts,
+    mutations,
+    parts_of,
+    write_parts,
+)
 from tests.evaluation.ratings.playing import play_seats
 
 from fairground.cli import run
 from fairground.evaluation.importers import run_importer
 from fairground.evaluation.ratings.leaderboards import leaderboards
 from fairground.evaluation.ratings.model import DuelBoard, FieldBoard
-from fairground.evaluation.ratings.results import GameResult, Unread, read_result, read_results
+from fairground.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results
 
 SMOKE = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}
 
@@ -67,6 +79,22 @@ def test_damaged_unfinished_and_unlabelled_traces_are_told_apart(runs: Path, tmp
     reasons = {name: game.unusable for name, game in results.items() if isinstance(game, GameResult)}
     assert reasons["open"].startswith("unfinished")
     assert reasons["nameless"] == "a seat has no label"
+
+
+@settings(max_examples=20, deadline=None)
+@given(changes=mutations(), how=st.none() | st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
+def test_a_spoilt_trace_is_left_out_or_rated_and_never_a_crash(
+    runs: Path, changes: Sequence[Mutation], how: Damage | None
+) -> None:
+    spoilt = runs.parent / "spoilt.trace"
+    for source in (runs / "auctions" / "1.trace", runs / "0.trace"):
+        write_parts(mutated_parts(parts_of(source), changes), spoilt)
+        if how is not None:
+            damage(spoilt, how)
+        results = gathered([read_result(spoilt), read_result(source)])
+        found = leaderboards(results)
+        outside = [*found.left_out, *(left for board in found.boards for left in board.left_out)]
+        assert found.rated + sum(left.count for left in outside) == found.traces == 2
 
 
 def test_the_command_prints_leaderboards_and_their_making(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -44,6 +44,18 @@ _BATCH = 25
 _MAX_LABEL = 120
 _LARGEST = 1e15
 
+# What a manifest of a stranger's making can lead to, besides what reading finds.
+_DAMAGE = (
+    TraceError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
 
 class SeatResult(NamedTuple):
     """One seat of a finished episode; `numbers` are in the order of `seat_fields`."""
@@ -145,7 +157,7 @@ def read_result(path: Path) -> GameResult | Unread:
         with open_trace(path) as trace:
             trace.freeze()
             return _result(path, trace)
-    except (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+    except _DAMAGE as error:
         return Unread(str(path), str(error)[:300] or repr(error))
 
 
