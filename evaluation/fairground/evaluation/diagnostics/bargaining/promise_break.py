@@ -5,19 +5,23 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping
 
-from fairground.evaluation.diagnostics.bargaining.commitments import binding_price, is_promise, standing
+from fairground.evaluation.diagnostics.bargaining.commitments import (
+    binding_price,
+    condition_held,
+    is_promise,
+    standing,
+)
 from fairground.evaluation.diagnostics.bargaining.play import Said, Side
 from fairground.evaluation.diagnostics.bargaining.verdict import Trouble, Verdict, spelled
+from fairground.trading.statements import Statement
 
 __all__ = ["detect"]
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Rounds with a quote short of the promise in force; parts: what became of the others."""
-    made = [said for said in side.said if is_promise(side, said.statement)]
     troubles: list[Trouble] = []
     fates: Counter[str] = Counter()
-    tested: set[Said] = set()
     taken_back: dict[Said, str] = {}
     for closed in side.rounds:
         winner, gone = standing(side, closed.number)
@@ -25,26 +29,40 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
             taken_back.setdefault(said, "reneged_openly" if said.statement.permanent else "revised")
         if winner is None or not is_promise(side, winner.statement):
             continue
-        tested.add(winner)
         quote = closed.quotes[side.seat]
         promised = binding_price(side, winner.statement) or 0.0
         short = 0.0 if quote is None else side.gives(promised, quote)
-        if quote is not None and short >= limits["shortfall"]:
+        broken = quote is not None and short >= limits["shortfall"]
+        fates["lapsed" if quote is None else "broken" if broken else "better" if short < 0 else "kept"] += 1
+        if quote is not None and broken:
             troubles.append(_trouble(side, winner, closed.number, promised, quote))
-        fates["lapsed" if quote is None else "better" if short < 0 else "broken" if short >= 1 else "kept"] += 1
-    last = side.game.last_round
-    parts = {
+    tested = fates["kept"] + fates["better"] + fates["broken"]
+    return Verdict(troubles, tested, _parts(side, tested, fates, Counter(taken_back.values())))
+
+
+def _parts(side: Side, tested: int, fates: Mapping[str, int], taken_back: Mapping[str, int]) -> dict[str, float | None]:
+    """Promises by what became of them: kept, better and lapsed count rounds, the others statements."""
+    made = [said.statement for said in side.said if is_promise(side, said.statement)]
+    return {
         "made": len(made),
-        "tested": fates["kept"] + fates["better"] + fates["broken"],
+        "tested": tested,
         "kept": fates["kept"],
         "better": fates["better"],
-        "revised": sum(fate == "revised" for fate in taken_back.values()),
-        "reneged_openly": sum(fate == "reneged_openly" for fate in taken_back.values()),
-        "void": sum(said.statement.condition is not None and said not in tested for said in made),
-        "censored": sum(said.statement.horizon[1] > last for said in made),
+        "revised": taken_back["revised"],
+        "reneged_openly": taken_back["reneged_openly"],
+        "void": sum(_is_void(side, statement) for statement in made),
+        "censored": sum(statement.horizon[1] > side.game.last_round for statement in made),
         "lapsed": fates["lapsed"],
     }
-    return Verdict(troubles, int(parts["tested"]), parts)
+
+
+def _is_void(side: Side, statement: Statement) -> bool:
+    """Whether the condition held in none of the rounds that were played."""
+    first, last = statement.horizon
+    played = range(first, min(last, side.game.last_round) + 1)
+    if statement.condition is None or not played:
+        return False
+    return not any(condition_held(side, statement, number) for number in played)
 
 
 def _trouble(side: Side, said: Said, number: int, promised: float, quote: int) -> Trouble:
