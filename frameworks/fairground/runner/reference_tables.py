@@ -170,7 +170,7 @@ def references(
 ) -> int:
     """The reference tables of csa: what truthful seats earn among truthful seats.
 
-    --check replays the first episodes of the package's tables. --out FILE builds these anew, half an hour on one core;
+    --check replays the first episodes of the package's tables. --out FILE builds these anew, minutes on one core;
     a build that was stopped goes on where it was. Exit code 1 when a table is not what the rules give.
     """
     if market != _MARKET:

@@ -281,7 +281,9 @@ class _Yardstick(NamedTuple):
 def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     """The reference table of exactly this episode's shape; none for a game that was cut short."""
     core, opening = reading.core, game.opening
-    shape = Shape.of(core.scenario, opening.distribution) if core and opening else None
+    if core is None or opening is None:
+        return _Yardstick(None, "cut short")
+    shape = Shape.of(core.scenario, opening.distribution)
     if shape is None:
         return _Yardstick(None, "unusual values")
     if len(game.rounds) != shape.rounds:
