@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any, Literal, NamedTuple, Protocol, TypeAlias
+from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, JsonValue
 
@@ -14,7 +14,7 @@ from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId, SeatSpec
 from fairground.contract.tool import ToolTable
 
-__all__ = ["Brief", "Clock", "Closure", "EndReason", "InputRequest", "LapseReason", "Market", "MarketType"]
+__all__ = ["Brief", "Clock", "Closure", "EndReason", "InputRequest", "LapseReason", "Market", "MarketType", "Resolves"]
 
 EndReason: TypeAlias = str
 """`terminated:<code>` by the rules, `truncated:<code>` by a limit or the harness."""
@@ -180,4 +180,17 @@ class MarketType(Protocol):
 
     def check(self, market: Any) -> None:
         """Conservation laws; raises AssertionError."""
+        ...
+
+
+@runtime_checkable
+class Resolves(Protocol):
+    """A market whose scenarios may depend on an outside service; the host asks before the manifest's core is fixed."""
+
+    def needs(self, scenario: Any) -> tuple[InputRequest, ...]:
+        """What must be known to play this scenario; none when it depends on nothing outside. Pure, and always equal."""
+        ...
+
+    def resolve(self, scenario: Any, answers: Sequence[JsonValue]) -> Scenario:
+        """The scenario with what was answered in it: the content of the manifest. Raises ScenarioError."""
         ...

@@ -100,6 +100,7 @@ class Episode:
         self.scripted = scripted
         self._log = log
         self._services = services
+        scripted.answer = services.at_once if services else None
         self._sandbox = sandbox
         self._keys: dict[tuple[SeatId, str], _Keyed] = {}
         self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}

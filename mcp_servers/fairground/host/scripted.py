@@ -5,8 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple, cast
 
+import orjson
+from pydantic import JsonValue
+
 from fairground.contract.core import Answer, Core, Record
 from fairground.contract.errors import ErrorInfo, HarnessFailure, TraceError
+from fairground.contract.market import InputRequest
 from fairground.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
 from fairground.contract.seats import SeatId
 from fairground.host.forked_past import ForkedPast
@@ -58,6 +62,8 @@ class Scripted:
         self.privileged = privileged
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
         self._past = past
+        self.answer: Callable[[InputRequest], JsonValue] | None = None
+        """How a seat's call gets what its market asks of outside services; set by the episode that has some."""
         self._policies: dict[SeatId, Policy] = {}
         self._open: dict[SeatId, _Open] = {}
         self._astray: dict[SeatId, int] = {}
@@ -165,7 +171,7 @@ class Scripted:
         for _ in range(MAX_CALLS_PER_TURN):
             if call is None:
                 break
-            done = core.call(seat, call.tool, dict(call.arguments))
+            done = core.call(seat, call.tool, dict(call.arguments), inputs=self._inputs(core, seat, call))
             records += done.records
             answer = done.answer
             if answer is None or answer.status == "failed":
@@ -179,6 +185,18 @@ class Scripted:
                 call = None
         turns.close()
         records += core.lapse(seat, "agent_limit").records
+
+    def _inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:
+        """Answers to what the market asks of outside services before this call."""
+        tool = core.tools(seat).get(call.tool)
+        if self.answer is None or tool is None or tool.needs is None:
+            return {}
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(dict(call.arguments)), strict=True)
+        except (ValueError, TypeError):
+            return {}  # Core refuses the arguments
+        request = core.market_type.request(core.market, seat, call.tool, given)
+        return {} if request is None else {request.source: self.answer(request)}
 
     def _begun(self, core: Core, seat: SeatId) -> tuple[Turns, ToolCall | None]:
         turns = self._begin(core, seat)

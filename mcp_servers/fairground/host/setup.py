@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import platform
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,7 +14,7 @@ from typing import Any, NamedTuple
 
 from fairground.catalog import market_type
 from fairground.contract.errors import ScenarioError, StorageUnavailable, TraceError
-from fairground.contract.market import MarketType
+from fairground.contract.market import MarketType, Resolves
 from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
@@ -21,6 +22,7 @@ from fairground.host.episode import Episode
 from fairground.host.forked_past import ForkedPast
 from fairground.host.sandbox import Sandbox
 from fairground.host.scripted import Scripted
+from fairground.host.services import Services, ServiceUnavailable
 from fairground.tracestore import open_trace
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "new_seed",
     "plan_seats",
     "reopen_episode",
+    "resolved",
     "scripted_seats",
     "seat_policy",
 ]
@@ -146,6 +149,7 @@ async def new_episode(
     if not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
     make_folder(folder)
+    scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
     return await Episode.create(
@@ -155,6 +159,7 @@ async def new_episode(
         seed,
         episode_id=name,
         scripted=scripted,
+        services=services,
         sandbox=sandbox,
         about={**manifest_about(plan, labels or {}, scripted, policy_key), **({"agent": dict(agent)} if agent else {})},
     )
@@ -176,7 +181,27 @@ async def reopen_episode(
     shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
     past = ForkedPast.of_about(about, path.name)
     scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
-    return await Episode.open(path, kind, scripted=scripted, sandbox=sandbox)
+    again, services = await resolved(kind, scenario)
+    if again != scenario:
+        raise TraceError(
+            f"{path.name}: the service that its scenario depends on is not the one it was begun with"
+        )
+    return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox)
+
+
+async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Services]:
+    """The scenario with what outside services say of it, and these services. ScenarioError when one is missing."""
+    needs = kind.needs(scenario) if isinstance(kind, Resolves) else ()
+    if not needs or not isinstance(kind, Resolves):
+        return scenario, Services()
+    from fairground.host.embedding import similarity_services
+
+    services = await asyncio.to_thread(similarity_services, needs)
+    try:
+        answers = [await services.answer(request) for request in needs]
+    except ServiceUnavailable as missing:
+        raise ScenarioError(f"{scenario.id}: {missing.info.message}") from None
+    return kind.resolve(scenario, answers), services
 
 
 def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:

@@ -264,7 +264,9 @@ class SupplyChainScenario(Scenario):
                 yield f"rho_by_tribe.{tribe}: no such tribe; there are {', '.join(ids)}"
         if isinstance(self.tau, float) and not 0.005 <= self.tau <= 10:
             yield f"tau = {self.tau}: allowed is 0.005 to 10, or 'auto'"
-        if self.embedder == "lexical" and self.tau == "auto" and self.calibration_gap < _SMALLEST_GAP:
+        if self.embedder == "lexical" and self.embedding is not None:
+            yield "embedding: the lexical embedder has none"
+        if self._tau_follows_gap and self.calibration_gap < _SMALLEST_GAP:
             yield f"tau = auto: the calibration gap {self.calibration_gap} is below {_SMALLEST_GAP}; name a number"
 
     def _wrong_seats(self) -> Iterator[str]:
@@ -352,11 +354,19 @@ class SupplyChainScenario(Scenario):
         """Whether every buyer considers every seat, so that slogans cannot matter."""
         return self.smallest_set >= self.retailers
 
+    @property
+    def _tau_follows_gap(self) -> bool:
+        """Whether τ is made of a gap that is known by now."""
+        by_gap = self.tau == "auto" or (self.tau is None and self.embedder not in _TEMPERATURES)
+        return by_gap and (self.embedder == "lexical" or self.embedding is not None)
+
     @cached_property
     def calibration_gap(self) -> float:
-        """How well the embedder tells calibration slogans apart (6.5)."""
+        """How well the embedder tells calibration slogans apart (6.5). ScenarioError before it was asked."""
         if self.embedding is not None:
             return self.embedding.calibration_gap
+        if self.embedder != "lexical":
+            raise ScenarioError(f"embedder = {self.embedder}: play it with fairground, which asks the embedder first")
         return lexical.calibration_gap({tribe.id: tribe.texts for tribe in self.tribes})
 
     @cached_property

@@ -16,10 +16,12 @@ from fairground.contract.evidence import EvidenceMap, Need
 from fairground.contract.market import Brief, InputRequest
 from fairground.contract.money import to_minor
 from fairground.contract.policy import parse_policy
+from fairground.contract.scenario import build_scenario
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import ToolTable, tool
-from fairground.supply_chain import analysis, views
-from fairground.supply_chain.model import Streams, SupplyChainScenario
+from fairground.supply_chain import analysis, lexical, views
+from fairground.supply_chain.bundled import bundled_slogans
+from fairground.supply_chain.model import Embedding, Streams, SupplyChainScenario
 from fairground.supply_chain.policies import POLICIES
 from fairground.supply_chain.results import (
     Account,
@@ -79,6 +81,14 @@ class _Price(BaseModel):
 
     item: _Id
     price: _Amount
+
+
+class _Identity(BaseModel):
+    """What the similarity service says of its embedder: rows by slogan over all persona texts."""
+
+    id: str
+    dimensions: int
+    rows: dict[str, list[float]]
 
 
 def _each_once(ids: Sequence[str]) -> None:
@@ -348,6 +358,27 @@ class _SupplyChainType:
         else:
             others = analysis.slogans_in(market, getattr(arguments, "window", _DEFAULT_WINDOW))
         return InputRequest(_SIMILARITY, {"text": slogan, "others": [*others]})
+
+    def needs(self, scenario: SupplyChainScenario) -> tuple[InputRequest, ...]:
+        """What an outside embedder is, and how the bundled slogans suit the personas; nothing for the built-in one."""
+        if scenario.embedder == "lexical":
+            return ()
+        slogans = [text for group in bundled_slogans().values() for text in group]
+        payload: dict[str, JsonValue] = {
+            "embedder": scenario.embedder,
+            "texts": [*slogans],
+            "others": [*scenario.persona_texts],
+        }
+        return (InputRequest(_SIMILARITY, payload),)
+
+    def resolve(self, scenario: SupplyChainScenario, answers: Sequence[JsonValue]) -> SupplyChainScenario:
+        """The scenario with the embedder's identity and calibration gap. ScenarioError when it tells nothing apart."""
+        known = _Identity.model_validate(answers[0])
+        tribes = {tribe.id: tribe.texts for tribe in scenario.tribes}
+        gap = lexical.calibration_gap(tribes, known.rows)
+        found = Embedding(id=known.id, dimensions=known.dimensions, calibration_gap=gap)
+        content = {**scenario.model_dump(mode="json"), "embedding": found.model_dump()}
+        return build_scenario(SupplyChainScenario, content, source=scenario.id)
 
     def perturb_private(self, market: SupplyChain, seat: SeatId, salt: int) -> SupplyChain:
         """The same public past; other books, bids and sealed actions of the other seats, and other buyers."""

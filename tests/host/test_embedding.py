@@ -1,0 +1,434 @@
+"""Embedders: the encoder against a plain reading of its formulas, the endpoint, the memory, whole episodes."""
+
+from __future__ import annotations
+
+import json
+import math
+import struct
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.contract.errors import ScenarioError, TraceError
+from fairground.evaluation.verify import verify_file
+from fairground.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
+from fairground.host.episode import Episode
+from fairground.host.minilm import MiniLM, read_safetensors, word_pieces
+from fairground.host.setup import new_episode, plan_seats, reopen_episode
+from fairground.supply_chain import MARKET
+from fairground.tracestore import open_trace
+
+WIDTH, HEADS, LAYERS = 8, 2, 2
+WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cheap", "green", "deal", "##s", "##er", "fair", "new", "quality", "."]
+
+
+def _names() -> Iterator[tuple[str, tuple[int, ...]]]:
+    yield "embeddings.word_embeddings.weight", (len(WORDS), WIDTH)
+    yield "embeddings.position_embeddings.weight", (256, WIDTH)
+    yield "embeddings.token_type_embeddings.weight", (2, WIDTH)
+    norms = ["embeddings.LayerNorm"]
+    for layer in range(LAYERS):
+        base = f"encoder.layer.{layer}"
+        norms += [f"{base}.attention.output.LayerNorm", f"{base}.output.LayerNorm"]
+        shapes = {
+            f"{base}.attention.self.query": (WIDTH, WIDTH),
+            f"{base}.attention.self.key": (WIDTH, WIDTH),
+            f"{base}.attention.self.value": (WIDTH, WIDTH),
+            f"{base}.attention.output.dense": (WIDTH, WIDTH),
+            f"{base}.intermediate.dense": (4 * WIDTH, WIDTH),
+            f"{base}.output.dense": (WIDTH, 4 * WIDTH),
+        }
+        for name, shape in shapes.items():
+            yield f"{name}.weight", shape
+            yield f"{name}.bias", shape[:1]
+    for name in norms:
+        yield f"{name}.weight", (WIDTH,)
+        yield f"{name}.bias", (WIDTH,)
+
+
+def _write_model(folder: Path, seed: int = 1) -> Path:
+    folder.mkdir(parents=True, exist_ok=True)
+    config = {"num_hidden_layers": LAYERS, "num_attention_heads": HEADS, "hidden_size": WIDTH}
+    (folder / "config.json").write_text(json.dumps(config))
+    (folder / "vocab.txt").write_text("\n".join(WORDS) + "\n")
+    random, header, body = np.random.default_rng(seed), dict[str, Any](), b""
+    for name, shape in _names():
+        kind = "<f2" if name.endswith("bias") else "<f4"
+        raw = random.normal(0, 0.7, shape).astype(kind).tobytes()
+        offsets = [len(body), len(body) + len(raw)]
+        header[name] = {"dtype": "F16" if kind == "<f2" else "F32", "shape": shape, "data_offsets": offsets}
+        body += raw
+    encoded = json.dumps(header).encode()
+    (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(encoded)) + encoded + body)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return _write_model(tmp_path_factory.mktemp("data") / "all-MiniLM-L6-v2")
+
+
+# --- the encoder ----------------------------------------------------------------------------------------------------
+
+
+def _plainly(folder: Path, tokens: Sequence[str]) -> list[float]:
+    """BERT as its formulas read, one number at a time, in double precision."""
+    weights = {name: one.astype(float).tolist() for name, one in read_safetensors(folder / "model.safetensors").items()}
+
+    def linear(name: str, row: Sequence[float]) -> list[float]:
+        matrix, bias = weights[f"{name}.weight"], weights[f"{name}.bias"]
+        return [sum(w * x for w, x in zip(line, row, strict=True)) + b for line, b in zip(matrix, bias, strict=True)]
+
+    def norm(name: str, row: Sequence[float]) -> list[float]:
+        mean = sum(row) / len(row)
+        spread = math.sqrt(sum((x - mean) ** 2 for x in row) / len(row) + 1e-12)
+        pairs = zip(row, weights[f"{name}.weight"], weights[f"{name}.bias"], strict=True)
+        return [(x - mean) / spread * w + b for x, w, b in pairs]
+
+    def added(one: Sequence[float], other: Sequence[float]) -> list[float]:
+        return [a + b for a, b in zip(one, other, strict=True)]
+
+    rows = [
+        norm(
+            "embeddings.LayerNorm",
+            [
+                weights["embeddings.word_embeddings.weight"][WORDS.index(token)][i]
+                + weights["embeddings.position_embeddings.weight"][place][i]
+                + weights["embeddings.token_type_embeddings.weight"][0][i]
+                for i in range(WIDTH)
+            ],
+        )
+        for place, token in enumerate(tokens)
+    ]
+    size = WIDTH // HEADS
+    for layer in range(LAYERS):
+        base = f"encoder.layer.{layer}"
+        query, key, value = (
+            [linear(f"{base}.attention.self.{part}", row) for row in rows] for part in ("query", "key", "value")
+        )
+        mixed: list[list[float]] = []
+        for place in range(len(rows)):
+            row: list[float] = []
+            for head in range(HEADS):
+                part = slice(head * size, (head + 1) * size)
+                scores = [
+                    sum(a * b for a, b in zip(query[place][part], other[part], strict=True)) / math.sqrt(size)
+                    for other in key
+                ]
+                total = sum(map(math.exp, scores))
+                row += [
+                    sum(math.exp(score) / total * other[part][i] for score, other in zip(scores, value, strict=True))
+                    for i in range(size)
+                ]
+            mixed.append(row)
+        attended = [linear(f"{base}.attention.output.dense", row) for row in mixed]
+        rows = [
+            norm(f"{base}.attention.output.LayerNorm", added(one, two)) for one, two in zip(rows, attended, strict=True)
+        ]
+        inner = [
+            [x * (1 + math.erf(x / math.sqrt(2))) / 2 for x in linear(f"{base}.intermediate.dense", row)]
+            for row in rows
+        ]
+        outer = [linear(f"{base}.output.dense", row) for row in inner]
+        rows = [norm(f"{base}.output.LayerNorm", added(one, two)) for one, two in zip(rows, outer, strict=True)]
+    means = [sum(row[i] for row in rows) / len(rows) for i in range(WIDTH)]
+    length = math.sqrt(sum(x * x for x in means))
+    return [x / length for x in means]
+
+
+def test_the_encoder_computes_what_the_formulas_say(model: Path) -> None:
+    encoder = MiniLM(model)
+    assert encoder.dimensions == WIDTH
+    assert encoder.id.startswith("minilm/")
+    assert len(encoder.id) == len("minilm/") + 12
+    for text, tokens in (
+        ("Cheap deals.", ["cheap", "deal", "##s", "."]),
+        ("green pony", ["green", "[UNK]"]),
+        ("", []),
+    ):
+        expected = _plainly(model, ["[CLS]", *tokens, "[SEP]"])
+        assert encoder.embed([text])[0] == pytest.approx(expected, abs=1e-5)
+
+
+def test_words_become_pieces() -> None:
+    known = {word: place for place, word in enumerate(WORDS)}
+    assert word_pieces("Chéaper  GREEN.", known) == ["cheap", "##er", "green", "."]
+    assert word_pieces("deals\u200bfair-new", known) == ["[UNK]", "[UNK]", "new"]
+    assert word_pieces("新new", known) == ["[UNK]", "new"]
+    assert word_pieces("x" * 101, known) == ["[UNK]"]
+    assert word_pieces(" \t\n", known) == []
+
+
+def test_long_texts_are_cut(model: Path) -> None:
+    encoder = MiniLM(model)
+    assert encoder.embed(["cheap " * 254]) == encoder.embed(["cheap " * 900])
+
+
+@pytest.mark.parametrize(
+    "raw", [b"", b"\x01", struct.pack("<Q", 2**60), struct.pack("<Q", 4) + b"{]}[", struct.pack("<Q", 2) + b"[]"]
+)
+def test_damaged_weights_are_named(tmp_path: Path, raw: bytes) -> None:
+    folder = _write_model(tmp_path / "m")
+    (folder / "model.safetensors").write_bytes(raw)
+    with pytest.raises(ScenarioError, match=r"model\.safetensors"):
+        MiniLM(folder)
+
+
+def test_offsets_outside_the_file_are_damage(tmp_path: Path) -> None:
+    header = json.dumps({"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}).encode()
+    path = tmp_path / "model.safetensors"
+    path.write_bytes(struct.pack("<Q", len(header)) + header + b"\0" * 4)
+    with pytest.raises(ScenarioError, match="offsets"):
+        read_safetensors(path)
+
+
+def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError, match=r"config\.json"):
+        MiniLM(tmp_path)
+    with pytest.raises(ScenarioError, match="FAIRGROUND_DATA"):
+        open_embedder("minilm", {"FAIRGROUND_DATA": str(tmp_path)})
+
+
+# --- the memory -----------------------------------------------------------------------------------------------------
+
+
+class _Counting:
+    """An embedder that says how often it was asked."""
+
+    id, dimensions = "counting/1", 3
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        self.asked += texts
+        return [[float(len(text)), 1.0, 0.5] for text in texts]
+
+
+def test_what_was_embedded_once_is_not_asked_again(tmp_path: Path) -> None:
+    first, second = _Counting(), _Counting()
+    memory = CachedEmbedder(first, tmp_path)
+    vectors = memory.embed(["a", "bb", "a"])
+    assert first.asked == ["a", "bb"]
+    again = CachedEmbedder(second, tmp_path)
+    assert again.embed(["bb", "a\u0301", "a"])[::2] == vectors[1::-1]
+    assert second.asked == ["a\u0301"]
+    assert (again.hits, again.misses) == (2, 1)
+    assert CachedEmbedder(_Counting(), tmp_path).embed(["\u00e1"]) == again.embed(["a\u0301"])
+
+
+def test_a_half_written_line_is_left_out_and_spoils_no_other(tmp_path: Path) -> None:
+    CachedEmbedder(_Counting(), tmp_path).embed(["a"])
+    (path,) = tmp_path.iterdir()
+    with path.open("ab") as stream:
+        stream.write(b'{"key": "ab')
+    CachedEmbedder(_Counting(), tmp_path).embed(["b"])
+    third = _Counting()
+    CachedEmbedder(third, tmp_path).embed(["a", "b"])
+    assert third.asked == []
+
+
+def test_similarities_have_six_decimals_and_nothing_is_like_nothing(tmp_path: Path) -> None:
+    service = SimilarityService(_Counting())
+    row: Any = service.answer({"text": "abc", "others": ["abc", "a"]})
+    assert row[0] == 1
+    assert row[1] == round(row[1], 6)
+    assert service.answer({"text": "", "others": ["a", "b"]}) == [0, 0]
+
+
+# --- the endpoint ---------------------------------------------------------------------------------------------------
+
+
+class _Endpoint:
+    """A local embeddings endpoint; `statuses` are answered before it works."""
+
+    def __init__(self, statuses: Sequence[int] = (), body: Mapping[str, Any] | None = None) -> None:
+        self.statuses = list(statuses)
+        self.requests: list[tuple[list[str], str | None]] = []
+        endpoint = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                given = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                endpoint.requests.append((given["input"], self.headers.get("authorization")))
+                status = endpoint.statuses.pop(0) if endpoint.statuses else 200
+                rows = [
+                    {"index": place, "embedding": [1.0 + text.count("e"), 2.0, float(len(text))]}
+                    for place, text in enumerate(given["input"])
+                ]
+                answer = json.dumps(body or {"data": rows[::-1]}).encode()
+                self.send_response(status)
+                self.send_header("content-length", str(len(answer)))
+                self.end_headers()
+                self.wfile.write(answer)
+
+            def log_message(self, format: str, *args: Any) -> None:  # noqa: A002  # the base class's name for it
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}/v1"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+@pytest.fixture
+def endpoint() -> Iterator[_Endpoint]:
+    opened = _Endpoint()
+    yield opened
+    opened.close()
+
+
+def test_an_endpoint_is_asked_in_batches_with_its_key(endpoint: _Endpoint) -> None:
+    embedder = OpenAIEmbedder(endpoint.url, "tiny", "secret")
+    assert embedder.id == "openai/tiny@3"
+    vectors = embedder.embed([f"text {'e' * (number % 3)}" for number in range(130)])
+    assert [len(texts) for texts, _ in endpoint.requests] == [1, 64, 64, 2]
+    assert {key for _, key in endpoint.requests} == {"Bearer secret"}
+    assert [vector[0] for vector in vectors[:3]] == [2, 3, 4]
+
+
+def test_a_busy_endpoint_is_asked_again_and_a_refusal_is_final(endpoint: _Endpoint) -> None:
+    endpoint.statuses = [500, 429]
+    OpenAIEmbedder(endpoint.url, "tiny", backoff_s=0)
+    assert len(endpoint.requests) == 3
+    endpoint.statuses = [401]
+    with pytest.raises(ScenarioError, match="status 401"):
+        OpenAIEmbedder(endpoint.url, "tiny", backoff_s=0)
+    endpoint.statuses = [503] * 4
+    with pytest.raises(ScenarioError, match="status 503"):
+        OpenAIEmbedder(endpoint.url, "tiny", backoff_s=0)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        {"data": []},
+        {"data": [{"index": 0, "embedding": [0, 0]}]},
+        {"data": [{"index": 0, "embedding": [1e999, 1]}]},
+        {"data": [{"index": 0, "embedding": ["x"]}]},
+        {"error": "no"},
+    ],
+)
+def test_what_is_no_embedding_is_refused(body: Mapping[str, Any]) -> None:
+    odd = _Endpoint(body=body)
+    try:
+        with pytest.raises(ScenarioError, match="embeddings endpoint"):
+            OpenAIEmbedder(odd.url, "tiny", backoff_s=0)
+    finally:
+        odd.close()
+
+
+def test_tests_reach_no_endpoint_but_a_local_one() -> None:
+    given = {
+        "FAIRGROUND_EMBED_BASE_URL": "https://models.example/v1",
+        "FAIRGROUND_EMBED_MODEL": "m",
+        "FAIRGROUND_ALLOW_MODELS": "0",
+    }
+    with pytest.raises(ScenarioError, match="loopback"):
+        open_embedder("openai", given)
+    with pytest.raises(ScenarioError, match="FAIRGROUND_EMBED_MODEL"):
+        open_embedder("openai", {})
+
+
+# --- whole episodes -------------------------------------------------------------------------------------------------
+
+
+async def _played(folder: Path, embedder: str, **overrides: Any) -> Episode:
+    scenario = load_scenario("supply_chain", "duel", {"embedder": embedder, "rounds": 2, **overrides})
+    plan = plan_seats(MARKET, scenario, agents=["retailer_01"], others="mimic")
+    return await new_episode(MARKET, scenario, 3, plan, folder, episode_id="x")
+
+
+async def _act(episode: Episode, slogan: str) -> Any:
+    for _ in range(2):
+        await episode.call("retailer_01", "skip_phase", {})
+    return await episode.call("retailer_01", "submit_offer", {"prices": [], "slogan": slogan})
+
+
+async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
+    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    episode = await _played(tmp_path, "minilm", tau=0.5)
+    result = await _act(episode, "cheap green deals")
+    assert result.status == "ok"
+    scored = await episode.call("retailer_01", "score_slogan", {"slogan": "fair deal"})
+    assert scored.status == "ok"
+    await episode.close()
+    # Another process goes on with it, and evaluation needs no embedder at all.
+    reopened = await reopen_episode(episode.path)
+    assert (await _act(reopened, "quality")).status == "ok"
+    await reopened.close()
+    monkeypatch.delenv("FAIRGROUND_DATA")
+    with open_trace(episode.path) as trace:
+        scenario = trace.manifest.core.scenario
+        assert scenario["embedding"]["id"] == MiniLM(model).id
+        assert scenario["embedding"]["dimensions"] == WIDTH
+        told = [json.loads(stored.body) for stored in trace.events()]
+    inputs = [event for event in told if event["event"] == "input"]
+    assert {event["source"] for event in inputs} == {"similarity"}
+    assert {event["seat"] for event in inputs} == {"retailer_01", "retailer_02", "retailer_03"}
+    assert verify_file(episode.path).sound
+
+
+async def test_another_model_cannot_go_on(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
+    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    episode = await _played(tmp_path, "minilm", tau=0.5)
+    await episode.close()
+    _write_model(tmp_path / "other", seed=2)
+    monkeypatch.setenv("FAIRGROUND_DATA", str(tmp_path / "other"))
+    with pytest.raises(TraceError, match="not the one it was begun with"):
+        await reopen_episode(episode.path)
+
+
+async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("fairground.host.embedding._BACKOFF_S", 0.0)
+    served = _Endpoint()
+    monkeypatch.setenv("FAIRGROUND_EMBED_BASE_URL", served.url)
+    monkeypatch.setenv("FAIRGROUND_EMBED_MODEL", "tiny")
+    episode = await _played(tmp_path, "openai", tau=0.5)
+    asked = len(served.requests)
+    served.statuses = [401]
+    refused = await _act(episode, "never said before")
+    assert refused.error is not None
+    assert (refused.error.code, refused.error.retryable) == ("similarity_unavailable", True)
+    given: dict[str, Any] = {"prices": [], "slogan": "never said before"}
+    assert (await episode.call("retailer_01", "submit_offer", given)).status == "ok"
+    assert len(served.requests) == asked + 2  # scripted rivals said what was known: no call for them
+    await episode.close()
+    served.close()
+    raw = episode.path.read_bytes()
+    assert b"127.0.0.1" not in raw
+
+
+def test_a_market_that_depends_on_nothing_outside_says_so() -> None:
+    assert MARKET.needs(MARKET.scenario_model(id="supply_chain/x")) == ()
+    assert market_type("supply_chain") is MARKET
+
+
+async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    served = _Endpoint()
+    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("FAIRGROUND_EMBED_BASE_URL", served.url)
+    monkeypatch.setenv("FAIRGROUND_EMBED_MODEL", "tiny")
+    try:
+        with pytest.raises(ScenarioError, match="calibration gap"):
+            await _played(tmp_path, "openai")
+    finally:
+        served.close()
