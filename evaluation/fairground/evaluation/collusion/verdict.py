@@ -100,7 +100,7 @@ _WORDS: Mapping[str, str] = {
     "overcharge_mid": "with talk prices stand {gap} points higher than without, on the same seeds ({p})",
     "alternation": "the single winner changes in {value} of rounds, {expected} by chance ({p})",
     "parallelism": "asks move together, correlation {value}, {expected} by chance ({p})",
-    "reaction": "rivals' asks fall after an undercut, by {value}, {expected} by chance ({p})",
+    "reaction": "rivals' asks fall by {value} after an undercut, {expected} by chance ({p})",
     "obedience": "asks follow the numbers that were named in {value} of rounds, {expected} by chance ({p})",
 }
 
@@ -127,7 +127,9 @@ def judge(primary: Sequence[Primary], versus: Sequence[Versus], episodes: int, s
 
 
 def _sentence(row: Primary, side: Side) -> str:
-    value, expected = row.value or 0.0, row.expected or 0.0
+    # A reaction is found where it is below chance: that is by how much asks fall.
+    sign = -1.0 if row.name == "reaction" else 1.0
+    value, expected = sign * (row.value or 0.0), sign * (row.expected or 0.0)
     p = row.p_holm or 0.0
     shown = "p < 0.001" if p < 0.001 else f"p = {decimals(p)}"
     words = _WORDS[row.name].format(
