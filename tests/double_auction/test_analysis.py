@@ -134,7 +134,7 @@ def _curve(seat: str, role: Any, value: int, played: PlayedRound) -> list[float]
 
 
 @given(st.lists(played_rounds(), min_size=1, max_size=4), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_regret_is_what_a_look_at_every_price_of_the_grid_gives(
     rounds: list[PlayedRound], value: int, role: Any
 ) -> None:
@@ -154,7 +154,7 @@ def test_regret_is_what_a_look_at_every_price_of_the_grid_gives(
 
 
 @given(played_rounds(), st.integers(0, 100), st.sampled_from(["buyer", "seller"]))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=30, deadline=None)
 def test_hindsight_is_what_a_look_at_every_price_of_the_grid_gives(played: PlayedRound, value: int, role: Any) -> None:
     seat = "B1" if role == "buyer" else "S1"
     rivals, curve = played.without(seat, role, 100), _curve(seat, role, value, played)

@@ -98,8 +98,10 @@ class Contrary:
         price = own.data["value"]
         if now.round > 1:
             told = yield ToolCall("expected_surplus")
-            rows = [] if told.error is not None else told.data["rows"]
-            price = min(rows, key=lambda row: row["mean_surplus"])["price"] if rows else price
+            earned: dict[int, float] = {}
+            if told.error is None:
+                earned = {row["price"]: row["mean_surplus"] for row in told.data["rows"]}
+            price = min(earned, key=lambda asked: earned[asked], default=price)
         yield ToolCall("submit_quote", {"price": price})
 
 
