@@ -258,6 +258,13 @@ def test_games_that_earned_nobody_anything_are_dropped_and_islands_are_rated_apa
     assert {row.label: row.component for row in fitted.strengths} == {"a": 0, "b": 0, "c": 1, "d": 1}
 
 
+def test_the_error_of_a_strength_is_against_its_component_and_shrinks_with_games() -> None:
+    """Two agents: the difference has variance 1/(n·¼) at even strength, each half of it."""
+    for games in (16, 64):
+        errors = [row.error for row in fit_strengths([_duel("a", "b", 1, 1)] * games).strengths]
+        assert errors == pytest.approx([400 / math.log(10) / math.sqrt(games)] * 2, rel=0.01)
+
+
 def test_a_role_term_takes_up_what_the_first_seat_brings() -> None:
     level = fit_strengths([_duel("a", "b", 30, 10)] * 20 + [_duel("b", "a", 30, 10)] * 20, role_term=True)
     assert level.first_seat == pytest.approx(math.log(3), rel=0.01)

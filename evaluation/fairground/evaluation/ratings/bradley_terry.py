@@ -20,9 +20,10 @@ _MOST_STEPS = 100
 
 
 class Strength(NamedTuple):
-    """A label's rating, 1500 + (400/ln 10)·θ, its standard error, and the component of the graph that it is rated in.
+    """A label's rating, 1500 + (400/ln 10)·θ, its error, and the component of the graph that it is rated in.
 
-    Ratings of different components say nothing about each other.
+    `error` is the standard error against the mean of the component: only differences mean something. Ratings of
+    different components say nothing about each other.
     """
 
     label: str
@@ -57,6 +58,7 @@ def fit_strengths(duels: Sequence[Duel], *, role_term: bool = False) -> BradleyT
         design[:, -1] = 1.0
     theta, covariance = _newton(design, np.array([part for _, part in played]))
     component = _components(labels, played)
+    covariance = _centred(covariance, [component[label] for label in labels])
     games = {label: sum(label in duel.pair for duel, _ in played) for label in labels}
     strengths = [
         Strength(
@@ -97,6 +99,15 @@ def _newton(design: Floats, result: Floats) -> tuple[Floats, Floats]:
         if np.abs(step).max() <= _STILL:
             break
     return theta, np.linalg.inv(curvature).astype(np.float64)
+
+
+def _centred(covariance: Floats, components: Sequence[int]) -> Floats:
+    """The covariance of each strength less the mean of its component; the level itself is the prior's alone."""
+    centre = np.eye(len(covariance))
+    for number in set(components):
+        members = [place for place, component in enumerate(components) if component == number]
+        centre[np.ix_(members, members)] -= 1.0 / len(members)
+    return centre @ covariance @ centre.T
 
 
 def _components(labels: Sequence[str], played: Sequence[tuple[Duel, float]]) -> dict[str, int]:

@@ -17,7 +17,7 @@ function board(one: BoardPage): HTMLElement {
     h("div", { class: "charts" }, one.charts.map((chart) => figure(chart))),
     one.tables.map((shown) => [
       h("h3", {}, shown.title),
-      table(shown.columns.map((name) => words(name).replaceAll("– ", "–")), shown.rows.map((row) => row.map((cell, place) => (place === 0 ? foreign(cell) : cell))), `${one.title}: ${shown.title}`),
+      table(shown.columns.map((name) => words(name.replaceAll("–_", "–"))), shown.rows.map((row) => row.map((cell, place) => (place === 0 ? foreign(cell) : cell))), `${one.title}: ${shown.title}`),
     ]),
     one.tables.length ? h("details", {}, h("summary", {}, "How these numbers were made"), h("ul", {}, one.method.map((text) => h("li", {}, text)))) : null);
 }

@@ -34,7 +34,7 @@ export function drawIntervals(chart: IntervalChart, width: number): SVGElement {
 
 export function drawMatrix(chart: MatrixChart, width: number): SVGElement {
   const names = chart.names.map(visible), longest = Math.max(...names.map((name) => name.length), 3) * 6.6 + 14;
-  const left = Math.min(width * 0.34, longest), top = Math.min(190, longest);
+  const left = Math.min(width * 0.34, longest), top = Math.min(190, longest + 14);
   const side = Math.max(14, Math.min(52, (width - left - 14) / Math.max(1, names.length)));
   const most = Math.max(...chart.cells.map((cell) => Math.abs(cell.value)), 1e-9);
   const cells = chart.cells.map((cell) => ({
