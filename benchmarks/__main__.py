@@ -29,6 +29,7 @@ _NAMES = (
     "tournament",
     "evaluating",
     "ratings",
+    "supply_chain",
 )
 
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from bisect import bisect_right
 from collections.abc import Sequence
+from functools import lru_cache
 from itertools import accumulate
 from statistics import NormalDist
 from typing import NamedTuple
 
-from fairground.contract.chance import Chance
+from fairground.contract.chance import Chance, encode_key
 from fairground.supply_chain.model import Streams, SupplyChainScenario, Tribe
 
 __all__ = ["Buyer", "Crowd", "Slot", "apportion", "draw_crowd", "draw_supply", "reservation_limit", "slots"]
@@ -71,25 +72,34 @@ def draw_crowd(scenario: SupplyChainScenario, chance: Chance, number: int) -> Cr
     """The buyers of round `number`: a function of scenario, seed and round alone."""
     count = scenario.buyers
     wishes = (_dealt if scenario.demand_split == "stratified" else _drawn)(scenario, chance, number)
-    tribe_luck, text_luck = chance.under(Streams.TRIBE, number), chance.under(Streams.TEXT, number)
-    price_luck = chance.under(Streams.RESERVATION, number)
+    tribe_luck, text_luck = (_drawn_each(chance, stream, number, count) for stream in (Streams.TRIBE, Streams.TEXT))
+    price_luck = _drawn_each(chance, Streams.RESERVATION, number, count) if scenario.reservation else []
     bounds = list(accumulate(tribe.weight for tribe in scenario.tribes))[:-1]
     buyers: list[Buyer] = []
     for place in range(count):
-        tribe = bisect_right(bounds, tribe_luck.uniform(place))
+        tribe = bisect_right(bounds, tribe_luck[place])
         group = scenario.tribes[tribe]
-        text = int(text_luck.uniform(place) * len(group.texts))
+        text = int(text_luck[place] * len(group.texts))
         item, quantity = wishes[place]
         limit = None
         if scenario.reservation:
-            limit = reservation_limit(scenario, group, scenario.items[item].base_cents, price_luck.uniform(place))
+            limit = reservation_limit(scenario, group, scenario.items[item].base_cents, price_luck[place])
         buyers.append(Buyer(tribe, text, item, quantity, limit))
     return Crowd(tuple(buyers), _order(chance, Streams.ARRIVAL, number, count))
 
 
+@lru_cache(maxsize=4)
+def _keys(count: int) -> tuple[bytes, ...]:
+    return tuple(encode_key(place) for place in range(count))
+
+
+def _drawn_each(chance: Chance, stream: Streams, number: int, count: int) -> list[float]:
+    """The uniform of every buyer by place."""
+    return chance.under(stream, number).each(_keys(count))
+
+
 def _order(chance: Chance, stream: Streams, number: int, count: int) -> tuple[int, ...]:
-    luck = chance.under(stream, number)
-    drawn = [luck.uniform(place) for place in range(count)]
+    drawn = _drawn_each(chance, stream, number, count)
     return tuple(sorted(range(count), key=lambda place: (drawn[place], place)))
 
 
@@ -103,11 +113,11 @@ def _dealt(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[S
 
 def _drawn(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[Slot]:
     """Every buyer's own item; D is dealt evenly, the first buyers get the rest (`random`)."""
-    luck = chance.under(Streams.ITEM, number)
+    luck = _drawn_each(chance, Streams.ITEM, number, scenario.buyers)
     bounds = list(accumulate(item.quantity for item in scenario.items))
     each, more = divmod(scenario.demand, scenario.buyers)
     return [
-        Slot(bisect_right(bounds, int(luck.uniform(place) * bounds[-1])), each + (place < more))
+        Slot(bisect_right(bounds, int(luck[place] * bounds[-1])), each + (place < more))
         for place in range(scenario.buyers)
     ]
 

@@ -48,8 +48,14 @@ _MAX_ITEMS = 20
 _DEFAULT_WINDOW = 3
 
 
-def _cents(amount: float) -> float:
-    to_minor(amount)
+def _cents(amount: float) -> int:
+    """Cents. ValueError for more than two decimals."""
+    whole = int(amount)
+    return whole * 100 if whole == amount else to_minor(amount)
+
+
+def _exact(amount: float) -> float:
+    _cents(amount)
     return amount
 
 
@@ -59,7 +65,7 @@ def _one_line(text: str) -> str:
 
 
 _Amount = Annotated[
-    float, Field(gt=0, le=_MAX_NUMBER, description="per unit, at most 2 decimals"), AfterValidator(_cents)
+    float, Field(gt=0, le=_MAX_NUMBER, description="per unit, at most 2 decimals"), AfterValidator(_exact)
 ]
 _Id = Annotated[str, Field(min_length=1, max_length=40)]
 
@@ -121,11 +127,11 @@ _Slogan = Annotated[str, Field(max_length=1_000), AfterValidator(_one_line)]
 
 
 def _asked(bids: Sequence[_Bid]) -> list[views.Asked]:
-    return [views.Asked(bid.item, bid.quantity, to_minor(bid.price)) for bid in bids]
+    return [views.Asked(bid.item, bid.quantity, _cents(bid.price)) for bid in bids]
 
 
 def _priced(prices: Sequence[_Price]) -> list[tuple[str, int]]:
-    return [(one.item, to_minor(one.price)) for one in prices]
+    return [(one.item, _cents(one.price)) for one in prices]
 
 
 def _answered(inputs: Mapping[str, JsonValue]) -> list[float] | None:

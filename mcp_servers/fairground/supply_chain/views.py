@@ -238,10 +238,10 @@ def supplier_offers(market: SupplyChain) -> SupplierOffers:
 def account(market: SupplyChain, seat: SeatId) -> Account:
     """The seat's own books."""
     own, items = market.of(seat), market.scenario.items
-    return Account(
+    return Account.model_construct(
         funds=currency(own.funds),
         stock=[
-            Stock(
+            Stock.model_construct(
                 item=item.id,
                 units=units,
                 avg_cost=round(book / units / 100, 4) if units else None,
@@ -252,7 +252,7 @@ def account(market: SupplyChain, seat: SeatId) -> Account:
         book_value=currency(own.book_value),
         profit_total=currency(sum(own.profits)),
         rounds=[
-            AccountRound(round=number, revenue=currency(revenue), profit=currency(profit))
+            AccountRound.model_construct(round=number, revenue=currency(revenue), profit=currency(profit))
             for number, (revenue, profit) in enumerate(zip(own.revenues, own.profits, strict=True), 1)
         ],
         offer=offer_view(market.scenario, own.offer),
@@ -266,7 +266,7 @@ def offer_view(scenario: SupplyChainScenario, offer: Offer | None) -> OfferView 
 
 def _offer_prices(scenario: SupplyChainScenario, offer: Offer) -> list[OfferPrice]:
     return [
-        OfferPrice(item=item.id, price=currency(price))
+        OfferPrice.model_construct(item=item.id, price=currency(price))
         for item, price in zip(scenario.items, offer.prices, strict=True)
         if price is not None
     ]
