@@ -10,7 +10,7 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.event import ManifestCore
 from fairground.contract.scenario import build_scenario
 from fairground.contract.seats import SeatId
-from fairground.evaluation.reading import TraceReading, read_trace
+from fairground.evaluation.reading import TraceReading, Watcher, read_trace
 from fairground.supply_chain.model import SupplyChainScenario
 from fairground.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts
 from fairground.tracestore import Trace
@@ -28,13 +28,15 @@ class SeatRound(NamedTuple):
 class SupplyPlay(NamedTuple):
     """What a trace says of the market; `scenario` is null, and there are no rounds, where the manifest cannot be read.
 
-    `overspends` counts vectors above funds by seat, refused or forfeited. `slogans` are by number.
+    `closed` are the numbers of the events that closed the rounds. `overspends` counts vectors above funds by seat,
+    refused or forfeited. `slogans` are by number.
     """
 
     reading: TraceReading
     scenario: SupplyChainScenario | None
     seats: tuple[SeatId, ...]
     rounds: list[RoundFacts]
+    closed: list[int]
     overspends: Counter[SeatId]
     slogans: dict[int, SloganFacts]
 
@@ -50,11 +52,16 @@ class SupplyPlay(NamedTuple):
         return dict(later.cosines).get(min(one, other), 0.0) if later else 0.0
 
 
-def read_supply_chain(trace: Trace) -> SupplyPlay:
-    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading."""
+def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
+    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading.
+
+    `also` is given every event of the pass; it must bear odd ones.
+    """
     overspends: Counter[SeatId] = Counter()
 
     def watch(seq: int, event: dict[str, Any]) -> None:
+        if also is not None:
+            also(seq, event)
         error: Any = event.get("error")
         if event.get("event") == "tool_called" and event.get("tool") == "submit_bids" and isinstance(error, dict):
             code: object = error["code"]  # pyright: ignore[reportUnknownVariableType]
@@ -64,6 +71,7 @@ def read_supply_chain(trace: Trace) -> SupplyPlay:
     scenario = _scenario(reading)
     seats = tuple(reading.conduct)
     rounds: list[RoundFacts] = []
+    closed: list[int] = []
     for facts in reading.rounds if scenario is not None else ():
         typed = reading.typed(facts, RoundFacts)
         if typed is None or scenario is None:
@@ -71,13 +79,14 @@ def read_supply_chain(trace: Trace) -> SupplyPlay:
         complaint = next(_complaints(typed, scenario, seats), None)
         if complaint is None:
             rounds.append(typed)
+            closed.append(facts.seq)
         else:
             reading.found(facts.seq, f"the facts are not of this scenario: {complaint}")
     for one in rounds:
         for settled in one.passes:
             overspends.update(settled.forfeited.keys())
     slogans = {slogan.number: slogan for one in rounds for slogan in one.new_slogans}
-    return SupplyPlay(reading, scenario, seats, rounds, overspends, slogans)
+    return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans)
 
 
 def _scenario(reading: TraceReading) -> SupplyChainScenario | None:

@@ -18,6 +18,8 @@ __all__ = [
     "bid_regret",
     "deviation",
     "inventory_efficiency",
+    "line_regret",
+    "mean_price",
     "message_match",
     "net_profit_margin",
     "order_stability",
@@ -108,26 +110,35 @@ class BidRegret(NamedTuple):
 
 def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> BidRegret:
     """Against the smallest price that would have won for sure, rivals' final bids as they were (section 9)."""
-    overpaid, underbid = 0, 0.0
-    for facts in rounds:
-        last = facts.passes[-1]
-        for item, requested, price, won in last.lines.get(seat, ()):
-            rivals = [
-                (line[2], line[1])
-                for rival, lines in last.lines.items()
-                if rival != seat
-                for line in lines
-                if line[0] == item
-            ]
-            terms = (facts.supply[item], scenario.items[item].base_cents, scenario.tick_cents)
-            overpaid += won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
-            if won < requested:
-                resale = _mean_price(facts, item)
-                underbid += (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
+    found = [
+        line_regret(facts, seat, line, scenario) for facts in rounds for line in facts.passes[-1].lines.get(seat, ())
+    ]
+    return BidRegret(sum(one.overpaid for one in found), sum(one.underbid for one in found))
+
+
+def line_regret(
+    facts: RoundFacts, seat: SeatId, line: tuple[int, int, int, int], scenario: SupplyChainScenario
+) -> BidRegret:
+    """The same of one line [item, units, price, filled] of the settling pass."""
+    item, requested, price, won = line
+    rivals = [
+        (other[2], other[1])
+        for rival, lines in facts.passes[-1].lines.items()
+        if rival != seat
+        for other in lines
+        if other[0] == item
+    ]
+    terms = (facts.supply[item], scenario.items[item].base_cents, scenario.tick_cents)
+    overpaid = won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
+    underbid = 0.0
+    if won < requested:
+        resale = mean_price(facts, item)
+        underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
     return BidRegret(overpaid, underbid)
 
 
-def _mean_price(facts: RoundFacts, item: int) -> float:
-    """Volume-weighted price in cents of all units of an item sold in the round; 0 without any."""
-    units = sum(own.sold[item] for own in facts.seats.values())
-    return sum(own.revenue[item] for own in facts.seats.values()) / units if units else 0.0
+def mean_price(facts: RoundFacts, item: int, but: SeatId | None = None) -> float:
+    """Volume-weighted price in cents of all units of an item sold in the round (`but` one seat's); 0 without any."""
+    sellers = [own for seat, own in facts.seats.items() if seat != but]
+    units = sum(own.sold[item] for own in sellers)
+    return sum(own.revenue[item] for own in sellers) / units if units else 0.0
