@@ -92,18 +92,24 @@ def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float
             opposing[price] += weight
     against = list(accumulate(reversed(opposing)))[::-1]
     known = [
-        support / (support + oppose) if support + oppose else None
+        support / total if (total := support + oppose) else None
         for support, oppose in zip(accumulate(supporting), against, strict=True)
     ]
     known[0] = 0.0 if known[0] is None else known[0]
     known[-1] = 1.0 if known[-1] is None else known[-1]
+    return _filled(known)
+
+
+def _filled(known: Sequence[float | None]) -> list[float]:
+    """The beliefs with a straight line over the unknown ones; the first and the last are known."""
     filled: list[float] = []
     low, low_at = 0.0, 0
     for price, belief in enumerate(known):
         if belief is None:
             continue
         gap = price - low_at
-        filled += [low + (belief - low) * step / gap for step in range(1, gap)]
+        if gap > 1:
+            filled += [low + (belief - low) * step / gap for step in range(1, gap)]
         filled.append(belief)
         low, low_at = belief, price
     return filled
@@ -129,8 +135,9 @@ class PriceOutlook(NamedTuple):
 def _met(price: int, rivals: Rivals) -> tuple[list[int], int]:
     """Opposite quotes that `price` would trade with, over the ranks that a tie leaves open, and their number."""
     others, opposite = rivals
-    better = len(others) - bisect_right(others, price)
-    ranks = bisect_right(others, price) - bisect_left(others, price) + 1
+    as_good = bisect_right(others, price)
+    better = len(others) - as_good
+    ranks = as_good - bisect_left(others, price) + 1
     return [ask for ask in opposite[better : better + ranks] if ask <= price], ranks
 
 
@@ -173,7 +180,9 @@ def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
 
 def round_utilities(value: int, past: Rivals, utility: Callable[[float], float] = float) -> list[float]:
     """The utility of every price 0..v against one round, ties averaged, coins replaced by their mean."""
-    return [_utility(price, value, past, utility) for price in range(value + 1)]
+    # Nothing trades below the lowest opposite quote.
+    lowest = min(past.opposite[0], value + 1) if past.opposite else value + 1
+    return [0.0] * lowest + [_utility(price, value, past, utility) for price in range(lowest, value + 1)]
 
 
 def mean_utility(price: int, value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> float:
