@@ -17,7 +17,11 @@ from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 from fairground.tracestore import open_trace
 
 SEED = 7
-TASKS = {"double_auction": ("duel", "policy:zip"), "retail": ("smoke", "policy:careful_reader")}
+TASKS = {
+    "double_auction": ("duel", "policy:zip"),
+    "retail": ("smoke", "policy:careful_reader"),
+    "supply_chain": ("gated", "policy:adaptive"),
+}
 ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
 
 
@@ -31,8 +35,8 @@ class Played(NamedTuple):
 
 def _cases() -> Iterator[Any]:
     for market in TASKS:
-        # Some hundred calls through three graphs: they are many for the default run.
-        slow = [pytest.mark.slow] if market == "retail" else []
+        # Some hundred calls through three graphs, or twenty seats: they are many for the default run.
+        slow = [pytest.mark.slow] if market != "double_auction" else []
         yield from (pytest.param(market, name, marks=slow) for name in ALWAYS)
         for name, extra in EXTRAS.items():
             missing = find_spec(extra.module) is None

@@ -493,11 +493,13 @@ def market_history(
 ) -> MarketHistory:
     """Offers and sales of at most three closed rounds; by default of the last one."""
     closed = len(market.history)
+    if not closed:
+        raise IllegalAction("round_out_of_range", "no round is closed yet", hint="view_turn")
     last = to_round if to_round is not None else max(closed, from_round or 0)
     first = from_round if from_round is not None else last
     if not 1 <= first <= last <= closed:
-        allowed = f"rounds 1 to {closed} are closed" if closed else "no round is closed yet"
-        raise IllegalAction("round_out_of_range", f"rounds {first} to {last}; {allowed}", hint="view_turn")
+        told = f"rounds {first} to {last}; rounds 1 to {closed} are closed"
+        raise IllegalAction("round_out_of_range", told, hint="view_turn")
     if last - first > 2:
         raise IllegalAction("round_out_of_range", f"rounds {first} to {last}; at most 3 at once", hint="view_turn")
     unknown = [one for one in retailers or () if one not in market.places]

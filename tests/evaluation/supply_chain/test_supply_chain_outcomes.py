@@ -12,6 +12,7 @@ from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts
 from tests.evaluation.playing import played_by
 
 from fairground.catalog import load_scenario
+from fairground.evaluation.charts.model import XYChart
 from fairground.evaluation.outcomes import supply_chain_seat as seat
 from fairground.evaluation.outcomes.supply_chain import EVALUATOR, SupplyChainOutcome
 from fairground.evaluation.outcomes.supply_chain_market import inequality, mid_ranks, mobility
@@ -182,6 +183,20 @@ def test_pictures_are_drawn_from_closed_rounds(duel: Path) -> None:
     with open_trace(duel) as trace:
         drawn = EVALUATOR.charts(trace)
     assert [one.id for one in drawn] == ["money", "profits", "bid_ladders", "lorenz", "slogan_map"]
+
+
+def test_more_seats_than_styles_of_lines_have_a_frame_each_and_ladders_share_their_scale(tmp_path: Path) -> None:
+    path = played_by(tmp_path / "many.trace", "supply_chain/gated", {}, others="skill", rounds=1, seats=26)
+    with open_trace(path) as trace:
+        money, ladders, *_ = EVALUATOR.charts(trace)
+    assert isinstance(money, XYChart)
+    assert isinstance(ladders, XYChart)
+    assert len({line.panel for line in money.lines}) == len(money.lines) == 24
+    assert "Of 26 seats" in money.note
+    assert [line.panel for line in ladders.lines] == [f"item{number}" for number in range(1, 9)]
+    for line in ladders.lines:
+        assert line.y[0] is not None
+        assert 0 <= line.y[0] < 10
 
 
 @settings(max_examples=25, deadline=None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from fairground.evaluation.arithmetic import rounded
 from fairground.evaluation.charts.model import Axis, Chart, HeatChart, Line, XYChart
 from fairground.evaluation.outcomes.supply_chain_play import SupplyPlay, read_supply_chain
 from fairground.supply_chain.model import SupplyChainScenario, currency
@@ -14,9 +15,9 @@ from fairground.tracestore import Trace
 __all__ = ["charts"]
 
 _ROUND = Axis(label="round")
-_MANY = 20
-"""More seats than this are drawn as context, but for the ten that end with most."""
-_SUBJECTS = 10
+_FEW = 6
+"""As many lines can be told apart in one frame; more seats have a frame each."""
+_FRAMES = 24
 _MAX_BIDS = 5_000
 
 
@@ -25,7 +26,10 @@ def charts(trace: Trace) -> list[Chart]:
     play = read_supply_chain(trace)
     if not play.rounds or play.scenario is None:
         return []
-    drawn: list[Chart] = [_money(play), _profits(play), _ladders(play.rounds[-1], play.scenario), _lorenz(play)]
+    drawn: list[Chart] = [_money(play)]
+    if len(play.seats) <= _FEW:
+        drawn.append(_profits(play))
+    drawn += [_ladders(play.rounds[-1], play.scenario), _lorenz(play)]
     if any(own.similarity for facts in play.rounds for own in facts.seats.values()):
         drawn.append(_slogan_map(play, play.scenario))
     return drawn
@@ -37,21 +41,23 @@ def _wealth(facts: RoundFacts, seat: str) -> float:
 
 
 def _lines(play: SupplyPlay, values: Sequence[Sequence[float]]) -> list[Line]:
-    """One line per seat, `values` by seat and round."""
+    """One line per seat, `values` by seat and round; of many seats a frame each, those that end with most first."""
     at = [float(facts.round) for facts in play.rounds]
+    if len(play.seats) <= _FEW:
+        return [Line(name=seat, x=at, y=list(values[place])) for place, seat in enumerate(play.seats)]
     ranked = sorted(range(len(play.seats)), key=lambda place: (-values[place][-1], place))
-    subjects = set(ranked[:_SUBJECTS] if len(ranked) > _MANY else ranked)
-    return [
-        Line(name=seat, x=at, y=list(values[place]), faint=place not in subjects)
-        for place, seat in enumerate(play.seats)
-    ]
+    shown = ranked if len(ranked) <= _FRAMES else [*ranked[: _FRAMES // 2], *ranked[-_FRAMES // 2 :]]
+    return [Line(name="wealth", x=at, y=list(values[place]), panel=play.seats[place]) for place in shown]
 
 
 def _money(play: SupplyPlay) -> XYChart:
+    note = "What a seat is worth after each round; stock left over at the end earns nothing."
+    if len(play.seats) > _FRAMES:
+        note += f" Of {len(play.seats)} seats the {_FRAMES // 2} that end with most and the {_FRAMES // 2} with least."
     return XYChart(
         id="money",
         title="Money and stock at cost, by seat",
-        note="What a seat is worth after each round; stock left over at the end earns nothing.",
+        note=note,
         x=_ROUND,
         y=Axis(label="wealth", unit="currency"),
         lines=_lines(play, [[_wealth(facts, seat) for facts in play.rounds] for seat in play.seats]),
@@ -70,42 +76,28 @@ def _profits(play: SupplyPlay) -> XYChart:
 
 
 def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
-    """Bids of the last settled pass, the dearest first, against the supply."""
+    """Bids of the last settled pass, the dearest first, in shares of supply and reserve: items differ fortyfold."""
     lines: list[Line] = []
     for place, item in enumerate(scenario.items):
         bids = sorted(
             ((line[2], line[1]) for vector in facts.passes[-1].lines.values() for line in vector if line[0] == place),
             reverse=True,
         )[:_MAX_BIDS]
-        units = list(accumulate((quantity for _, quantity in bids), initial=0))
-        prices: list[float | None] = [currency(price) for price, _ in bids]
-        supply = float(facts.supply[place])
-        if bids:
-            lines.append(
-                Line(
-                    name=f"bids for {item.id}",
-                    x=[float(one) for one in units],
-                    y=[*prices, prices[-1]],
-                    mark="step",
-                    panel=item.id,
-                )
-            )
-            top = max(bids)[0]
-            lines.append(
-                Line(
-                    name=f"supply of {item.id}",
-                    x=[supply, supply],
-                    y=[currency(item.base_cents), currency(top)],
-                    panel=item.id,
-                    faint=True,
-                )
-            )
+        supply = facts.supply[place]
+        if bids and supply:
+            units = accumulate((quantity for _, quantity in bids), initial=0)
+            over: list[float | None] = [rounded(100 * price / item.base_cents - 100) for price, _ in bids]
+            at = [rounded(one / supply) for one in units]
+            lines.append(Line(name="bids", x=at, y=[*over, over[-1]], mark="step", panel=item.id))
     return XYChart(
         id="bid_ladders",
         title=f"Bid ladders of round {facts.round}",
-        note="Bids of the settling pass from the dearest down; what lies right of the supply won nothing.",
-        x=Axis(label="units, cumulative"),
-        y=Axis(label="price", unit="currency"),
+        note=(
+            "Bids of the settling pass from the dearest down: per cent above the reserve, over units asked for as a "
+            "share of supply. What lies right of 1 won nothing."
+        ),
+        x=Axis(label="units asked for, cumulative", unit="share of supply"),
+        y=Axis(label="price above reserve", unit="%"),
         lines=lines,
     )
 
