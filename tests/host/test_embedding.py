@@ -415,6 +415,20 @@ async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_lat
     assert b"127.0.0.1" not in raw
 
 
+async def test_an_inert_gate_is_remarked_in_the_log_and_in_the_manifest(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    episode = await _played(tmp_path, "lexical", seats=2)
+    assert episode.manifest.about["remarks"] == {"gate": "inert: slogans have no effect on sales"}
+    assert "gate inert: slogans have no effect" in caplog.text
+    await episode.close()
+    caplog.clear()
+    other = await _played(tmp_path / "active", "lexical")
+    assert "remarks" not in other.manifest.about
+    assert caplog.text == ""
+    await other.close()
+
+
 def test_a_market_that_depends_on_nothing_outside_says_so() -> None:
     assert MARKET.needs(MARKET.scenario_model(id="supply_chain/x")) == ()
     assert market_type("supply_chain") is MARKET

@@ -14,7 +14,20 @@ from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId, SeatSpec
 from fairground.contract.tool import ToolTable
 
-__all__ = ["Brief", "Clock", "Closure", "EndReason", "InputRequest", "LapseReason", "Market", "MarketType", "Resolves"]
+__all__ = [
+    "Brief",
+    "ChecksData",
+    "Clock",
+    "Closure",
+    "DataCheck",
+    "EndReason",
+    "InputRequest",
+    "LapseReason",
+    "Market",
+    "MarketType",
+    "Remarks",
+    "Resolves",
+]
 
 EndReason: TypeAlias = str
 """`terminated:<code>` by the rules, `truncated:<code>` by a limit or the harness."""
@@ -51,6 +64,17 @@ class Brief(NamedTuple):
     role: str
     objective: str
     round_semantics: str
+
+
+class DataCheck(NamedTuple):
+    """What a market says of a folder of data: `report` for programs, rows (what, figure, share) for people.
+
+    `problems` make the data unplayable; each names the file and the field.
+    """
+
+    report: BaseModel
+    rows: tuple[tuple[str, str, str], ...]
+    problems: tuple[str, ...]
 
 
 class Market(Protocol):
@@ -193,4 +217,22 @@ class Resolves(Protocol):
 
     def resolve(self, scenario: Any, answers: Sequence[JsonValue]) -> Scenario:
         """The scenario with what was answered in it: the content of the manifest. Raises ScenarioError."""
+        ...
+
+
+@runtime_checkable
+class ChecksData(Protocol):
+    """A market that plays data of its author's own and can say what is in a folder of it."""
+
+    def check_data(self, folder: str) -> DataCheck:
+        """Reads and measures the data in `folder`. Never raises for what is in its files."""
+        ...
+
+
+@runtime_checkable
+class Remarks(Protocol):
+    """A market that says of some scenarios what should be known about them: logged, and in the manifest."""
+
+    def remarks(self, scenario: Any) -> Mapping[str, str]:
+        """Sentences by name; none for a scenario that holds no surprise."""
         ...

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import platform
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,7 +15,7 @@ from typing import Any, NamedTuple
 
 from fairground.catalog import market_type
 from fairground.contract.errors import ScenarioError, StorageUnavailable, TraceError
-from fairground.contract.market import MarketType, Resolves
+from fairground.contract.market import MarketType, Remarks, Resolves
 from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
@@ -41,6 +42,8 @@ __all__ = [
     "scripted_seats",
     "seat_policy",
 ]
+
+logger = logging.getLogger("fairground.host")
 
 AGENT = "agent"
 MAX_SEED = 2**63 - 1
@@ -152,6 +155,9 @@ async def new_episode(
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+    remarks = dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
+    for topic, remark in remarks.items() if plan.agents else ():  # not again for each reference
+        logger.warning("%s: %s %s", scenario.id, topic, remark)
     return await Episode.create(
         folder / f"{name}.trace",
         kind,
@@ -161,7 +167,11 @@ async def new_episode(
         scripted=scripted,
         services=services,
         sandbox=sandbox,
-        about={**manifest_about(plan, labels or {}, scripted, policy_key), **({"agent": dict(agent)} if agent else {})},
+        about={
+            **manifest_about(plan, labels or {}, scripted, policy_key),
+            **({"agent": dict(agent)} if agent else {}),
+            **({"remarks": remarks} if remarks else {}),
+        },
     )
 
 
@@ -183,9 +193,7 @@ async def reopen_episode(
     scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
     again, services = await resolved(kind, scenario)
     if again != scenario:
-        raise TraceError(
-            f"{path.name}: the service that its scenario depends on is not the one it was begun with"
-        )
+        raise TraceError(f"{path.name}: the service that its scenario depends on is not the one it was begun with")
     return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox)
 
 

@@ -365,6 +365,10 @@ class _SupplyChainType:
             others = analysis.slogans_in(market, getattr(arguments, "window", _DEFAULT_WINDOW))
         return InputRequest(_SIMILARITY, {"text": slogan, "others": [*others]})
 
+    def remarks(self, scenario: SupplyChainScenario) -> dict[str, str]:
+        """That slogans have no effect, where every buyer considers every retailer."""
+        return {"gate": "inert: slogans have no effect on sales"} if scenario.gate_inert else {}
+
     def needs(self, scenario: SupplyChainScenario) -> tuple[InputRequest, ...]:
         """What an outside embedder is, and how the bundled slogans suit the personas; nothing for the built-in one."""
         if scenario.embedder == "lexical":

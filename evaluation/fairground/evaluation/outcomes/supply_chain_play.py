@@ -29,7 +29,7 @@ class SupplyPlay(NamedTuple):
     """What a trace says of the market; `scenario` is null, and there are no rounds, where the manifest cannot be read.
 
     `closed` are the numbers of the events that closed the rounds. `overspends` counts vectors above funds by seat,
-    refused or forfeited. `slogans` are by number.
+    refused or forfeited. `slogans` are by number, and so are `near`, their cosines with earlier ones.
     """
 
     reading: TraceReading
@@ -39,6 +39,7 @@ class SupplyPlay(NamedTuple):
     closed: list[int]
     overspends: Counter[SeatId]
     slogans: dict[int, SloganFacts]
+    near: dict[int, dict[int, float]]
 
     def of(self, seat: SeatId) -> list[SeatRound]:
         """A seat's rounds."""
@@ -48,8 +49,7 @@ class SupplyPlay(NamedTuple):
         """Lexical cosine of two posted slogans by number; that of a slogan with itself is 1 unless it has no word."""
         if one == other:
             return 1.0 if one in self.slogans and self.slogans[one].stems else 0.0
-        later = self.slogans.get(max(one, other))
-        return dict(later.cosines).get(min(one, other), 0.0) if later else 0.0
+        return self.near.get(max(one, other), {}).get(min(one, other), 0.0)
 
 
 def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
@@ -86,7 +86,8 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
         for settled in one.passes:
             overspends.update(settled.forfeited.keys())
     slogans = {slogan.number: slogan for one in rounds for slogan in one.new_slogans}
-    return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans)
+    near = {number: dict(slogan.cosines) for number, slogan in slogans.items()}
+    return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans, near)
 
 
 def _scenario(reading: TraceReading) -> SupplyChainScenario | None:
