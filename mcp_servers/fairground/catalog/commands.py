@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Annotated, Any
 
 import orjson
@@ -17,6 +18,7 @@ from fairground.contract.arguments import allowed_text
 from fairground.contract.core import full_table
 from fairground.contract.errors import ScenarioError
 from fairground.contract.kernel_tools import KERNEL_TOOLS
+from fairground.contract.market import ChecksData
 from fairground.contract.scenario import Scenario, parse_override
 
 __all__ = ["markets", "policies", "scenarios", "tools"]
@@ -122,14 +124,40 @@ def show_scenario(
 
 
 @scenarios.command("check")
-def check_scenarios(market: _Market, as_json: _AsJson = False) -> None:
-    """Load every scenario of a market and open an episode.
+def check_scenarios(
+    market: _Market,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Check and measure this folder of data instead.")
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Load every scenario of a market and open an episode; or check a folder of the market's data.
 
     Exit code 1 when one cannot be played.
     """
+    if data is not None:
+        _check_data(market, data, as_json)
+        return
     rows = [{"id": name, "problem": _problem(market, name)} for name in scenario_ids(market)]
     _show(rows, as_json)
     if any(row["problem"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _check_data(market: str, folder: Path, as_json: bool) -> None:
+    kind = market_type(market)
+    if not isinstance(kind, ChecksData):
+        raise ScenarioError(f"{market} reads no data of its own: leave --data out")
+    if not folder.is_dir():
+        raise ScenarioError(f"--data {folder}: no such folder")
+    found = kind.check_data(str(folder))
+    if as_json:
+        _print_json(found.report.model_dump(mode="json"))
+    elif found.rows:
+        _show([{"what": what, "figure": figure, "of optimum": share} for what, figure, share in found.rows], as_json)
+    for problem in found.problems:
+        print(problem, file=sys.stderr)
+    if found.problems:
         raise typer.Exit(1)
 
 
