@@ -116,11 +116,9 @@ def era(request: pytest.FixtureRequest) -> str:
     return request.param
 
 
-# A process of its own for every test takes time; over stdio one era is enough for the fast tests.
+# A process of its own for every test takes time; the fast tests of stdio are those of test_stdio.py.
 WAYS = [
-    pytest.param(
-        (over, era), id=f"{over}-{era}", marks=[pytest.mark.slow] if (over, era) == ("stdio", "legacy") else []
-    )
+    pytest.param((over, era), id=f"{over}-{era}", marks=[pytest.mark.slow] if over == "stdio" else [])
     for over in ("memory", "stdio", "http")
     for era in ERAS
 ]
