@@ -87,7 +87,7 @@ def test_the_oracle_and_the_learner_earn_more_than_the_floor(scenario: Make) -> 
     totals = {
         policy: sum(
             _profits(play_fast(scenario("duel"), seed, _seats(scenario("duel"), policy, "cost_plus")))[0]
-            for seed in range(6)
+            for seed in range(3)
         )
         for policy in ("passive", "floor_bidder", "adaptive", "oracle")
     }

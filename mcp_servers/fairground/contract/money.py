@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from decimal import Decimal, InvalidOperation
+from typing import Annotated
 
-__all__ = ["divide_half_even", "from_minor", "to_minor"]
+from pydantic import BeforeValidator
+
+__all__ = ["Amount", "currency", "divide_half_even", "from_minor", "to_minor"]
 
 
 def to_minor(amount: float | str, *, decimals: int = 2) -> int:
@@ -39,3 +42,19 @@ def divide_half_even(numerator: int, denominator: int) -> int:
     quotient, rest = divmod(numerator, denominator)
     twice = rest + rest
     return quotient + (twice > denominator or (twice == denominator and quotient & 1 == 1))
+
+
+def currency(cents: int) -> float:
+    """Cents as currency units: the double next to the exact two decimals."""
+    return cents / 100
+
+
+def _amount(value: object) -> object:
+    """An amount of a scenario file as exact text; floats are refused, because TOML floats are not exact."""
+    if isinstance(value, bool) or not isinstance(value, (int, str)):
+        raise ValueError('an amount is an integer or text such as "30000.00"')
+    return from_minor(to_minor(value))
+
+
+Amount = Annotated[str, BeforeValidator(_amount)]
+"""Currency units: an integer or decimal text with at most two decimals."""

@@ -13,12 +13,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fairground.contract.chain import canonical
 from fairground.contract.errors import ScenarioError
 from fairground.contract.limits import Limit
-from fairground.contract.money import from_minor, to_minor
+from fairground.contract.money import Amount, currency, to_minor
 from fairground.contract.policy import parse_policy
 from fairground.contract.scenario import Scenario
 from fairground.contract.tool import Result
@@ -138,22 +138,6 @@ def order_id(number: int) -> str:
 def news_id(first_index: int, slot: int) -> str:
     """Id of a news item by the day it was first listed (0 = first history day) and its slot: N1-0."""
     return f"N{first_index + 1}-{slot}"
-
-
-def currency(cents: int) -> float:
-    """Cents as currency units: the double next to the exact two decimals."""
-    return cents / 100
-
-
-def _amount(value: object) -> object:
-    """An amount of a scenario file as exact text; floats are refused, because TOML floats are not exact."""
-    if isinstance(value, bool) or not isinstance(value, (int, str)):
-        raise ValueError('an amount is an integer or text such as "30000.00"')
-    return from_minor(to_minor(value))
-
-
-Amount = Annotated[str, BeforeValidator(_amount)]
-"""Currency units: an integer or decimal text with at most two decimals."""
 
 
 class _Part(BaseModel):

@@ -15,12 +15,12 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from fairground.contract.chain import canonical
 from fairground.contract.errors import ScenarioError
 from fairground.contract.limits import Limit
-from fairground.contract.money import from_minor, to_minor
+from fairground.contract.money import Amount, currency, to_minor
 from fairground.contract.policy import parse_policy
 from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId
@@ -76,25 +76,10 @@ class Streams(StrEnum):
     PRICE_TIE = "price_tie"
 
 
-def currency(cents: int) -> float:
-    """Cents as the number that tools show."""
-    return cents / 100
-
-
 def seat_ids(count: int) -> tuple[SeatId, ...]:
     """`retailer_01` …, padded so that ids sort."""
     width = max(2, len(str(count)))
     return tuple(f"retailer_{number:0{width}d}" for number in range(1, count + 1))
-
-
-def _amount(value: object) -> object:
-    """An amount as an author wrote it, 12 or "12.50", in one spelling."""
-    if isinstance(value, bool) or not isinstance(value, int | str):
-        raise ValueError('write an amount as a whole number or as text, such as "12.50"')
-    return from_minor(to_minor(value))
-
-
-Amount = Annotated[str, BeforeValidator(_amount)]
 
 
 class _Part(BaseModel):
