@@ -34,6 +34,7 @@ from fairground.evaluation.diagnostics.general.rules import general_rules
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
+from fairground.evaluation.diagnostics.supply_chain import rules as supply_rules
 from fairground.evaluation.diagnostics.thresholds import ModeRules, RuleBook
 from fairground.frameworks import find
 from fairground.frameworks.langgraph import GRAPHS
@@ -197,6 +198,7 @@ BOOKS: Mapping[str, Book] = {
     "general": Book("", general_rules),
     "bargaining": Book("bargaining.", bargaining_rules),
     "double_auction": Book(auction_rules.PREFIX, auction_rules.diagnostic_rules),
+    "supply_chain": Book(supply_rules.PREFIX, supply_rules.diagnostic_rules),
 }
 
 

@@ -17,7 +17,9 @@ from fairground.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
 __all__ = ["PUBLISHED", "evidence_toml", "map_version", "published_toml"]
 
-PUBLISHED = {name: Path(__file__).parent / name / "evidence.toml" for name in ("retail", "double_auction")}
+PUBLISHED = {
+    name: Path(__file__).parent / name / "evidence.toml" for name in ("retail", "double_auction", "supply_chain")
+}
 """Where each market's map is published."""
 
 _VERSIONS = {"retail": EVIDENCE_VERSION}

@@ -9,6 +9,10 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import mean, ratio, rounded
 from fairground.evaluation.charts.model import Chart
 from fairground.evaluation.charts.supply_chain import charts
+from fairground.evaluation.diagnostics.insight import Insight
+from fairground.evaluation.diagnostics.model import Diagnosis
+from fairground.evaluation.diagnostics.supply_chain.detectors import diagnose_supply_chain
+from fairground.evaluation.diagnostics.supply_chain.insight import supply_chain_insight
 from fairground.evaluation.outcome import (
     MarketOutcome,
     Outcome,
@@ -145,6 +149,14 @@ class SupplyChainEvaluator:
         play = read_supply_chain(trace)
         seats = {seat: _seat(play, seat) for seat in play.seats}
         return SupplyChainOutcome.of(play.reading, self.version, seats, _market(play))
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The market's own failure modes; total but for an unreadable manifest."""
+        return diagnose_supply_chain(trace)
+
+    def insight(self, trace: Trace) -> Insight:
+        """What this market adds to the general diagnostics."""
+        return supply_chain_insight(trace)
 
     def charts(self, trace: Trace) -> list[Chart]:
         """Money, bids, inequality and slogans."""

@@ -117,9 +117,16 @@ def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChain
 
 
 def line_regret(
-    facts: RoundFacts, seat: SeatId, line: tuple[int, int, int, int], scenario: SupplyChainScenario
+    facts: RoundFacts,
+    seat: SeatId,
+    line: tuple[int, int, int, int],
+    scenario: SupplyChainScenario,
+    resale: float | None = None,
 ) -> BidRegret:
-    """The same of one line [item, units, price, filled] of the settling pass."""
+    """The same of one line [item, units, price, filled] of the settling pass.
+
+    `resale` is what a unit sells for in cents, by default the mean over all sellers of the round.
+    """
     item, requested, price, won = line
     rivals = [
         (other[2], other[1])
@@ -132,7 +139,7 @@ def line_regret(
     overpaid = won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
     underbid = 0.0
     if won < requested:
-        resale = mean_price(facts, item)
+        resale = mean_price(facts, item) if resale is None else resale
         underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
     return BidRegret(overpaid, underbid)
 

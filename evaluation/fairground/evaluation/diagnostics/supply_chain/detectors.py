@@ -1,0 +1,83 @@
+"""The supply chain's own failure modes (supply-chain page, 10): the table, and findings of all its seats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from fairground.catalog import market_type
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.diagnostics.judged import Frame, Judged, findings_of, judge
+from fairground.evaluation.diagnostics.model import Diagnosis, Finding
+from fairground.evaluation.diagnostics.published import map_version
+from fairground.evaluation.diagnostics.sign import Sign
+from fairground.evaluation.diagnostics.supply_chain import (
+    conduct,
+    offers,
+    overspend,
+    prices,
+    procurement,
+    slogans,
+    stock,
+)
+from fairground.evaluation.diagnostics.supply_chain.play import Retail, SupplyGame
+from fairground.evaluation.diagnostics.supply_chain.reading import read_game
+from fairground.evaluation.diagnostics.supply_chain.rules import PREFIX, diagnostic_rules
+from fairground.tracestore import Trace
+
+__all__ = ["DETECTORS", "detect", "diagnose_supply_chain"]
+
+Detector = Callable[[Retail, Mapping[str, float]], Sign]
+
+DETECTORS: Mapping[str, Detector] = {
+    "overspend": overspend.detect,
+    "unchecked_bid": overspend.detect_unchecked,
+    "overpay": procurement.detect_overpay,
+    "floor_fixation": procurement.detect_floor,
+    "ignored_feedback": procurement.detect_ignored,
+    "evidence_contradicted": procurement.detect_contradicted,
+    "idle_capital": stock.detect_idle,
+    "reorder_glut": stock.detect_glut,
+    "dead_stock": stock.detect_dead,
+    "empty_shelf": stock.detect_empty,
+    "underpriced_sellout": prices.detect_underpriced,
+    "below_cost": prices.detect_below_cost,
+    "unsellable_price": prices.detect_unsellable,
+    "gouging": prices.detect_gouging,
+    "stale_offer": offers.detect_stale,
+    "unread_history": offers.detect_unread,
+    "keyword_stuffing": slogans.detect_stuffing,
+    "slogan_copying": slogans.detect_copying,
+    "language_neglect": slogans.detect_neglect,
+    "idle_drift": conduct.detect_drift,
+    "bankruptcy": conduct.detect_bankruptcy,
+}
+
+
+def diagnose_supply_chain(trace: Trace) -> Diagnosis:
+    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    market = trace.manifest.core.market
+    try:
+        evidence = map_version(market_type(market))
+    except ScenarioError:
+        evidence = None
+    return Diagnosis(
+        market=market,
+        version=diagnostic_rules().version,
+        evidence_map=evidence,
+        stages=[],
+        findings=detect(read_game(trace)),
+    )
+
+
+def detect(game: SupplyGame) -> list[Finding]:
+    """Every failure mode's findings, in the order of the table."""
+    frame = Frame(game.window, "currency units")
+    found: list[Finding] = []
+    for name, detector in DETECTORS.items():
+        rules = diagnostic_rules().detectors[name]
+        judged: list[Judged] = [
+            judge(each.seat, rules, partial(detector, each, rules.limits)) for each in game.seats.values()
+        ]
+        found += findings_of(PREFIX + name, rules, judged, frame)
+    return found
