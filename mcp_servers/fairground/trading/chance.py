@@ -14,7 +14,7 @@ from typing import Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from fairground.contract.chance import Chance
+from fairground.contract.chance import Chance, encode_key
 from fairground.contract.errors import HarnessFailure, IllegalAction, ScenarioError, TraceError
 from fairground.trading.clearing import Pair
 from fairground.trading.values import (
@@ -96,7 +96,9 @@ class KeyedTradingChance:
 
     def __init__(self, chance: Chance, roster: Roster, shape: LawShape | None = None) -> None:
         self._uniform = chance.uniform
+        self._under = chance.under
         self._roster = roster
+        self._seat_keys = [encode_key(seat) for seat in roster.seats]
         self._shape = shape or LawShape()
 
     def limits(self, law: Law | Mix, acceptance: Acceptance) -> Limits:
@@ -117,7 +119,7 @@ class KeyedTradingChance:
     def _permutation(self, stream: TradingStream, round_number: int) -> tuple[str, ...]:
         """Seats by their uniform; the sort is stable, so equal uniforms stay in seat order."""
         seats = self._roster.seats
-        drawn = {seat: self._uniform(stream, round_number, seat) for seat in seats}
+        drawn = dict(zip(seats, self._under(stream, round_number).each(self._seat_keys), strict=True))
         return tuple(sorted(seats, key=drawn.__getitem__))
 
     def speaking_order(self, round_number: int) -> tuple[str, ...]:

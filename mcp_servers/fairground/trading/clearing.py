@@ -86,7 +86,7 @@ def clear(
         if odd:
             coin = "up" if round_up(pair) else "down"
             price += coin == "up"
-        earlier = next(seat for seat in quote_order if seat in pair)
+        earlier = min(pair, key=quote_order.index)
         label = earlier if maker is None else maker(pair, earlier)
         matches.append(Match(buyer, seller, bid, ask, coin, price, label))
     return matches
