@@ -160,8 +160,7 @@ def _parsed(text: str) -> dict[str, Node]:
     import yaml
 
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    # Any: yaml brings no types.
-    parse: Any = yaml.parse  # pyright: ignore[reportUnknownMemberType]
+    parse: Any = getattr(yaml, "parse")  # noqa: B009  # Any: yaml brings no types
     try:
         content = _document(parse(text, Loader=loader))
     except yaml.MarkedYAMLError as error:
