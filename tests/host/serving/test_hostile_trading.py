@@ -9,30 +9,22 @@ from __future__ import annotations
 import asyncio
 import json
 import sys
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import httpx2
 import orjson
 import pytest
 from tests.host.serving.by_hand import HEADERS, Seat, started
+from tests.host.serving.doors import Step, code_of, walk
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.verify import verify_file
 from fairground.host.app import BODY_LIMIT, Host
 from fairground.host.setup import new_episode, plan_seats
-
-
-class Step(NamedTuple):
-    """A call as bytes and what becomes of it: a code of refusal, or ok."""
-
-    seat: str
-    tool: str
-    arguments: bytes
-    expected: str
 
 
 def _text(length: int, unit: str = "x") -> bytes:
@@ -160,25 +152,6 @@ each_game = pytest.mark.parametrize("game", GAMES.values(), ids=list(GAMES))
 
 _SELLERS = ("S1", "S2", "S3")
 
-Door = Callable[[Step], Awaitable[str]]
-
-
-async def _walk(steps: Iterator[Step], door: Door) -> None:
-    """Every step has the code that is expected of it."""
-    for number, step in enumerate(steps):
-        code = await door(step)
-        assert code == step.expected, f"step {number}: {step.seat} {step.tool} {step.arguments[:80]!r}: {code}"
-
-
-def _code(result: Any) -> str:
-    """The code of a refusal on the wire, with its four fields, or ok."""
-    if not result.get("isError"):
-        return "ok"
-    error = result["structuredContent"]
-    assert set(error) == {"code", "message", "hint", "retryable"}
-    assert len(error["message"]) + len(error["hint"]) < 4_096
-    return error["code"]
-
 
 async def _episode(stage: Any, game: Game, folder: Path) -> Any:
     kind, scenario = market_type(game.market), load_scenario(game.market, game.preset, game.overrides)
@@ -198,7 +171,7 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
         result = await inside.call(step.seat, step.tool, json.loads(step.arguments))
         return "ok" if result.error is None else result.error.code
 
-    await _walk(game.script(), call)
+    await walk(game.script(), call)
     host = Host(tmp_path / "hosted")
     host.add(hosted)
     async with stage.hosted(host) as server, AsyncExitStack() as stack:
@@ -211,12 +184,12 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
         async def post(step: Step) -> str:
             answer = await seats[step.seat].call(step.tool, step.arguments)
             assert answer.status_code == 200
-            return _code(answer.json()["result"])
+            return code_of(answer.json()["result"])
 
         first = seats[game.seats[0]]
         for text, status in ((b'"\xc0\xaf"', 400), (b'"\xff\xfe"', 400), (b'"\\ud8"', 400), (_text(BODY_LIMIT), 413)):
             assert (await first.call("send_message", game.say(text))).status_code == status
-        await _walk(game.script(), post)
+        await walk(game.script(), post)
     assert hosted.core.ended == inside.core.ended == "terminated:rounds_completed"
     assert hosted.core.outcome_digest == inside.core.outcome_digest
     first_told, last_told = (
@@ -247,13 +220,13 @@ async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server
             await server.send(b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": %b}' % (number, params))
             while (answer := await server.line()).get("id") != number:
                 assert "error" not in answer, answer
-            return _code(answer["result"])
+            return code_of(answer["result"])
 
         # Bytes that are no UTF-8 are taken for a sign that says so (U+FFFD) before they are read.
-        await _walk((step for step in game.bad_talk(one) if b"\xed" not in step.arguments), ask)
-        await _walk(iter([Step(one, "send_message", game.say(b'""'), "ok")]), ask)
-        await _walk(game.bad_quote(one), ask)
-        await _walk(iter([Step(one, "submit_quote", b'{"price": 50}', "ok")]), ask)
+        await walk((step for step in game.bad_talk(one) if b"\xed" not in step.arguments), ask)
+        await walk(iter([Step(one, "send_message", game.say(b'""'), "ok")]), ask)
+        await walk(game.bad_quote(one), ask)
+        await walk(iter([Step(one, "submit_quote", b'{"price": 50}', "ok")]), ask)
         assert (await server.call("view_turn"))["round"] == 2
         await server.leave()
     (trace,) = tmp_path.glob("*.trace")
