@@ -62,7 +62,10 @@ def is_plain_data(value: object, depth: int = 0) -> bool:
         return False
     if kind is dict:
         items: dict[object, object] = value  # type: ignore[assignment]
-        return all(type(key) is str and is_plain_data(item, depth + 1) for key, item in items.items())
+        for key, item in items.items():  # noqa: SIM110  # a generator would cost more than a call's few arguments
+            if type(key) is not str or not is_plain_data(item, depth + 1):
+                return False
+        return True
     if kind is list:
         rows: list[object] = value  # type: ignore[assignment]
         return all(is_plain_data(item, depth + 1) for item in rows)

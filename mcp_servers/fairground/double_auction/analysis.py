@@ -170,9 +170,12 @@ def best_reply(value: int, rounds: Sequence[Rivals], utility: Callable[[float], 
 def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
     """`best_reply` from the `round_utilities` of each round: who replays the same rounds again keeps them."""
     best: int | None = None
-    best_gain = 0.0
+    best_gain = highest = 0.0
     for price, gains in enumerate(zip(*utilities, strict=True)):
-        gain = _mean(gains)
+        total = math.fsum(gains)
+        if total <= highest:
+            continue  # nor is its mean higher, rounded as it is
+        highest, gain = total, _mean(gains)
         if gain > best_gain:
             best, best_gain = price, gain
     return best
