@@ -9,9 +9,9 @@ from fairground.evaluation.diagnostics.sign import Sign
 from fairground.evaluation.diagnostics.supply_chain.cases import Hit, proven, unchecked
 from fairground.evaluation.diagnostics.supply_chain.play import Act, Retail, SeatRound
 
-__all__ = ["detect_stale", "detect_unread"]
+__all__ = ["LOOKS", "detect_stale", "detect_unread"]
 
-_LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
+LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
 """Tools that give public_history, price, demand or slogan evidence; a test holds it to the tool table."""
 
 
@@ -56,4 +56,4 @@ def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _looked(one: SeatRound, act: Act) -> bool:
-    return any(look.tool in _LOOKS and look.accepted and look.seq < act.seq for look in one.acts)
+    return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in one.acts)
