@@ -83,10 +83,10 @@ SUPPLY_ROOMS = {
     "results.py", "analysis.py", "strategies.py", "fast.py",
 }  # fmt: skip
 # marketplace: records are the typed data, which loader reads and generator writes; analysis holds the exact baselines
-# that scenarios check (data_report) and evaluation print; accounts (ledger), inboxes (mail) and offers (proposals) are
-# parts of the state with laws of their own, each tested by itself.
+# that scenarios check (data_report) and evaluation print; accounts (ledger), inboxes (mail), offers (proposals) and
+# arrival (delivery) are parts of the rules with laws of their own, each tested by itself.
 MARKETPLACE_ROOMS = {
-    "ledger.py", "mail.py", "proposals.py",
+    "ledger.py", "mail.py", "proposals.py", "delivery.py",
     "records.py", "loader.py", "generator.py", "search.py", "manipulation.py", "analysis.py", "data_report.py", "plans",
 }  # fmt: skip
 MORE_ROOMS = {
