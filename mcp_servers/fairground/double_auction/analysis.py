@@ -102,6 +102,9 @@ def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float
 
 def _filled(known: Sequence[float | None]) -> list[float]:
     """The beliefs with a straight line over the unknown ones; the first and the last are known."""
+    certain = [belief for belief in known if belief is not None]
+    if len(certain) == len(known):
+        return certain
     filled: list[float] = []
     low, low_at = 0.0, 0
     for price, belief in enumerate(known):
