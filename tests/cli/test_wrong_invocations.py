@@ -17,7 +17,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (
             ("play",),
             2,
-            "name a market: bargaining, double_auction, retail, teaching (or go on with a trace: --resume TRACE)",
+            "name a market: bargaining, double_auction, ",
         ),
         (("play", "nope"), 2, "installed are "),
         (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),

@@ -84,10 +84,10 @@ def test_a_wider_calibration_gap_is_a_higher_temperature(scenario: Make) -> None
     ("overrides", "told"),
     [
         ({"seats": 1}, "retailers = 1"),
-        ({"seats": {"retailer_99": "agent"}}, "seats.retailer_99"),
+        ({"seats": {"retailer_99": "agent"}}, "no such seat; allowed are retailer_01 to retailer_03, and retailer"),
         ({"tick": "0.3"}, "base = 10.00 is no multiple of the tick 0.30"),
         ({"tick": 12.5}, "tick"),
-        ({"buyers": 3}, "at least one per item"),
+        ({"buyers": 3}, "duel.toml: buyers = 3: at least one per item"),
         ({"rho": 0}, "rho"),
         ({"rho_by_tribe": {"nobody": 0.5}}, "no such tribe"),
         ({"tau": 0.001}, "tau = 0.001"),

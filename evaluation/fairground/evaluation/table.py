@@ -14,6 +14,9 @@ FOOTNOTES: Mapping[str, str] = {
     "dynamic_regret": "against the best quote of each round, known afterwards only; rivals do not react",
     "csa_clean": "0 is what a truthful seat earns among truthful seats; truthful play elsewhere need not score 0",
     "normalised_regret": "0 is the oracle, a strong rule and no bound, 1 is passive: less than 0 is possible",
+    "bid_eff": "share of the units asked for that was won, times what they cost at base prices over what was paid",
+    "mms": "closeness of own slogans to buyers' personas, by this embedder only; what is close need not sell",
+    "pi_norm": "0 is floor_bidder in that seat, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
     "over_equilibrium": "profit over what linear_equilibrium earns against itself on the same limits",
 }
 """Figures, by field, that are misread without a word beside them."""

@@ -105,6 +105,8 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
 
 
 def _describe(error: Any) -> str:
+    if not error["loc"] and error["type"] == "value_error":
+        return str(error["ctx"]["error"])  # of the whole: it names its keys itself
     where = ".".join(str(part) for part in error["loc"]) or "scenario"
     if error["type"] == "extra_forbidden":
         return f"{where}: unknown key"

@@ -258,8 +258,8 @@ class SupplyChainScenario(Scenario):
         known = {*seat_ids(self.retailers), ROLE}
         for selector, occupant in self.seats.items():
             if selector not in known:
-                yield f"seats.{selector}: no such seat; allowed are {seat_ids(self.retailers)[0]} to "
-                yield f"{seat_ids(self.retailers)[-1]} and {ROLE}"
+                first, *_, last = seat_ids(self.retailers)
+                yield f"seats.{selector}: no such seat; allowed are {first} to {last}, and {ROLE}"
             try:
                 parse_policy(occupant)
             except ScenarioError as error:
