@@ -31,6 +31,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("verify", "Audit", "Check hash chains and re-execute traces.", "fairground.evaluation.commands:verify"),
     Command("collusion", "Audit", "Signs of collusion.", "fairground.evaluation.collusion.commands:collusion"),
     Command("compare", "Audit", "Two agents on the same luck.", "fairground.evaluation.compare.commands:compare"),
+    Command("language", "Audit", "What slogans are worth.", "fairground.evaluation.language.commands:language"),
     Command("rate", "Audit", "Leaderboards of who played.", "fairground.evaluation.ratings.commands:rate"),
     Command("import", "Audit", "Turn foreign logs into traces.", "fairground.evaluation.commands:import_logs"),
     Command("references", "Audit", "Tables that csa rests on.", "fairground.runner.reference_tables:references"),

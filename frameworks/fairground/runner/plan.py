@@ -3,7 +3,7 @@
     [plan]      name, scenarios, seeds
     [grid]      scenario values to vary: key = [values]
     [[agent]]   label, framework, model
-    [seating]   kind = "fixed" | "round_robin" | "field", seat_swap, self_play, law_cycle
+    [seating]   kind = "fixed" | "round_robin" | "field" | "dealt", seat_swap, self_play, law_cycle, shift
 
 Plans are files of their own (`my.toml`) or lie in a market's package and go by `market/name`. Which episodes a plan
 means is worked out in `runner.plan_episodes`.
@@ -95,14 +95,17 @@ class Seating(_Strict):
     `fixed`: each agent by itself in the scenario's agent seats (or in `seats`), the others as the scenario says.
     `round_robin`: every pair of agents, one on each side of the market; with `seat_swap` both ways round, with
     `self_play` each against itself too. `field`: as many agents as there are seats, drawn without replacement and
-    shuffled over the seats by the seed. `law_cycle` fixes the law of private values by the place of the seed.
+    shuffled over the seats by the seed. `dealt`: the agents in the plan's order over the seats, again and again, and
+    from one seed to the next each sits `shift` seats further. `law_cycle` fixes the law of private values by the place
+    of the seed.
     """
 
-    kind: Literal["fixed", "round_robin", "field"] = "fixed"
+    kind: Literal["fixed", "round_robin", "field", "dealt"] = "fixed"
     seats: list[str] | None = Field(default=None, min_length=1, description="fixed only: instead of the agent seats")
     seat_swap: bool = False
     self_play: bool = False
     law_cycle: bool = False
+    shift: int = Field(default=1, ge=0, le=1_000, description="dealt only: seats by which the deal moves on per seed")
 
 
 class Plan(_Strict):
@@ -185,6 +188,8 @@ def _seating_problems(plan: Plan) -> Iterator[str]:
         yield f'seating.seats belongs to kind = "fixed"; {seating.kind} fills every seat'
     if seating.kind != "round_robin" and (seating.seat_swap or seating.self_play):
         yield 'seating.seat_swap and seating.self_play belong to kind = "round_robin"'
+    if seating.kind != "dealt" and seating.shift != 1:
+        yield 'seating.shift belongs to kind = "dealt"'
     if seating.kind == "round_robin" and len(plan.agent) < 2 and not seating.self_play:
         yield "a round robin needs two [[agent]] entries, or self_play = true"
     if seating.law_cycle and "distribution" in plan.grid:

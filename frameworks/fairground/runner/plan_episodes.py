@@ -113,7 +113,9 @@ class Workload:
     def digest(self) -> str:
         """Digest of everything that decides which episodes there are."""
         said = [self.name, list(self.seeds), [[variant.key for variant in row] for row in self.variants]]
-        return digest(canonical([_SCHEMA, *said, self._identities, self.seating.model_dump(mode="json")]))
+        dealt = self.seating.kind == "dealt"
+        seating = self.seating.model_dump(mode="json", exclude=None if dealt else {"shift"})
+        return digest(canonical([_SCHEMA, *said, self._identities, seating]))
 
     @property
     def scripted(self) -> bool:
@@ -166,8 +168,15 @@ class Workload:
         """Who sits where in the games of one variant on one seed."""
         if self.seating.kind == "field":
             yield self._field(variant).draw(seed)
+        elif self.seating.kind == "dealt":
+            yield self._dealt(variant, self.seeds.index(seed) if seed in self.seeds else 0)
         else:
             yield from self._standing(variant)
+
+    def _dealt(self, variant: Variant, place: int) -> Mapping[SeatId, str]:
+        """The agents in turn over the seats, further on by the place of the seed."""
+        labels, first = list(self.agents), place * self.seating.shift
+        return {seat: labels[(first + number) % len(labels)] for number, seat in enumerate(variant.roles)}
 
     def _field(self, variant: Variant) -> Field:
         return self._fields[variant.market, tuple(variant.roles.items())]
@@ -302,6 +311,10 @@ def _check(variant: Variant, work: Workload) -> None:
         try:
             able = _plays(variant, agent)
             check_agent(kind, agent, {seat: role for seat, role in variant.roles.items() if role in able})
+            if work.seating.kind == "dealt" and not able.issuperset(variant.roles.values()):
+                raise ScenarioError(
+                    f"a deal reaches every seat, and it plays {', '.join(sorted(able)) or 'no role'} only"
+                )
         except ScenarioError as error:
             raise ScenarioError(f"[[agent]] {label}: {error}") from None
     for players in work.seatings(variant, 0):

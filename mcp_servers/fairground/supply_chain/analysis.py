@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from fairground.contract.errors import HarnessFailure
 from fairground.contract.seats import SeatId
 from fairground.supply_chain import lexical
+from fairground.supply_chain.bundled import bundled_slogans
 from fairground.supply_chain.model import RETAIL, currency
 from fairground.supply_chain.records import PassRecord, RoundRecord
 from fairground.supply_chain.results import (
@@ -33,6 +34,7 @@ __all__ = [
     "item_sales",
     "price_comparisons",
     "relative_sales",
+    "slogan_groups",
     "slogan_score",
     "slogans_in",
     "sure_win_price",
@@ -163,6 +165,11 @@ def relative_sales(record: RoundRecord) -> Mapping[int, float]:
         if shares:
             found[seat] = math.fsum(shares) / len(shares)
     return found
+
+
+def slogan_groups() -> Mapping[str, str]:
+    """The tribe that each bundled slogan courts, or `generic`, by its text in the order of the file."""
+    return {text: group for group, texts in bundled_slogans().items() for text in texts}
 
 
 def slogans_in(market: SupplyChain, window: int) -> list[str]:

@@ -72,7 +72,7 @@ def test_the_adaptive_retailer_and_the_oracle_do_none_of_the_plain_wrongs(game: 
 @pytest.mark.parametrize("scenario", [GATED, PAPER])
 @pytest.mark.parametrize("policy", ["adaptive", "oracle"])
 def test_among_twenty_they_do_none_either(tmp_path: Path, scenario: str, policy: str) -> None:
-    for seed in (1, 2, 3):
+    for seed in (1, 2):
         played = judged(play_game(tmp_path / f"{seed}.trace", Episode(scenario, {A: policy}, seed=seed)))
         wrong = {PREFIX + name for name in HONEST if (policy, name) != ("oracle", "below_cost")}
         assert played.raised() & wrong == set()

@@ -76,7 +76,8 @@ def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
     kept: list[SeatRound] = []
     for run in runs(poor):
         kept += [one for place, one in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
-    return proven([Hit(one.offered()) for one in kept], len(judged), raised=len(kept) >= limits["least"])
+    note = "association, not cause: prices and stock differ too" if kept else None
+    return proven([Hit(one.offered()) for one in kept], len(judged), raised=len(kept) >= limits["least"], note=note)
 
 
 def _one_slogan(run: list[SeatRound], length: int) -> bool:
