@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.evaluation.playing import played_by
 
 from fairground.cli import run
 from fairground.evaluation.export.to_files import export_files
@@ -48,6 +49,16 @@ def test_a_summary_names_episode_seats_and_tools(quotes: Path, ask: Ask) -> None
     assert episode["rows"][0]["end_reason"] == "terminated:rounds_completed"
     assert {row["seat"]: row["lapses"] for row in seats["rows"]} == {"B1": 0, "B2": 1, "S1": 0, "S2": 0}
     assert {row["tool"]: row["calls"] for row in tools["rows"]} == {"view_my_value": 8, "submit_quote": 7}
+
+
+def test_a_wide_table_keeps_seats_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    path = played_by(tmp_path / "duel.trace", "supply_chain/duel", {}, others="passive", rounds=1)
+    assert run(["trace", str(path), "outcomes"]) == 0
+    told = capsys.readouterr().out
+    assert all(seat in told for seat in ("retailer_01", "retailer_02", "retailer_03"))
 
 
 def test_calls_are_found_by_seat_tool_status_and_round(quotes: Path, ask: Ask) -> None:

@@ -97,14 +97,14 @@ def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None
         if not part.answer.rows:
             console.print("none", style="dim")
             continue
-        console.print(_table(part.answer))
+        console.print(_table(part.answer, console.width))
         if part.answer.cut:
             console.print("… there are more; --limit shows them", style="dim")
     return None
 
 
-def _table(answer: Answer) -> Table:
-    """Rows under their columns; a single row of many columns stands upright."""
+def _table(answer: Answer, width: int) -> Table:
+    """Rows under their columns; a single row of many columns stands upright. What does not fit is folded, not cut."""
     cells = [[_plain(_cell(cell)) for cell in row] for row in answer.rows]
     upright = len(cells) == 1 and len(answer.columns) > _MAX_ACROSS
     names = [_plain(name.replace("_", " " if upright else "\n")) for name in answer.columns]
@@ -113,9 +113,12 @@ def _table(answer: Answer) -> Table:
         for row in zip(names, *cells, strict=True):
             table.add_row(*row)
         return table
+    widest = [max(len(row[place]) for row in cells) for place in range(len(names))]
+    short = [one for one in widest if one <= _MAX_UNBROKEN]
+    fits = sum(short) + 2 * len(names) + (len(widest) - len(short)) * _MAX_UNBROKEN <= width
     for place, name in enumerate(names):
-        short = max(len(row[place]) for row in cells) <= _MAX_UNBROKEN
-        table.add_column(name, overflow="fold", no_wrap=short)
+        whole = widest[place] <= _MAX_UNBROKEN and (fits or answer.columns[place] == "seat")
+        table.add_column(name, overflow="fold", no_wrap=whole)
     for row in cells:
         table.add_row(*row)
     return table
