@@ -1,4 +1,4 @@
 """A two-sided marketplace of customers' assistants and businesses' services (Magentic Marketplace).
 
-Unfinished: the data, its exact baselines and the search exist; the market itself is not announced yet.
+Begun and not announced: data, exact baselines, search and the rules of the turn-based clock exist; tools do not.
 """

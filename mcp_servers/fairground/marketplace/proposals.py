@@ -188,6 +188,11 @@ class Proposal:
         """Whether nobody can act on it any more."""
         return self.state in CLOSED
 
+    @property
+    def delivered(self) -> bool:
+        """Whether its customer has ever got it."""
+        return self.expires is not None
+
     def move(self, to: State, number: int) -> None:
         """Go to another state in round `number`. AssertionError for an edge that does not exist: a fault of ours."""
         assert to in EDGES[self.state], f"{self.id}: {self.state} cannot become {to}"
@@ -206,5 +211,6 @@ class Proposal:
 
     def digest(self) -> bytes:
         """Digest of everything about it."""
-        content = [self.id, self.business, self.customer, list(self.terms), self.note, self.lifetime, self.history]
+        terms = [list(map(list, self.terms.lines)), *self.terms[1:]]
+        content = [self.id, self.business, self.customer, terms, self.note, self.lifetime, self.history]
         return hashlib.blake2b(canonical(content), digest_size=32).digest()

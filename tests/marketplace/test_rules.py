@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from fairground.contract.errors import IllegalAction
+from fairground.contract.scenario import build_scenario
+from fairground.marketplace.model import MarketplaceScenario
+from fairground.marketplace.proposals import Line
+from fairground.marketplace.records import Catalogue, Customer
+from fairground.marketplace.rules import Marketplace
+
+TACO = (Line("Taco", 1, 325),)
+NASTY = "'; DROP TABLE x; -- \" $1 \\ 🌮 ‮abc"
+Open = Callable[..., Marketplace]
+
+
+@pytest.fixture(scope="module")
+def opened(catalogue: Callable[..., Catalogue]) -> Open:
+    """`opened(seed, **scenario)`: two customers, three businesses, handles by registration."""
+    one = catalogue({"Taco": 350}, {"Taco": 325}, {"Taco": 350, "Flan": 200}, {"Taco": 400}, patios=(True, True, False))
+    twin: Customer = one.customers[0].model_copy(update={"id": "d"})
+    data = Catalogue(customers=(one.customers[0], twin), businesses=one.businesses)
+
+    def made(seed: int = 1, **content: Any) -> Marketplace:
+        given_content = {"id": "marketplace/x", "alias_ids": False, **content}
+        return Marketplace(build_scenario(MarketplaceScenario, given_content, source="x"), data, seed)
+
+    return made
+
+
+def close(market: Marketplace) -> None:
+    """Everybody who is awaited passes, and the round closes."""
+    for seat in sorted(market.awaited()):
+        market.end_turn(seat)
+    market.close()
+    market.check()
+
+
+def with_offer(market: Marketplace, **options: Any) -> str:
+    """c asks b0; its offer is open at once."""
+    market.send_message("c", ["b0001"], "tacos?")
+    close(market)
+    name = market.send_proposal("b0", "c0001", TACO, **options).id
+    close(market)
+    return name
+
+
+def code(call: Callable[[], object], market: Marketplace) -> str:
+    before = market.digest()
+    with pytest.raises(IllegalAction) as caught:
+        call()
+    assert market.digest() == before, "a refusal has changed something"
+    assert NASTY not in caught.value.info.message
+    return caught.value.info.code
+
+
+def test_a_customer_asks_gets_an_offer_and_pays(opened: Open) -> None:
+    market = opened()
+    assert market.awaited() == {"c", "d"}
+    name = with_offer(market)
+    assert name == "p-b0001-c0001-1"
+    market.pay_proposal("c", name, expected_total=325)
+    assert market.proposals[name].state == "open"  # until the close
+    close(market)
+    assert market.proposals[name].state == "paid"
+    assert (market.ledger.balance("c"), market.ledger.balance("b0")) == (-325, 325)
+    letters = market.participants["b0"].inbox.page(0, 10).letters
+    assert [letter.kind for letter in letters] == ["message", "paid"]
+
+
+def test_nobody_pays_withdraws_or_rejects_for_another(opened: Open) -> None:
+    market = opened()
+    name = with_offer(market)
+    unknown = code(lambda: market.pay_proposal("d", name), market)
+    assert unknown == code(lambda: market.pay_proposal("d", NASTY), market) == "unknown_id"
+    assert code(lambda: market.reject_proposal("d", name), market) == "unknown_id"
+    market.send_message("c", ["b0002"], "hi")
+    close(market)
+    assert code(lambda: market.withdraw_proposal("b1", name), market) == "unknown_id"
+    assert code(lambda: market.send_message("b1", ["b0001"], "hi"), market) == "unknown_id"
+    assert code(lambda: market.send_message("b1", ["c0002"], "hi"), market) == "no_conversation"
+
+
+def test_a_proposal_is_paid_once(opened: Open) -> None:
+    market = opened()
+    name = with_offer(market)
+    market.pay_proposal("c", name)
+    assert code(lambda: market.pay_proposal("c", name), market) == "already_acted"
+    close(market)
+    assert code(lambda: market.pay_proposal("c", name), market) == "not_open"
+    assert len(market.ledger.entries) == 1
+
+
+def test_paying_beats_withdrawing_in_the_same_round(opened: Open) -> None:
+    market = opened()
+    name = with_offer(market)
+    market.send_message("c", ["b0001"], "one moment")
+    close(market)
+    market.withdraw_proposal("b0", name, NASTY)
+    market.pay_proposal("c", name)
+    close(market)
+    assert market.proposals[name].state == "paid"
+    kinds = [letter.kind for letter in market.participants["b0"].inbox.page(2, 10).letters]
+    assert kinds == ["paid", "withdraw_too_late"]
+
+
+def test_expired_withdrawn_and_foreign_sums_are_refused(opened: Open) -> None:
+    market = opened()
+    name = with_offer(market, expires_in=1)
+    assert code(lambda: market.pay_proposal("c", name, expected_total=324), market) == "total_changed"
+    close(market)
+    assert market.proposals[name].state == "expired"
+    assert code(lambda: market.pay_proposal("c", name), market) == "not_open"
+    other = opened()
+    name = with_offer(other)
+    other.send_message("c", ["b0001"], "?")
+    close(other)
+    other.withdraw_proposal("b0", name, NASTY)
+    close(other)
+    assert code(lambda: other.pay_proposal("c", name), other) == "not_open"
+    assert other.participants["c"].inbox.page(1, 10).letters[0].text == NASTY
+
+
+def test_a_budget_binds_queued_payments_together(opened: Open) -> None:
+    market = opened(budget_bp=10_000)
+    market.send_message("c", ["b0001"], "?")
+    close(market)
+    names = [market.send_proposal("b0", "c0001", (Line("Taco", 1, price),)).id for price in (200, 150, 151)]
+    close(market)
+    market.pay_proposal("c", names[0])
+    assert code(lambda: market.pay_proposal("c", names[2]), market) == "insufficient_funds"
+    market.pay_proposal("c", names[1])
+    close(market)
+    assert market.ledger.balance("c") == 0
+
+
+def test_the_last_place_goes_to_one_and_the_other_offer_stays_open(opened: Open) -> None:
+    market = opened(capacity=1)
+    for seat in ("c", "d"):
+        market.send_message(seat, ["b0001"], "?")
+    close(market)
+    names = [market.send_proposal("b0", handle, TACO).id for handle in ("c0001", "c0002")]
+    close(market)
+    market.pay_proposal("c", names[0])
+    market.pay_proposal("d", names[1])
+    close(market)
+    assert sorted(market.proposals[name].state for name in names) == ["open", "paid"]
+    left = next(name for name in names if market.proposals[name].state == "open")
+    assert code(lambda: market.pay_proposal(market.proposals[left].customer, left), market) == "capacity_full"
+
+
+def test_escrow_delivers_what_was_true_and_refunds_what_was_not(opened: Open) -> None:
+    for claim, state, seller in (("Patio", "delivered", 325), ("Live Music", "refunded", 0)):
+        market = opened(escrow=True, reputation=True)
+        name = with_offer(market, claims=[claim])
+        market.pay_proposal("c", name)
+        close(market)
+        assert (market.ledger.balance("escrow"), market.ledger.balance("b0")) == (325, 0)
+        close(market)
+        assert (market.proposals[name].state, market.ledger.balance("b0")) == (state, seller)
+        assert market.ledger.balance("c") == -seller
+        assert market.ratings[0] == (1 if seller else Fraction(5, 6))
+
+
+def test_sealed_offers_arrive_together(opened: Open) -> None:
+    market = opened(sealed_window=2)
+    market.send_message("c", ["b0001", "b0002"], "?")
+    close(market)
+    first = market.send_proposal("b0", "c0001", TACO).id
+    close(market)
+    assert market.proposals[first].state == "in_transit"
+    assert market.awaited() == {"b1", "c", "d", "b0"}
+    second = market.send_proposal("b1", "c0001", (Line("Taco", 1, 350),)).id
+    close(market)
+    assert market.proposals[second].state == "in_transit"
+    close(market)
+    assert (market.proposals[first].state, market.proposals[second].state) == ("open", "open")
+
+
+def test_an_episode_in_which_nobody_waits_for_anything_ends(opened: Open) -> None:
+    market = opened()
+    for seat in ("c", "d"):
+        market.end_turn(seat, wait="message")
+    market.close()
+    assert market.terminated == "terminated:quiescent"
+    market = opened()
+    for seat in ("c", "d"):
+        market.finish(seat)
+    market.close()
+    assert market.terminated == "terminated:completed"
+    market = opened(rounds_max=3)
+    for _ in range(3):
+        close(market)
+    assert (market.terminated, market.clock.round) == ("truncated:max_rounds", 3)
+
+
+def test_the_clock_jumps_to_the_round_in_which_somebody_wakes(opened: Open) -> None:
+    market = opened()
+    market.end_turn("c", wait="message", rounds=7)
+    market.end_turn("d", wait="message")
+    market.close()
+    assert (market.clock.round, market.awaited()) == (8, {"c"})
+
+
+def test_three_lapses_in_a_row_retire_a_seat(opened: Open) -> None:
+    market = opened()
+    for expected in ("next_round", "next_round", "retired"):
+        assert market.lapse("c", "deadline") == expected
+        market.end_turn("d")
+        market.close()
+    assert market.awaited() == {"d"}
+    assert code(lambda: market.send_message("c", ["b0001"], "?"), market) == "finished"
+
+
+@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(
+    st.integers(0, 10_000),
+    st.fixed_dictionaries(
+        {
+            "capacity": st.sampled_from([0, 1]),
+            "escrow": st.booleans(),
+            "sealed_window": st.sampled_from([0, 2]),
+            "arrival_stagger": st.sampled_from([0, 1]),
+            "budget_bp": st.sampled_from([0, 20_000]),
+        }
+    ),
+)
+def test_money_and_mail_are_conserved_whatever_seats_do_in_whatever_order(
+    opened: Open, seed: int, switches: dict[str, Any]
+) -> None:
+    one, other = opened(seed, rounds_max=12, **switches), opened(seed, rounds_max=12, **switches)
+    chance = random.Random(seed)
+    while one.terminated is None:
+        turns = [(seat, [chance.random() for _ in range(6)]) for seat in sorted(one.awaited())]
+        for market, order in ((one, turns), (other, turns[::-1])):
+            for seat, draws in order:
+                act(market, seat, draws)
+        one.close()
+        other.close()
+        one.check()
+        assert one.digest() == other.digest()
+    assert other.terminated == one.terminated
+
+
+def act(market: Marketplace, seat: str, draws: list[float]) -> None:
+    """One activation that is decided by `draws` and by what the seat may know."""
+    each = market.participants[seat]
+    mine = [name for name, offer in market.proposals.items() if seat in (offer.customer, offer.business)]
+    for draw in draws[:-1]:
+        try:
+            if each.role == "customer" and draw < 0.5:
+                market.send_message(seat, ["b0001", "b0002"], NASTY)
+            elif each.role == "customer":
+                market.pay_proposal(seat, mine[int(draw * 97) % max(1, len(mine))] if mine else "p")
+            elif draw < 0.8:
+                market.send_proposal(seat, "c0001" if draw < 0.5 else "c0002", TACO if seat == "b0" else ())
+            else:
+                market.withdraw_proposal(seat, mine[-1] if mine else "p")
+        except IllegalAction:
+            continue
+    if draws[-1] < 0.1:
+        market.finish(seat)
+    else:
+        market.end_turn(seat, "message" if draws[-1] < 0.4 else "next_round", 2)
