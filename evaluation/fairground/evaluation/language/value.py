@@ -14,7 +14,7 @@ from typing import NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from fairground.contract.chance import Chance
-from fairground.contract.errors import TraceError
+from fairground.contract.errors import ScenarioError, TraceError
 from fairground.evaluation.arithmetic import rounded
 from fairground.evaluation.outcomes.supply_chain_play import SupplyPlay, read_supply_chain
 from fairground.supply_chain.analysis import slogan_groups
@@ -103,7 +103,12 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
             continue
         rules = play.scenario
         gate = "inert" if rules.gate_inert else "active"
-        shape = _Shape(rules.id, len(play.seats), gate, rules.embedder_id, rules.temperature)
+        try:
+            tau = rules.temperature
+        except ScenarioError as error:
+            left_out[str(path)] = str(error)[:300]
+            continue
+        shape = _Shape(rules.id, len(play.seats), gate, rules.embedder_id, tau)
         found.setdefault(shape, []).append(_profits(play, groups))
     return LanguageReport(values=[_value(shape, found[shape]) for shape in sorted(found)], left_out=left_out)
 
