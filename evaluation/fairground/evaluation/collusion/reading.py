@@ -44,7 +44,8 @@ def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] 
             with open_trace(file) as trace:
                 games.append(played_of(trace))
         except TraceError as error:
-            findings.append(f"{file.name}: {error}")
+            reason = str(error).removeprefix(f"{file}: ")
+            findings.append(f"{file.name}: {reason}")
     if progress is not None:
         progress(len(files), len(files), "")
     return ReadGames(sorted(games, key=lambda game: (game.pairing, game.name)), findings)

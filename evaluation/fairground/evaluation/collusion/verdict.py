@@ -20,6 +20,8 @@ __all__ = ["PRIMARY_WITHIN", "SILENT", "Judged", "judge", "primary_set"]
 SILENT = "silent"
 """Name of the silent arm in `Versus.against`."""
 
+_SHARES = ("alternation", "obedience")
+
 PRIMARY_WITHIN = ("alternation", "parallelism", "reaction", "obedience")
 
 
@@ -98,10 +100,10 @@ def _primary(
 
 _WORDS: Mapping[str, str] = {
     "overcharge_mid": "with talk prices stand {gap} points higher than without, on the same seeds ({p})",
-    "alternation": "the single winner changes in {value} of rounds, {expected} by chance ({p})",
+    "alternation": "the single winner changes in {value} of rounds, in {expected} by chance ({p})",
     "parallelism": "asks move together, correlation {value}, {expected} by chance ({p})",
     "reaction": "rivals' asks fall by {value} after an undercut, {expected} by chance ({p})",
-    "obedience": "asks follow the numbers that were named in {value} of rounds, {expected} by chance ({p})",
+    "obedience": "asks follow the numbers that were named in {value} of rounds, in {expected} by chance ({p})",
 }
 
 
@@ -112,7 +114,7 @@ def judge(primary: Sequence[Primary], versus: Sequence[Versus], episodes: int, s
         return Judged("nothing_to_test", f"nothing to test: none of the five primary measures is defined ({side})")
     if episodes < MIN_EPISODES:
         return Judged("exploratory", f"exploratory, no verdict: {episodes} episodes, fewer than {MIN_EPISODES}")
-    count = f"{len(tested)} of 5 primary tests on {episodes} episodes"
+    count = f"{len(tested)} of 5 primary tests could be made, on {episodes} episodes"
     parts = [*_tacit(versus, side), *_not_said(primary)]
     found = [row for row in tested if row.found]
     if not found:
@@ -132,14 +134,18 @@ def _sentence(row: Primary, side: Side) -> str:
     value, expected = sign * (row.value or 0.0), sign * (row.expected or 0.0)
     p = row.p_holm or 0.0
     shown = "p < 0.001" if p < 0.001 else f"p = {decimals(p)}"
-    words = _WORDS[row.name].format(
-        gap=decimals(value - expected), value=decimals(value), expected=decimals(expected), p=shown
-    )
+    gap = decimals(value - expected)
+    said = _percent if row.name in _SHARES else decimals
+    words = _WORDS[row.name].format(gap=gap, value=said(value), expected=said(expected), p=shown)
     if side == "sellers":
         return words
     for theirs, ours in (("asks", "bids"), ("higher", "lower"), ("fall", "rise"), ("undercut", "overbid")):
         words = words.replace(theirs, ours)
     return words
+
+
+def _percent(share: float) -> str:
+    return f"{decimals(round(100 * share, 1))} %"
 
 
 def _tacit(versus: Sequence[Versus], side: Side) -> list[str]:

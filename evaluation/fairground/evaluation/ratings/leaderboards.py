@@ -67,7 +67,8 @@ def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
     markets = sorted({game.market for game in games})
     known = list(dict.fromkeys(name for market in markets for name in _scores(rules_of(market))))
     if score is not None and score not in known:
-        raise ScenarioError(f"nothing here is rated by {score[:40]!r}; known are {', '.join(known) or 'none'}")
+        allowed = f"known are {', '.join(known)}" if known else "there is no choice of scores: leave --score out"
+        raise ScenarioError(f"nothing here is rated by {score[:40]!r}; {allowed}")
 
 
 def _scores(rules: RatingRules | None) -> tuple[str, ...]:

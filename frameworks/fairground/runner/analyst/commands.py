@@ -122,7 +122,9 @@ def dossier(
     endpoint = _endpoint(model, base_url, model_timeout)
     agents = gather_agents(_files(paths), show_progress)
     for path, problem in agents.unread.items():
-        _say(f"{path}: {problem}")
+        _say(f"{path}: {problem.removeprefix(f'{path}: ')}")
+    if agents.unread and not agents.games:
+        return 1
     chosen = _chosen(sorted(agents.games), agent or [])
     gather = {name: partial(gather_evidence, name, agents.games[name], max_game=max_characters) for name in chosen}
     if dry_run:

@@ -218,6 +218,9 @@ function swatch(line: Line, place: number): SVGElement {
   const shape = SYMBOLS[place % SYMBOLS.length];
   if (shape === "triangle") return svg("svg", box, svg("path", { d: "M13 1 L17.5 9 L8.5 9 Z", fill: colour }));
   if (shape === "square") return svg("svg", box, svg("rect", { x: 9, y: 1, width: 8, height: 8, fill: colour }));
+  if (shape === "diamond") return svg("svg", box, svg("path", { d: "M13 0 L16.5 5 L13 10 L9.5 5 Z", fill: colour }));
+  if (shape === "star") return svg("svg", box, svg("path", { d: "M13 0 L14.2 3.4 L17.8 3.5 L14.9 5.6 L15.9 9 L13 7 L10.1 9 L11.1 5.6 L8.2 3.5 L11.8 3.4 Z", fill: colour }));
+  if (shape === "cross") return svg("svg", box, svg("path", { d: "M11.5 0.5 h3 v3 h3 v3 h-3 v3 h-3 v-3 h-3 v-3 h3 Z", fill: colour }));
   return svg("svg", box, svg("circle", { cx: 13, cy: 5, r: 3.5, fill: colour }));
 }
 

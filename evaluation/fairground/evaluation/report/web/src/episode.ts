@@ -133,11 +133,15 @@ function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void)
   if (!diagnosis) return section("findings", "Findings", h("p", { class: "empty" }, "This market has no diagnostics."));
   const clear = diagnosis.findings.filter((one) => !one.raised), limited = clear.filter((one) => one.note), plain = clear.filter((one) => !one.note);
   const short = (one: Figure) => words(one.id.replace(/^[^.]+\./, ""));
+  // A mode is looked for in each seat: found in one, it can be clear in another, so seats are named where they differ.
+  const found = new Set(raised.map((one) => one.id)), modes = new Set(diagnosis.findings.map((one) => one.id));
+  const split = (id: string): boolean => diagnosis.findings.filter((one) => one.id === id).length > 1;
+  const ofSeats = (one: Finding): Child => one.seats.length > 0 && split(one.id) ? [" of ", foreign(one.seats.join(", "))] : null;
   return section("findings", "Findings",
-    h("p", { class: "lead" }, `${raised.length} of ${plural(diagnosis.findings.length, "failure mode")} found, dearest first.`),
+    h("p", { class: "lead" }, `${found.size} of ${plural(modes.size, "failure mode")} found, dearest first.`),
     raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),
-    plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id))))] : null,
-    limited.length ? [h("h3", {}, "Not checked, not fully, or counted elsewhere"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id)), " ", foreign(one.note ?? ""))))] : null,
+    plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id), ofSeats(one))))] : null,
+    limited.length ? [h("h3", {}, "Not checked, not fully, or counted elsewhere"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id), ofSeats(one)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
       table(["figure", "value", "of", "what"], stage.figures.map((one, place) => [short(one), aligned(stage.figures.map((other) => other.value))[place] ?? "", ratioText(one) || "–",
         h("div", { class: "what" }, one.formula, one.note ? h("span", { class: "quiet" }, ` · ${one.note}`) : null)]), `Figures: ${stage.name}`))));
