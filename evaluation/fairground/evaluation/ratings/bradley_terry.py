@@ -49,6 +49,8 @@ def fit_strengths(duels: Sequence[Duel], *, role_term: bool = False) -> BradleyT
     seatings.
     """
     labels = sorted({label for duel in duels for label in duel.pair})
+    if not labels:
+        return BradleyTerry([], 0, 0, None)
     played = [(duel, part) for duel in duels if (part := fraction(duel.first_profit, duel.second_profit)) is not None]
     index = {label: place for place, label in enumerate(labels)}
     design = np.zeros((len(played), len(labels) + role_term))
