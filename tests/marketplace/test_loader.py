@@ -50,8 +50,8 @@ def test_what_is_not_part_of_the_format_is_ignored_and_said(data_set: Folder) ->
     loaded = read_folder(str(folder))
     assert loaded.catalogue is not None
     assert loaded.findings == (
-        "customers/notes.txt: not a .yaml file; ignored",
         f"{C}: mood: unknown key; ignored",
+        "customers/notes.txt: not a .yaml file; ignored",
         "extra.md: not part of a data set; ignored",
     )
 
@@ -147,6 +147,20 @@ def test_no_link_leads_out_of_the_folder_and_no_device_is_opened(data_set: Folde
     assert problems[0] == "customers/x.yaml: is a link out of the data set"
     assert problems[1] == "customers/y.yaml: is not a file"
     assert problems[2].startswith("customers/z.yaml: cannot be read")
+
+
+def test_what_a_terminal_would_obey_is_spelt_out(data_set: Folder) -> None:
+    changed = BUSINESS.replace("taco: 3.25", '"\\e[2Jtaco\\n": cheap')
+    folder = data_set({"businesses/b.yaml": changed, "businesses/\x1b[31mred.txt": ""})
+    (folder / os.fsdecode(b"\xff.md")).write_text("")
+    loaded = read_folder(str(folder))
+    assert loaded.problems == (
+        "businesses/b.yaml: menu_features.\\u001b[2Jtaco\\u000a = 'cheap': must be a number, such as 13.51",
+    )
+    assert loaded.findings == (
+        "businesses/\\u001b[31mred.txt: not a .yaml file; ignored",
+        "\\udcff.md: not part of a data set; ignored",
+    )
 
 
 def test_a_folder_that_is_no_data_set_says_what_is_missing(tmp_path: Path) -> None:

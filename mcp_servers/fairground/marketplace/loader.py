@@ -22,7 +22,7 @@ __all__ = ["LIMIT_BYTES", "LIMIT_FILES", "Loaded", "load_folder", "read_folder"]
 
 LIMIT_BYTES = 1_000_000
 LIMIT_FILES = 20_000
-_LIMIT_PROBLEMS = 50
+_LIMIT_LINES = 50
 _LIMIT_NODES = 5_000
 _LIMIT_DEPTH = 3
 _SHOWN = 60
@@ -77,9 +77,17 @@ def read_folder(folder: str) -> Loaded:
             catalogue = Catalogue(customers=tuple(customers), businesses=tuple(businesses))
         except ValidationError as error:
             problems += _described(error)
-    if len(problems) > _LIMIT_PROBLEMS:
-        problems[_LIMIT_PROBLEMS:] = [f"and {len(problems) - _LIMIT_PROBLEMS} more problems"]
-    return Loaded(catalogue, tuple(problems), tuple(findings))
+    return Loaded(catalogue, _bounded(problems, "problems"), _bounded(sorted(findings), "findings"))
+
+
+def _bounded(lines: list[str], what: str) -> tuple[str, ...]:
+    more = [f"and {len(lines) - _LIMIT_LINES} more {what}"] if len(lines) > _LIMIT_LINES else []
+    return (*map(_printable, lines[:_LIMIT_LINES]), *more)
+
+
+def _printable(text: str) -> str:
+    """File names and fields may hold what a terminal would obey, or what is no text; those characters are spelt out."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
