@@ -1,7 +1,7 @@
 # The targets that people and CI use. They need python3.11 or newer with venv and pip, and nothing else.
 
 PYTHON ?= python3
-WORKERS ?= 2
+WORKERS ?= 3
 SEED ?= 7
 BIN := .venv/bin
 
