@@ -84,7 +84,8 @@ SUPPLY_ROOMS = {
 }  # fmt: skip
 # marketplace: records are the typed data, which loader reads and generator writes; analysis holds the exact baselines
 # that scenarios check (data_report) and evaluation print; accounts (ledger), inboxes (mail), offers (proposals),
-# arrival (delivery) and what is remembered of a seat (participants) are parts of the rules with laws of their own, each tested by itself.
+# arrival (delivery) and what is remembered of a seat (participants) are parts of the rules with laws of
+# their own, each tested by itself.
 MARKETPLACE_ROOMS = {
     "ledger.py", "mail.py", "proposals.py", "delivery.py", "participants.py",
     "records.py", "loader.py", "generator.py", "search.py", "manipulation.py", "analysis.py", "data_report.py", "plans",

@@ -217,6 +217,11 @@ def test_importers_refuse_the_other_kind_of_game(logs: list[Path], tmp_path: Pat
     copy = _tampered(logs[0], tmp_path, without_talk)
     assert "is not a collusion-log" in run_importer("collusion-log", [copy], tmp_path).games[0].findings[0].message
 
+    pact = next((Path(os.environ["FAIRGROUND_DATA"]) / "logs" / "pact").glob("*.jsonl"))
+    (refused,) = run_importer("collusion-log", [pact], tmp_path).games
+    assert "that is a pact-log" in refused.findings[0].message
+    assert refused.trace is None
+
 
 def test_a_file_that_is_no_log_is_a_finding(tmp_path: Path) -> None:
     for content in (b"", b"{}\n", b"\xff\xfe\n", b'{"type":"init"}\n' * 3):

@@ -42,6 +42,9 @@ def import_game(file: Path, out: Path) -> GameReport:
     if not init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game without messages is not a collusion-log")
         return report
+    if len(init.roster.seats) == 2:
+        report.found(init.line, "data.agents", "one buyer and one seller: that is a pact-log")
+        return report
     fits = pairs_fit(game, report)
     played = replayed_game("double_auction", game, init, report, _scenario, _play_round) if fits else None
     if played is not None:
