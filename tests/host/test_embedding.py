@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import math
 import struct
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -21,8 +22,12 @@ from fairground.host.embedding import CachedEmbedder, OpenAIEmbedder, Similarity
 from fairground.host.episode import Episode
 from fairground.host.minilm import MiniLM, read_safetensors, word_pieces
 from fairground.host.setup import new_episode, plan_seats, reopen_episode
+from fairground.runner.plan import load_plan
+from fairground.runner.plan_episodes import EpisodeSpec, workload_of
+from fairground.runner.sweep_play import SweepResult, Table
+from fairground.runner.sweep_shard import run_shard
 from fairground.supply_chain import MARKET
-from fairground.tracestore import open_trace
+from fairground.tracestore import find_traces, open_trace
 
 WIDTH, HEADS, LAYERS = 8, 2, 2
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cheap", "green", "deal", "##s", "##er", "fair", "new", "quality", "."]
@@ -446,3 +451,33 @@ async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(
             await _played(tmp_path, "openai")
     finally:
         served.close()
+
+
+async def test_a_sweep_asks_the_embedder_too(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
+    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        """
+        plan = {name = "words", scenarios = ["supply_chain/duel"], seeds = 1}
+        grid = {embedder = ["minilm"], tau = [0.5], rounds = [2], seats = [2, 3]}
+        agent = [{model = "policy:mimic"}]
+        """
+    )
+    work = workload_of(load_plan(str(plan)))
+    results: list[SweepResult] = []
+    async with asyncio.timeout(60):
+        await run_shard(Table.of(work), _each(work.episodes()), tmp_path / "out", results.append)
+    assert [result.problem for result in results] == [None, None]
+    remarked: list[bool] = []
+    for path in find_traces(tmp_path / "out"):
+        assert verify_file(path).sound
+        with open_trace(path) as trace:
+            assert trace.manifest.core.scenario["embedding"]["id"] == MiniLM(model).id
+            remarked.append("remarks" in trace.manifest.about)
+    assert sorted(remarked) == [False, True]  # with two retailers every buyer considers both
+
+
+async def _each(episodes: Iterable[EpisodeSpec]) -> AsyncIterator[EpisodeSpec]:
+    for episode in episodes:
+        yield episode

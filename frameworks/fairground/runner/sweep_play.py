@@ -1,8 +1,8 @@
 """One episode of a sweep: played, or found finished, or gone on with.
 
 Where all seats are scripted nobody waits for a commit: the episode is played through Core at once and its trace written
-whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents it is a live episode
-with a log of its own, and a stopped one goes on where it stopped.
+whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, or where an outside
+service answers, it is a live episode with a log of its own, and a stopped one goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -25,10 +25,12 @@ from fairground.host.episode import Episode
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import (
     SeatPlan,
+    asks_outside,
     make_folder,
     manifest_about,
     new_episode,
     plan_seats,
+    remarks_of,
     reopen_episode,
     scripted_seats,
 )
@@ -128,7 +130,7 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
         found = _finished(path, episode.id)
         if found is None:
             players = table.players(episode)
-            if players.outside:
+            if players.outside or asks_outside(*table.setting(episode)):
                 await _play_live(table, episode, players, path)
             else:
                 _play_scripted(table, episode, players, path)
@@ -176,10 +178,12 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
         if not records:
             raise HarnessFailure(f"{scenario.id} awaits nobody and does not end")
         written += _stamped(records)
+    remarks = remarks_of(kind, scenario)
     about = {
         "episode": episode.id,
         "created": created,
         **manifest_about(players.plan, players.labels, scripted),
+        **({"remarks": remarks} if remarks else {}),
         "finished": _now(),
         "end_reason": core.ended,
         "outcome_digest": core.outcome_digest,

@@ -30,6 +30,7 @@ __all__ = [
     "AGENT",
     "MAX_SEED",
     "SeatPlan",
+    "asks_outside",
     "default_folder",
     "make_folder",
     "manifest_about",
@@ -37,6 +38,7 @@ __all__ = [
     "new_episode_id",
     "new_seed",
     "plan_seats",
+    "remarks_of",
     "reopen_episode",
     "resolved",
     "scripted_seats",
@@ -155,7 +157,7 @@ async def new_episode(
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
-    remarks = dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
+    remarks = remarks_of(kind, scenario)
     for topic, remark in remarks.items() if plan.agents else ():  # not again for each reference
         logger.warning("%s: %s %s", scenario.id, topic, remark)
     return await Episode.create(
@@ -173,6 +175,16 @@ async def new_episode(
             **({"remarks": remarks} if remarks else {}),
         },
     )
+
+
+def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
+    """What its market says should be known about a scenario, by topic."""
+    return dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
+
+
+def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
+    """Whether outside services must be asked before and while it is played."""
+    return isinstance(kind, Resolves) and bool(kind.needs(scenario))
 
 
 async def reopen_episode(
