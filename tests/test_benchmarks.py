@@ -12,8 +12,12 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "quotes", "verifying", "rounds", "tournament", "evaluating"]
-LONG = [pytest.param(name, marks=pytest.mark.slow) for name in ("calls", "calls_at_scale", "retail", "long_episode")]
+QUICK = ["startup", "verifying", "rounds"]
+SLOW = ("calls", "calls_at_scale", "retail", "long_episode", "quotes", "tournament", "evaluating")
+LONG = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
+    pytest.param(name, marks=pytest.mark.slow)
+    for name in ("calls", "calls_at_scale", "retail", "long_episode", "quotes", "tournament", "evaluating")
+]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *LONG])
@@ -46,6 +50,7 @@ def test_the_benchmark_of_frameworks_measures_what_is_installed_and_names_the_re
     assert ("not installed" in figures["react"].how) == bool(missing)
 
 
+@pytest.mark.slow
 def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     from benchmarks.__main__ import main

@@ -34,6 +34,7 @@ def test_generated_pages_and_shown_output_are_current() -> None:
     assert (done.returncode, done.stdout) == (0, ""), done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_a_stranger_client_plays_a_seat_over_stdio(tmp_path: Path) -> None:
     done = run("examples/stdio_seat.py", str(tmp_path))
     assert done.returncode == 0, done.stderr
@@ -48,6 +49,7 @@ def test_a_policy_of_ones_own_plays_in_process(tmp_path: Path) -> None:
     assert done.stdout.splitlines()[-1] == "verify: identical"
 
 
+@pytest.mark.slow
 def test_an_agent_of_ones_own_plays_a_seat(tmp_path: Path) -> None:
     done = run("examples/own_agent.py", str(tmp_path))
     assert done.returncode == 0, done.stderr

@@ -7,6 +7,7 @@ A change of its tools shows in the snapshot, which is written anew with
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,13 @@ from fairground.bargaining import MARKET
 from fairground.catalog import load_scenario
 from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
 
-QUICK = ("one_shot", "smoke", "silent")
+QUICK: dict[str, dict[str, Any]] = {"one_shot": {}, "smoke": {}, "silent": {"rounds": 5}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "bargaining.json"
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET, scenarios=[load_scenario("bargaining", preset) for preset in QUICK])
+    return Bench(MARKET, scenarios=[load_scenario("bargaining", *cut) for cut in QUICK.items()])
 
 
 @pytest.mark.parametrize("check", CHECKS)

@@ -7,6 +7,7 @@ A change of its tools shows in the snapshot, which is written anew with
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,13 +15,13 @@ from fairground.catalog import load_scenario
 from fairground.double_auction import MARKET
 from fairground.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
 
-QUICK = ("duel", "smoke", "collusion")
+QUICK: dict[str, dict[str, Any]] = {"duel": {"rounds": 8}, "smoke": {}, "collusion": {"rounds": 2}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"
 
 
 @pytest.fixture(scope="module")
 def bench() -> Bench:
-    return Bench(MARKET, scenarios=[load_scenario("double_auction", preset) for preset in QUICK])
+    return Bench(MARKET, scenarios=[load_scenario("double_auction", *cut) for cut in QUICK.items()])
 
 
 @pytest.mark.parametrize("check", CHECKS)

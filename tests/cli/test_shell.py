@@ -51,7 +51,7 @@ def test_help_at_80_columns_says_every_word_in_full(
     wanted = {
         "play": ["--max-calls-per-round", "<provider>:<model>", "cleared_results(k=6)", "--faults", "unknown_tool"],
         "gateway": ["429=2@3,500@5..6,drop@8,endless@20..", "unknown_tool", "docs/models.md"],
-        "scenarios": ["open an episode."],
+        "scenarios": ["a folder of its data."],
     }
     for command, words in wanted.items():
         assert run([command, "--help"]) == 0

@@ -79,14 +79,14 @@ def _slow(module: str, heavy: str) -> Any:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        ("fairground.frameworks", "langgraph langchain_core openai mcp numpy"),
+        _slow("fairground.frameworks", "langgraph langchain_core openai mcp numpy"),
         _slow("fairground.frameworks.base", "langgraph langchain_core openai mcp numpy"),
         _slow("fairground.frameworks.models", "langgraph langchain_core openai mcp numpy"),
         _slow("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
         _slow("fairground.frameworks.policy", "langgraph langchain_core openai"),
         _slow("fairground.frameworks.models.policy_chat", "langgraph openai"),
         # Windows are over langchain's messages.
-        ("fairground.frameworks.langgraph", "langgraph openai"),
+        _slow("fairground.frameworks.langgraph", "langgraph openai"),
         ("fairground.frameworks.openai_loop", "langgraph langchain_core numpy"),
         _slow("fairground.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
         _slow("fairground.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),

@@ -36,6 +36,7 @@ def start(tmp_path: Path) -> Iterator[Any]:
         process.wait(BOUND_S)
 
 
+@pytest.mark.slow
 def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_with(start: Any, tmp_path: Path) -> None:
     process = start(*DUEL, "--agent", "external", stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
     lines = [process.stderr.readline() for _ in range(2)]

@@ -75,6 +75,7 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
         assert trace.manifest.about["outcome_digest"] == other.manifest.about["outcome_digest"]
 
 
+@pytest.mark.slow
 async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
     run = subprocess.run(
         fairground("play", "teaching", "--scenario", "talk", "--seed", "3", "--out", tmp_path, "--json"),

@@ -131,7 +131,7 @@ def check_scenarios(
     ] = None,
     as_json: _AsJson = False,
 ) -> None:
-    """Load every scenario of a market and open an episode; or check a folder of the market's data.
+    """Open every scenario of a market, or check a folder of its data.
 
     Exit code 1 when one cannot be played.
     """

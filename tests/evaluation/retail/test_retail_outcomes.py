@@ -60,7 +60,7 @@ def test_an_episode_without_a_closed_day_has_no_numbers(evaluated: Evaluated) ->
 flows = st.dictionaries(st.integers(0, 11), st.integers(0, 10**6), max_size=4)
 
 
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=12, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     days=st.lists(st.tuples(flows, flows, flows, flows), min_size=1, max_size=3),
     held=st.lists(st.tuples(st.integers(0, 9_999), st.integers(0, 9_999)), min_size=12, max_size=12),
@@ -238,7 +238,7 @@ def test_evaluate_as_json_holds_everything(play_retail: PlayRetail, capfdbinary:
 ODD: list[Any] = [None, {}, [], -5, 2**62, "P001", ["P001"], {"P001": 1}, [{"product_id": "P9"}], 1.5, True]
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_odd_calls_and_facts_are_findings_not_exceptions(
     play_retail: PlayRetail, tmp_path: Path, editor: Callable[[Path], Any], data: st.DataObject

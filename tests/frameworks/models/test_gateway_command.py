@@ -100,6 +100,7 @@ async def _ask(client: AsyncOpenAI, messages: list[Any], **options: Any) -> Any:
     return await completions.create(model=model, messages=messages, tools=_TOOLS, **options)
 
 
+@pytest.mark.slow
 async def test_a_policy_behind_a_process_plays_a_seat_and_another_process_replays_it(teaching: Any, tape: Path) -> None:
     inside = await teaching.native(teaching.policy("half"))
     policy = ["--market", "teaching", "--policy", "half", "--seat", "P1"]

@@ -35,6 +35,7 @@ def test_the_two_runs_of_the_page_write_the_same_trace(tmp_path: Path, monkeypat
     assert len(heads) == 1
 
 
+@pytest.mark.slow
 def test_the_program_of_the_page_runs(tmp_path: Path) -> None:
     [program] = _blocks("python")
     done = subprocess.run(

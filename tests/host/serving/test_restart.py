@@ -322,6 +322,7 @@ class Served:
         assert self.acknowledged.setdefault(call.key, told) == told
 
 
+@pytest.mark.slow
 async def test_a_killed_stdio_server_goes_on_to_the_outcome_of_an_uninterrupted_one(stage: Any, tmp_path: Path) -> None:
     async with process(stage) as server:
         game = Served(server, tmp_path / "killed")
