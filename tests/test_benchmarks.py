@@ -15,9 +15,6 @@ _ROOT = Path(__file__).parents[1]
 QUICK = ["startup", "verifying", "rounds"]
 SLOW = ("calls", "calls_at_scale", "retail", "long_episode", "quotes", "tournament", "evaluating")
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
-    pytest.param(name, marks=pytest.mark.slow)
-    for name in ("calls", "calls_at_scale", "retail", "long_episode", "quotes", "tournament", "evaluating")
-]
 
 
 @pytest.mark.parametrize("name", [*QUICK, *LONG])
