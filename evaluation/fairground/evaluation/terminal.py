@@ -22,6 +22,7 @@ __all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", 
 
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
+_MAX_ALIKE = 2
 _MAX_SEATS = 8
 
 
@@ -183,13 +184,11 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
     more = "; fairground evaluate says which and why" if brief else ""
     console.print(_plain(f"\n{head}{more}"), style="bold", soft_wrap=True)
+    modes: dict[str, list[Finding]] = {}
     for finding in raised:
-        cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
-        head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
-        console.print(_plain(head), style="yellow", soft_wrap=True)
-        console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
-        aside = _aside(finding)
-        console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
+        modes.setdefault(finding.id, []).append(finding)
+    for same in modes.values():
+        _show_mode(console, diagnosis, same, _MAX_ALIKE if brief else len(same))
     for finding in () if brief else diagnosis.not_found:
         if finding.note:
             console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
@@ -197,6 +196,21 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found | elsewhere]
     if clear and not brief:
         console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
+
+
+def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int) -> None:
+    """A failure mode that was found in several seats is explained once; of more than `most`, the dearest are shown."""
+    for number, finding in enumerate(same[:most]):
+        cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
+        head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
+        console.print(_plain(head), style="yellow", soft_wrap=True)
+        if number == 0:
+            console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
+        aside = _aside(finding)
+        console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
+    if same[most:]:
+        seats = ", ".join(seat for finding in same[most:] for seat in finding.seats)
+        console.print(_plain(f"{same[0].id} of {seats} as well"), style="yellow", soft_wrap=True)
 
 
 def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
