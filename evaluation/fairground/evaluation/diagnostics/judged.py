@@ -7,18 +7,24 @@ do those in which there was nothing to look for. So 400 seats do not make 8,000 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from functools import partial
+from typing import NamedTuple, TypeVar
 
+from fairground.catalog import market_type
+from fairground.contract.errors import ScenarioError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.arithmetic import ratio, rounded
-from fairground.evaluation.diagnostics.model import Finding, cited
+from fairground.evaluation.diagnostics.model import Diagnosis, Finding, cited
+from fairground.evaluation.diagnostics.published import map_version
 from fairground.evaluation.diagnostics.sign import Sign
-from fairground.evaluation.diagnostics.thresholds import ModeRules
+from fairground.evaluation.diagnostics.thresholds import ModeRules, RuleBook
+from fairground.tracestore import Trace
 
-__all__ = ["Frame", "Judged", "findings_of", "judge"]
+__all__ = ["Frame", "Judged", "diagnosis_of", "findings_by", "findings_of", "judge"]
 
+S = TypeVar("S")
 
 _SHOWN = 3
 
@@ -35,6 +41,32 @@ class Frame(NamedTuple):
 
     window: str | None
     unit: str
+
+
+def diagnosis_of(trace: Trace, book: RuleBook, findings: Sequence[Finding]) -> Diagnosis:
+    """The diagnosis of a market that has findings and no stages."""
+    market = trace.manifest.core.market
+    try:
+        evidence = map_version(market_type(market))
+    except ScenarioError:
+        evidence = None
+    return Diagnosis(market=market, version=book.version, evidence_map=evidence, stages=[], findings=list(findings))
+
+
+def findings_by(
+    detectors: Mapping[str, Callable[[S, Mapping[str, float]], Sign]],
+    seats: Mapping[SeatId, S],
+    book: RuleBook,
+    prefix: str,
+    frame: Frame,
+) -> list[Finding]:
+    """Every failure mode's findings, in the order of the table of detectors."""
+    found: list[Finding] = []
+    for name, detector in detectors.items():
+        rules = book.detectors[name]
+        judged = [judge(seat, rules, partial(detector, each, rules.limits)) for seat, each in seats.items()]
+        found += findings_of(prefix + name, rules, judged, frame)
+    return found
 
 
 def judge(seat: SeatId, rules: ModeRules, detect: Callable[[], Sign]) -> Judged:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
-from fairground.catalog import market_type
-from fairground.contract.errors import ScenarioError
 from fairground.evaluation.diagnostics.double_auction import (
     contradicted_analysis,
     forfeited_round,
@@ -22,9 +19,8 @@ from fairground.evaluation.diagnostics.double_auction import (
 from fairground.evaluation.diagnostics.double_auction.play import AuctionGame, AuctionSeat
 from fairground.evaluation.diagnostics.double_auction.reading import read_auction
 from fairground.evaluation.diagnostics.double_auction.rules import PREFIX, diagnostic_rules
-from fairground.evaluation.diagnostics.judged import Frame, findings_of, judge
+from fairground.evaluation.diagnostics.judged import Frame, diagnosis_of, findings_by
 from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.diagnostics.published import map_version
 from fairground.evaluation.diagnostics.sign import Sign
 from fairground.tracestore import Trace
 
@@ -48,26 +44,9 @@ DETECTORS: Mapping[str, Detector] = {
 
 def diagnose_auction(trace: Trace) -> Diagnosis:
     """The findings of an opened trace of this market. Total but for an unreadable manifest."""
-    market = trace.manifest.core.market
-    try:
-        evidence = map_version(market_type(market))
-    except ScenarioError:
-        evidence = None
-    return Diagnosis(
-        market=market,
-        version=diagnostic_rules().version,
-        evidence_map=evidence,
-        stages=[],
-        findings=detect(read_auction(trace)),
-    )
+    return diagnosis_of(trace, diagnostic_rules(), detect(read_auction(trace)))
 
 
 def detect(game: AuctionGame) -> list[Finding]:
     """Every failure mode's findings, in the order of the table."""
-    frame = Frame(game.window, "points")
-    found: list[Finding] = []
-    for name, detector in DETECTORS.items():
-        rules = diagnostic_rules().detectors[name]
-        judged = [judge(each.seat, rules, partial(detector, each, rules.limits)) for each in game.seats.values()]
-        found += findings_of(PREFIX + name, rules, judged, frame)
-    return found
+    return findings_by(DETECTORS, game.seats, diagnostic_rules(), PREFIX, Frame(game.window, "points"))

@@ -3,13 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 
-from fairground.catalog import market_type
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.diagnostics.judged import Frame, Judged, findings_of, judge
+from fairground.evaluation.diagnostics.judged import Frame, diagnosis_of, findings_by
 from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.diagnostics.published import map_version
 from fairground.evaluation.diagnostics.sign import Sign
 from fairground.evaluation.diagnostics.supply_chain import (
     conduct,
@@ -56,28 +52,9 @@ DETECTORS: Mapping[str, Detector] = {
 
 def diagnose_supply_chain(trace: Trace) -> Diagnosis:
     """The findings of an opened trace of this market. Total but for an unreadable manifest."""
-    market = trace.manifest.core.market
-    try:
-        evidence = map_version(market_type(market))
-    except ScenarioError:
-        evidence = None
-    return Diagnosis(
-        market=market,
-        version=diagnostic_rules().version,
-        evidence_map=evidence,
-        stages=[],
-        findings=detect(read_game(trace)),
-    )
+    return diagnosis_of(trace, diagnostic_rules(), detect(read_game(trace)))
 
 
 def detect(game: SupplyGame) -> list[Finding]:
     """Every failure mode's findings, in the order of the table."""
-    frame = Frame(game.window, "currency units")
-    found: list[Finding] = []
-    for name, detector in DETECTORS.items():
-        rules = diagnostic_rules().detectors[name]
-        judged: list[Judged] = [
-            judge(each.seat, rules, partial(detector, each, rules.limits)) for each in game.seats.values()
-        ]
-        found += findings_of(PREFIX + name, rules, judged, frame)
-    return found
+    return findings_by(DETECTORS, game.seats, diagnostic_rules(), PREFIX, Frame(game.window, "currency units"))
