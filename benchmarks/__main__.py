@@ -28,6 +28,7 @@ _NAMES = (
     "collusion",
     "tournament",
     "evaluating",
+    "importing",
     "ratings",
     "supply_chain",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +29,18 @@ def test_a_benchmark_measures_something_beside_its_goals(
     (measured,) = json.loads(capsys.readouterr().out).values()
     assert all(figure["value"] > 0 for figure in measured)
     assert any(figure["goal"] is not None for figure in measured)
+
+
+@pytest.mark.skipif("FAIRGROUND_DATA" not in os.environ, reason="FAIRGROUND_DATA names no sample data")
+def test_the_rate_of_importing_is_that_of_each_kind_of_game_log(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    from benchmarks.importing import measure
+
+    figures = measure(tiny=True)
+    assert [figure.name.partition(":")[0] for figure in figures] == ["pact-log", "bazaar-log", "collusion-log"]
+    assert all(figure.value > 0 for figure in figures)
+    monkeypatch.delenv("FAIRGROUND_DATA")
+    assert measure(tiny=True) == []
 
 
 @pytest.mark.parametrize("group", ["default", pytest.param("extras", marks=pytest.mark.extra)])
