@@ -2,10 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
-__all__ = ["Door", "Step", "code_of", "walk"]
+import httpx2
+from tests.host.serving.by_hand import HEADERS, Seat, Server
+
+from fairground.host.app import Host
+
+__all__ = ["Clients", "Door", "Step", "code_of", "over_pipes", "seats_over_http", "walk"]
 
 
 class Step(NamedTuple):
@@ -35,3 +43,54 @@ def code_of(result: Any) -> str:
     assert set(error) == {"code", "message", "hint", "retryable"}
     assert len(error["message"]) + len(error["hint"]) < 4_096
     return error["code"]
+
+
+@asynccontextmanager
+async def seats_over_http(url: str, host: Host, episode: str, names: Iterable[str]) -> AsyncGenerator[dict[str, Seat]]:
+    """Seats of a hosted episode by name, each with a client and a token of its own."""
+    async with AsyncExitStack() as stack:
+        seats: dict[str, Seat] = {}
+        for name in names:
+            headers = {**HEADERS, "Authorization": f"Bearer {host.invite(episode, name)[0]}"}
+            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
+            seats[name] = Seat(url, http)
+        yield seats
+
+
+def over_pipes(server: Server) -> Door:
+    """The pipes of a server process, which serves one seat."""
+    numbers = iter(range(1_000, 2_000))
+
+    async def ask(step: Step) -> str:
+        number = next(numbers)
+        params = b'{"name": "%b", "arguments": %b}' % (step.tool.encode(), step.arguments)
+        await server.send(b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": %b}' % (number, params))
+        while (answer := await server.line()).get("id") != number:
+            assert "error" not in answer, answer
+        return code_of(answer["result"])
+
+    return ask
+
+
+class Clients:
+    """Clients in processes of their own, all run from one `source`; none outlives the context."""
+
+    def __init__(self, source: str) -> None:
+        self._source = source
+        self.processes: list[asyncio.subprocess.Process] = []
+
+    async def __aenter__(self) -> Clients:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        for process in self.processes:
+            if process.returncode is None:
+                process.kill()
+            await process.wait()
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        """One more; its standard output can be read."""
+        given = ("-c", self._source, *arguments)
+        process = await asyncio.create_subprocess_exec(sys.executable, *given, stdout=asyncio.subprocess.PIPE)
+        self.processes.append(process)
+        return process

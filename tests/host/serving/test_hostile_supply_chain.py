@@ -7,16 +7,14 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import pytest
-from tests.host.serving.by_hand import HEADERS, Seat, started
-from tests.host.serving.doors import Step, code_of, walk
+from tests.host.serving.by_hand import Seat, started
+from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.outcomes.supply_chain import EVALUATOR
@@ -153,12 +151,7 @@ async def test_bad_input_has_the_same_codes_in_process_and_over_http_and_changes
     await walk(script(), call)
     host = Host(tmp_path / "hosted")
     host.add(hosted)
-    async with stage.hosted(host) as server, AsyncExitStack() as stack:
-        seats: dict[str, Seat] = {}
-        for name in (A, B):
-            headers = {**HEADERS, "Authorization": f"Bearer {host.invite(hosted.id, name)[0]}"}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
-            seats[name] = Seat(server.url, http)
+    async with stage.hosted(host) as server, seats_over_http(server.url, host, hosted.id, (A, B)) as seats:
 
         async def post(step: Step) -> str:
             answer = await seats[step.seat].call(step.tool, step.arguments)
@@ -180,16 +173,7 @@ async def test_bad_input_has_the_same_codes_on_the_pipes_of_a_server(stage: Any,
     told = ("serve", "supply_chain", "--scenario", "duel", "--seat", A, "--set", limits, "--set", "rounds=1")
     async with started(stage, *told, "--out", str(tmp_path)) as server:
         await server.hello()
-        numbers = iter(range(1_000, 2_000))
-
-        async def ask(step: Step) -> str:
-            number = next(numbers)
-            params = b'{"name": "%b", "arguments": %b}' % (step.tool.encode(), step.arguments)
-            await server.send(b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": %b}' % (number, params))
-            while (answer := await server.line()).get("id") != number:
-                assert "error" not in answer, answer
-            return code_of(answer["result"])
-
+        ask = over_pipes(server)
         await walk(bad_bids(A), ask)
         await walk([Step(A, "submit_bids", _bids(BEANS), "ok"), Step(A, "skip_phase", b"{}", "ok")], ask)
         # Bytes that are no UTF-8 are taken for a sign that says so (U+FFFD) before they are read.
@@ -230,10 +214,7 @@ async def _told(stage: Any, folder: Path, order: Sequence[int], *, over_http: bo
         doors: dict[str, Seat] = {}
         if over_http:
             server = await stack.enter_async_context(stage.hosted(host))
-            for name in seats:
-                headers = {**HEADERS, "Authorization": f"Bearer {host.invite(episode.id, name)[0]}"}
-                http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
-                doors[name] = Seat(server.url, http)
+            doors = await stack.enter_async_context(seats_over_http(server.url, host, episode.id, seats))
         for phase in [*TOOLS, *TOOLS]:
             assert episode.core.market.clock.phase == phase
             for place in order:
@@ -307,34 +288,19 @@ asyncio.run(main())
 """
 
 
-async def _client(url: str, token: str, slogan: str, stops_in: str = "") -> asyncio.subprocess.Process:
-    given = ("-c", CLIENT, url, token, slogan, stops_in)
-    return await asyncio.create_subprocess_exec(sys.executable, *given, stdout=asyncio.subprocess.PIPE)
-
-
-async def _stop(clients: Sequence[asyncio.subprocess.Process]) -> None:
-    for client in clients:
-        if client.returncode is None:
-            client.kill()
-        await client.wait()
-
-
 @pytest.mark.slow
 async def test_four_client_processes_play_a_game_of_four_over_http(stage: Any, tmp_path: Path) -> None:
     slogans = {A: "Low prices and big savings.", B: "Fair trade, green makers.", C: "Exclusive and rare.", D: ""}
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--seats", ",".join(slogans))
     rest = ("--seed", "3", "--until-over", "--linger", "2", "--json", "--out", str(tmp_path))
-    clients: list[asyncio.subprocess.Process] = []
     async with started(stage, *told, *rest) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
-        try:
+        async with Clients(CLIENT) as clients:
             for seat in episode["seats"]:
-                clients.append(await _client(ready["url"], seat["token"], slogans[seat["seat"]]))
-            assert [await asyncio.wait_for(client.wait(), 90) for client in clients] == [0] * 4
+                await clients.start(ready["url"], seat["token"], slogans[seat["seat"]], "")
+            assert [await asyncio.wait_for(client.wait(), 90) for client in clients.processes] == [0] * 4
             await asyncio.wait_for(server.process.wait(), 30)
-        finally:
-            await _stop(clients)
     assert verify_file(episode["trace"]).verdict == "identical"
     with open_trace(Path(episode["trace"])) as trace:
         outcome = EVALUATOR.outcomes(trace)
@@ -351,22 +317,18 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     """
     told = ("host", "supply_chain", "--scenario", "duel", "--set", "seats=4", "--set", "rounds=1")
     timing = ("--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", "--json")
-    clients: list[asyncio.subprocess.Process] = []
     async with started(stage, *told, *timing, "--seats", f"{A},{B},{C}", "--out", str(tmp_path)) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
         tokens = {seat["seat"]: seat["token"] for seat in episode["seats"]}
-        try:
-            for seat, stops_in in ((A, ""), (B, "retail")):
-                clients.append(await _client(ready["url"], tokens[seat], "cheap", stops_in))
-            spoken = clients[1].stdout
-            assert spoken is not None
-            while await asyncio.wait_for(spoken.readline(), 60) not in (b"retail\n", b""):
+        async with Clients(CLIENT) as clients:
+            await clients.start(ready["url"], tokens[A], "cheap", "")
+            dying = await clients.start(ready["url"], tokens[B], "cheap", "retail")
+            assert dying.stdout is not None
+            while await asyncio.wait_for(dying.stdout.readline(), 60) not in (b"retail\n", b""):
                 pass
-            clients[1].kill()
+            dying.kill()
             await asyncio.wait_for(server.process.wait(), 60)
-        finally:
-            await _stop(clients)
         assert server.process.returncode == 0
     events = stage.events(Path(episode["trace"]))
     assert events[-1]["reason"] == "terminated:final_round"

@@ -8,18 +8,15 @@ from __future__ import annotations
 
 import asyncio
 import json
-import sys
 from collections.abc import Iterator, Sequence
-from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx2
 import orjson
 import pytest
-from tests.host.serving.by_hand import HEADERS, Seat, started
-from tests.host.serving.doors import Step, code_of, walk
+from tests.host.serving.by_hand import started
+from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.verify import verify_file
@@ -174,12 +171,7 @@ async def test_bad_words_and_prices_have_the_same_codes_in_process_and_as_bytes_
     await walk(game.script(), call)
     host = Host(tmp_path / "hosted")
     host.add(hosted)
-    async with stage.hosted(host) as server, AsyncExitStack() as stack:
-        seats: dict[str, Seat] = {}
-        for name in game.seats:
-            headers = {**HEADERS, "Authorization": f"Bearer {host.invite(hosted.id, name)[0]}"}
-            http = await stack.enter_async_context(httpx2.AsyncClient(headers=headers, timeout=20))
-            seats[name] = Seat(server.url, http)
+    async with stage.hosted(host) as server, seats_over_http(server.url, host, hosted.id, game.seats) as seats:
 
         async def post(step: Step) -> str:
             answer = await seats[step.seat].call(step.tool, step.arguments)
@@ -212,16 +204,7 @@ async def test_bad_words_and_prices_have_the_same_codes_on_the_pipes_of_a_server
     told = ("serve", game.market, "--scenario", game.preset, "--seat", one, "--set", limits, *order)
     async with started(stage, *told, "--out", str(tmp_path)) as server:
         await server.hello()
-        numbers = iter(range(1_000, 2_000))
-
-        async def ask(step: Step) -> str:
-            number = next(numbers)
-            params = b'{"name": "%b", "arguments": %b}' % (step.tool.encode(), step.arguments)
-            await server.send(b'{"jsonrpc": "2.0", "id": %d, "method": "tools/call", "params": %b}' % (number, params))
-            while (answer := await server.line()).get("id") != number:
-                assert "error" not in answer, answer
-            return code_of(answer["result"])
-
+        ask = over_pipes(server)
         # Bytes that are no UTF-8 are taken for a sign that says so (U+FFFD) before they are read.
         await walk((step for step in game.bad_talk(one) if b"\xed" not in step.arguments), ask)
         await walk(iter([Step(one, "send_message", game.say(b'""'), "ok")]), ask)
@@ -263,11 +246,6 @@ asyncio.run(main())
 """
 
 
-async def _client(url: str, token: str, words: bytes, stays: str) -> asyncio.subprocess.Process:
-    given = ("-c", CLIENT, url, token, words.decode(), stays)
-    return await asyncio.create_subprocess_exec(sys.executable, *given, stdout=asyncio.subprocess.PIPE)
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "seats", "talk"), [("bargaining", ("B1", "S1"), "speak_first"), ("double_auction", _SELLERS, "talk")]
@@ -283,24 +261,18 @@ async def test_a_seat_whose_client_dies_or_never_comes_lapses_and_the_episode_en
     order = ["--set", "speaking_order=seller_first"] if name == "bargaining" else []
     told = ("--set", "rounds=1", "--set", "timing.decision_deadline_s=5", "--until-over", "--linger", "0.5", *order)
     place = ("--seats", ",".join(seats), "--json", "--out", str(tmp_path))
-    clients: list[asyncio.subprocess.Process] = []
     async with started(stage, "host", name, "--scenario", game.preset, *told, *place) as server:
         ready = await server.line()
         (episode,) = ready["episodes"]
         tokens = {seat["seat"]: seat["token"] for seat in episode["seats"]}
-        try:
-            for seat, stays in zip(seats[:2], ("yes", "no"), strict=True):
-                clients.append(await _client(ready["url"], tokens[seat], game.say(b'"hold 70"'), stays))
-            spoken = clients[1].stdout
-            assert spoken is not None
-            await asyncio.wait_for(spoken.readline(), 60)
-            clients[1].kill()
+        words = game.say(b'"hold 70"').decode()
+        async with Clients(CLIENT) as clients:
+            await clients.start(ready["url"], tokens[seats[0]], words, "yes")
+            dying = await clients.start(ready["url"], tokens[seats[1]], words, "no")
+            assert dying.stdout is not None
+            await asyncio.wait_for(dying.stdout.readline(), 60)
+            dying.kill()
             await asyncio.wait_for(server.process.wait(), 60)
-        finally:
-            for client in clients:
-                if client.returncode is None:
-                    client.kill()
-                await client.wait()
         assert server.process.returncode == 0
     events = stage.events(Path(episode["trace"]))
     assert events[-1]["reason"] == "terminated:rounds_completed"
