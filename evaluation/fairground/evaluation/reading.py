@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import orjson
 from pydantic import BaseModel, ValidationError
@@ -15,11 +17,21 @@ from fairground.contract.event import ManifestCore
 from fairground.contract.seats import SeatId
 from fairground.tracestore import Trace
 
-__all__ = ["MAX_FINDINGS", "Conduct", "Facts", "ReadingFinding", "TraceReading", "Watcher", "read_trace"]
+__all__ = [
+    "MAX_FINDINGS",
+    "Conduct",
+    "Facts",
+    "ReadingFinding",
+    "TraceReading",
+    "Watcher",
+    "once_per_trace",
+    "read_trace",
+]
 
 MAX_FINDINGS = 100
 
 M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
 
 
 class ReadingFinding(NamedTuple):
@@ -105,6 +117,19 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
     return reading
+
+
+def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
+    """`read`, done once per opened trace however often it is asked for. What it gives must not hold the trace."""
+    known: WeakKeyDictionary[Trace, R] = WeakKeyDictionary()
+
+    @wraps(read)
+    def once(trace: Trace) -> R:
+        if trace not in known:
+            known[trace] = read(trace)
+        return known[trace]
+
+    return once
 
 
 def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:

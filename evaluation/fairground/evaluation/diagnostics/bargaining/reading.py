@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
-from weakref import WeakKeyDictionary
 
 from fairground.bargaining.model import BUYER, SELLER, RoundFacts, role_of
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.bargaining.play import Game, Message, Round
 from fairground.evaluation.diagnostics.calls import mapped
-from fairground.evaluation.reading import TraceReading, read_trace
+from fairground.evaluation.reading import TraceReading, once_per_trace, read_trace
 from fairground.tracestore import Trace
 from fairground.trading.statements import read_statements
 
@@ -23,23 +22,17 @@ _SEATS = (BUYER, SELLER)
 _MAX_ROUNDS = 200
 
 
+@once_per_trace
 def read_game(trace: Trace) -> Game:
-    """Read an opened trace; once per opened trace, however often it is asked for."""
-    known = _READ.get(trace)
-    if known is None:
-        watchers: list[_Watcher] = []
+    """Read an opened trace."""
+    watchers: list[_Watcher] = []
 
-        def watch(reading: TraceReading) -> _Watcher:
-            watchers.append(_Watcher(_length(reading)))
-            return watchers[0]
+    def watch(reading: TraceReading) -> _Watcher:
+        watchers.append(_Watcher(_length(reading)))
+        return watchers[0]
 
-        reading = read_trace(trace, watch)
-        known = watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
-        _READ[trace] = known
-    return known
-
-
-_READ: WeakKeyDictionary[Trace, Game] = WeakKeyDictionary()
+    reading = read_trace(trace, watch)
+    return watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
 
 
 def _length(reading: TraceReading) -> int:

@@ -23,7 +23,7 @@ from fairground.evaluation.diagnostics.double_auction.play import (
     SeatRound,
     Sent,
 )
-from fairground.evaluation.reading import Facts, TraceReading, read_trace
+from fairground.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
 from fairground.tracestore import Trace
 
 __all__ = ["read_auction"]
@@ -31,6 +31,7 @@ __all__ = ["read_auction"]
 _GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
 
 
+@once_per_trace
 def read_auction(trace: Trace) -> AuctionGame:
     """An opened trace as a game; one whose rounds never closed has no seats."""
     watcher = _Watcher(trace)

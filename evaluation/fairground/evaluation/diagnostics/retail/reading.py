@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from datetime import date
 from typing import Any, NamedTuple
-from weakref import WeakKeyDictionary
 
 from fairground.catalog import market_type
 from fairground.contract.errors import FairgroundError
@@ -20,7 +19,7 @@ from fairground.evaluation.diagnostics.evidence import EvidenceIndex, Moment, ne
 from fairground.evaluation.diagnostics.retail.choices import judge_line, judge_price
 from fairground.evaluation.diagnostics.retail.play import ActionEvent, ActionKind, DayConduct, RetailPlay, TradedDay
 from fairground.evaluation.diagnostics.retail.visible import Visible
-from fairground.evaluation.reading import Facts, TraceReading, read_trace
+from fairground.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
 from fairground.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from fairground.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from fairground.tracestore import Trace
@@ -37,23 +36,18 @@ class RetailReading(NamedTuple):
     play: RetailPlay
 
 
+@once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
-    """Read an opened trace; once per opened trace, however often it is asked for."""
-    known = _READ.get(trace)
-    if known is None:
-        watcher: list[_Watcher] = []
+    """Read an opened trace."""
+    watcher: list[_Watcher] = []
 
-        def watch(reading: TraceReading) -> _Watcher:
-            watcher.append(_Watcher(reading))
-            return watcher[0]
+    def watch(reading: TraceReading) -> _Watcher:
+        watcher.append(_Watcher(reading))
+        return watcher[0]
 
-        reading = read_trace(trace, watch)
-        play = watcher[0].finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
-        known = _READ[trace] = RetailReading(reading, play)
-    return known
-
-
-_READ: WeakKeyDictionary[Trace, RetailReading] = WeakKeyDictionary()
+    reading = read_trace(trace, watch)
+    play = watcher[0].finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
+    return RetailReading(reading, play)
 
 
 class _Line(NamedTuple):

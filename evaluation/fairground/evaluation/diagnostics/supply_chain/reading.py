@@ -22,6 +22,7 @@ from fairground.evaluation.diagnostics.supply_chain.play import (
     relative_sales,
 )
 from fairground.evaluation.outcomes.supply_chain_play import SupplyPlay, read_supply_chain
+from fairground.evaluation.reading import once_per_trace
 from fairground.supply_chain.model import SupplyChainScenario
 from fairground.tracestore import Trace
 
@@ -30,6 +31,7 @@ __all__ = ["read_game"]
 _MAX_CENTS = 10**12
 
 
+@once_per_trace
 def read_game(trace: Trace) -> SupplyGame:
     """An opened trace as a game; one whose rounds never closed has no seats."""
     watcher = _Watcher(trace)
