@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -11,7 +11,7 @@ from pydantic import BaseModel
 
 from fairground.contract.errors import ErrorInfo, IllegalAction
 from fairground.contract.market import Market
-from fairground.contract.policy import ToolAnswer, TurnView
+from fairground.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
 from fairground.contract.tool import ToolTable
 
 __all__ = ["Caller", "turn_view"]
@@ -39,6 +39,21 @@ class Caller:
         except IllegalAction as refusal:
             error = refusal.info
         return ToolAnswer(body, error, seat not in market.awaited())
+
+    def turn(self, market: Market, seat: str, policy: Policy) -> Iterator[tuple[ToolCall, ToolAnswer]]:
+        """One turn of a policy, call by call, until it or the market says that it is over."""
+        calls = policy.turn(turn_view(market, seat))
+        call = next(calls, None)
+        while call is not None:
+            answer = self.answer(market, seat, call.tool, call.arguments)
+            yield call, answer
+            if answer.turn_over:
+                calls.close()
+                return
+            try:
+                call = calls.send(answer)
+            except StopIteration:
+                return
 
     def refused(self, market: Market, seat: str, tool: str, /, **arguments: Any) -> ErrorInfo:
         """As `ask`, for calls that must be refused: the refusal; the state digest must not move."""

@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 from tests.calling import Caller
-from tests.calling import turn_view as turn_view_of
 
 from fairground.bargaining import MARKET
 from fairground.bargaining.model import BargainingScenario
@@ -73,17 +72,8 @@ def play() -> Callable[..., None]:
                 player = players[seat]
                 if isinstance(player, Oracle):
                     player.see(market.privileged())
-                turn = player.turn(turn_view_of(market, seat))
-                call = next(turn, None)
-                while call is not None:
-                    answer = CALLER.answer(market, seat, call.tool, call.arguments)
-                    if answer.turn_over:
-                        turn.close()
-                        break
-                    try:
-                        call = turn.send(answer)
-                    except StopIteration:
-                        call = None
+                for _ in CALLER.turn(market, seat, player):
+                    pass
                 if seat in market.awaited():
                     market.lapse(seat, "agent_limit")
             market.advance()

@@ -74,19 +74,9 @@ def play() -> Callable[[DoubleAuction, Mapping[str, str]], list[str]]:
         }
         while market.terminated is None:
             for seat in sorted(market.awaited()):
-                turn = players[seat].turn(turn_view_of(market, seat))
-                call = next(turn, None)
-                while call is not None:
-                    answer = CALLER.answer(market, seat, call.tool, call.arguments)
+                for call, answer in CALLER.turn(market, seat, players[seat]):
                     lines.append(f"{seat} {call.tool} {orjson.dumps(dict(call.arguments)).decode()}")
                     lines.append(f"   {answer.body.decode() if answer.body else answer.error}")
-                    if answer.turn_over:
-                        turn.close()
-                        break
-                    try:
-                        call = turn.send(answer)
-                    except StopIteration:
-                        call = None
                 if seat in market.awaited():
                     lines.append(f"{seat} lapses: {market.lapse(seat, 'agent_limit')}")
             closure = market.advance()
