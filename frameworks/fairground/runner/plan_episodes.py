@@ -169,9 +169,13 @@ class Workload:
         if self.seating.kind == "field":
             yield self._field(variant).draw(seed)
         elif self.seating.kind == "dealt":
-            yield self._dealt(variant, self.seeds.index(seed) if seed in self.seeds else 0)
+            yield self._dealt(variant, self._places.get(seed, 0))
         else:
             yield from self._standing(variant)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {seed: place for place, seed in enumerate(self.seeds)}
 
     def _dealt(self, variant: Variant, place: int) -> Mapping[SeatId, str]:
         """The agents in turn over the seats, further on by the place of the seed."""
