@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Generator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -14,6 +15,7 @@ from fairground.runner.plan_episodes import EpisodeSpec, Workload, workload_of
 from fairground.runner.sweep_play import SweepResult, Table
 from fairground.runner.sweep_shard import run_shard
 from fairground.runner.sweep_table import SweepTable
+from fairground.runner.sweep_worker import settle
 
 __all__ = ["measure"]
 
@@ -24,9 +26,9 @@ _QUOTES = 240
 def measure(*, tiny: bool) -> list[Figure]:
     """The field of the public logs and a round robin of bargainers, as one worker plays them."""
     games, rows = (2, 20) if tiny else (60, 24_000)
-    gc.freeze()  # as a worker does
-    field = _play("double_auction/field", games)
-    pact = _play("bargaining/round_robin", games)
+    with _as_a_worker():
+        field = _play("double_auction/field", games)
+        pact = _play("bargaining/round_robin", games)
     how = f"first {games} games of"
     return [
         Figure("field: games", 1 / field.seconds, "per CPU s", 40, "at least", f"{how} double_auction/field"),
@@ -36,6 +38,18 @@ def measure(*, tiny: bool) -> list[Figure]:
         Figure("bargaining: bytes a game", pact.size, "bytes", how="the same; reads as digests"),
         *_table(rows),
     ]
+
+
+@contextmanager
+def _as_a_worker() -> Generator[None]:
+    """With a worker's garbage collection; other benchmarks of this process have their own again."""
+    threshold = gc.get_threshold()
+    settle()
+    try:
+        yield
+    finally:
+        gc.set_threshold(*threshold)
+        gc.unfreeze()
 
 
 class _Played:

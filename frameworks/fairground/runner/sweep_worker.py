@@ -20,7 +20,7 @@ from fairground.runner.plan_episodes import EpisodeSpec
 from fairground.runner.sweep_play import SweepResult, Table
 from fairground.runner.sweep_shard import run_shard
 
-__all__ = ["main"]
+__all__ = ["main", "settle"]
 
 
 def main() -> None:
@@ -31,11 +31,15 @@ def main() -> None:
     asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
 
 
-async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
-    table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
-    # What is loaded by now stays: looking through it again and again is a tenth of an episode's cost.
+def settle() -> None:
+    """What is loaded by now stays: looking through it again and again is a tenth of an episode's cost."""
     gc.freeze()
     gc.set_threshold(100_000, 50, 100)
+
+
+async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
+    table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
+    settle()
 
     async def given() -> AsyncIterator[EpisodeSpec]:
         while line := await asyncio.to_thread(lines.readline):
