@@ -128,6 +128,20 @@ def test_a_finished_sweep_plays_nothing_again_and_a_longer_plan_only_what_is_new
     assert not list(out.rglob("*.draft"))
 
 
+def test_finished_traces_that_the_table_does_not_know_of_are_taken_as_they_are(
+    plan: Callable[..., Path], tmp_path: Path
+) -> None:
+    """As after a kill between the end of an episode and its row."""
+    out = tmp_path / "out"
+    first = swept(plan(), out, seeds=1)
+    before = {path: path.stat().st_mtime_ns for path in find_traces(out)}
+    for kept in out.glob("sweep.sqlite*"):
+        kept.unlink()
+    again = swept(plan(), out, seeds=1)
+    assert (again.counts, again.size) == (first.counts, first.size)
+    assert {path: path.stat().st_mtime_ns for path in find_traces(out)} == before
+
+
 def test_a_folder_of_another_plan_or_a_running_sweep_is_refused(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     swept(plan(), out)
