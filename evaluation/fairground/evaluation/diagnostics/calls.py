@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple, cast
 
-__all__ = ["Call", "call_of", "listed", "mapped", "named_at", "named_objects"]
+import orjson
+
+from fairground.tracestore import Trace
+
+__all__ = ["Call", "answer_of", "call_of", "listed", "mapped", "named_at", "named_objects"]
 
 
 class Call(NamedTuple):
@@ -48,6 +52,18 @@ def call_of(seq: int, event: Mapping[str, Any]) -> Call:
         arguments=arguments if isinstance(arguments, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
         refs=event["refs"],
     )
+
+
+def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
+    """What a call answered; None when the trace keeps only its digest, or it is no JSON."""
+    result, reference = event.get("result"), event.get("result_ref")
+    if result is not None or not isinstance(reference, str):
+        return result
+    body = trace.blob(reference)
+    try:
+        return None if body is None else orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
 
 
 def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:

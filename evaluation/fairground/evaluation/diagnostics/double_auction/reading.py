@@ -8,12 +8,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from fairground.contract.seats import SeatId
 from fairground.double_auction.analysis import PlayedRound
 from fairground.double_auction.model import OpeningFacts, Role, RoundFacts
-from fairground.evaluation.diagnostics.calls import listed, mapped
+from fairground.evaluation.diagnostics.calls import answer_of, listed, mapped
 from fairground.evaluation.diagnostics.double_auction.play import (
     Advice,
     AuctionGame,
@@ -101,15 +99,7 @@ class _Watcher:
 
     def _advice(self, seq: int, number: int, event: Mapping[str, Any]) -> Advice | None:
         """An answer's rows; None when the trace keeps only its digest, or it is none."""
-        result: object = event.get("result")
-        reference = event.get("result_ref")
-        if result is None and isinstance(reference, str):
-            body = self._trace.blob(reference)
-            try:
-                result = None if body is None else orjson.loads(body)
-            except orjson.JSONDecodeError:
-                return None
-        answer = mapped(result)
+        answer = mapped(answer_of(self._trace, event))
         used, rows = answer.get("rounds_used"), [mapped(row) for row in listed(answer.get("rows"))]
         surplus = {
             row["price"]: float(row["mean_surplus"])

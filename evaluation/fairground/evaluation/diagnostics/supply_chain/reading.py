@@ -8,10 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import orjson
-
 from fairground.contract.seats import SeatId
-from fairground.evaluation.diagnostics.calls import listed, mapped
+from fairground.evaluation.diagnostics.calls import answer_of, listed, mapped
 from fairground.evaluation.diagnostics.supply_chain.play import (
     Act,
     Estimate,
@@ -91,22 +89,11 @@ class _Watcher:
         )
         calls.acts.setdefault(number, []).append(act)
         if act.tool == "estimate_clearing_prices" and act.accepted:
-            answer = self._answer(event)
+            answer = answer_of(self._trace, event)
             if answer is None:
                 calls.unread += 1
             else:
                 calls.answers.append((act, answer))
-
-    def _answer(self, event: Mapping[str, Any]) -> object:
-        """An answer's content; None when the trace keeps only its digest, or it is none."""
-        reference = event.get("result_ref")
-        if event.get("result") is not None or not isinstance(reference, str):
-            return event.get("result")
-        body = self._trace.blob(reference)
-        try:
-            return None if body is None else orjson.loads(body)
-        except orjson.JSONDecodeError:
-            return None
 
 
 def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) -> SupplyGame:
