@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Set
 from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
 import orjson
 from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
-from tests.evaluation.mutations import parts_of, write_parts
+from tests.evaluation.mutations import Parts, parts_of, write_parts
 from tests.evaluation.playing import store
 
 from fairground.catalog import load_scenario, market_type
 from fairground.contract.core import Core
+from fairground.contract.errors import TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.policy import Draw, Policy, Turns, TurnView
 from fairground.evaluation.diagnostics.model import Diagnosis, Finding
 from fairground.evaluation.evaluate import evaluate_file
 from fairground.host.scripted import Scripted
+from fairground.tracestore import Trace, open_trace
 
 Seats = Mapping[str, "str | Callable[[TurnView], Turns]"]
 Notes = Iterable[tuple[str, Mapping[str, Any]]]
@@ -63,6 +65,28 @@ def diagnosis_of(path: Path) -> Diagnosis:
     assert evaluation.outcome is not None
     assert evaluation.outcome.findings == []
     return evaluation.diagnosis
+
+
+def diagnosed(parts: Parts, path: Path, diagnose: Callable[[Trace], Diagnosis], names: Set[str]) -> Diagnosis | None:
+    """The diagnosis of a mutated trace: of all `names`, citing events that exist; None for a damaged manifest only."""
+    with open_trace(write_parts(parts, path)) as trace:
+        try:
+            diagnosis = diagnose(trace)
+        except TraceError:
+            assert _manifest_is_damaged(trace)
+            return None
+    assert {finding.id for finding in diagnosis.findings} == names
+    for finding in diagnosis.findings:
+        assert len(finding.events) <= 50
+        assert set(finding.events) <= set(parts.numbers)
+    return diagnosis
+
+
+def _manifest_is_damaged(trace: Trace) -> bool:
+    try:
+        return not trace.manifest.core.market
+    except TraceError:
+        return True
 
 
 def found(path: Path, name: str, seat: str) -> Finding:
