@@ -12,7 +12,7 @@ from fairground.evaluation.outcomes.supply_chain_play import SupplyPlay
 from fairground.evaluation.outcomes.supply_chain_seat import variation
 from fairground.supply_chain.records import RoundFacts
 
-__all__ = ["Inequality", "inequality", "mid_ranks", "mobility", "slogan_convergence"]
+__all__ = ["Inequality", "inequality", "mean_markup", "mid_ranks", "mobility", "slogan_convergence"]
 
 _LARGEST = 4
 
