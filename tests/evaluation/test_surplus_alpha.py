@@ -76,7 +76,8 @@ def test_a_share_is_of_what_was_possible_and_only_the_source_forgives_losses() -
         (SeatResult("buyer", 60, 120, 20, 33), 2.0),  # no such spread: the value's key
         (SeatResult("buyer", 60, 120, 20, None), 2.0),
         (SeatResult("buyer", 35, 120, 20, 21), 1.6),  # no such value: the role's key
-        (SeatResult("seller", 22, 80, 40, None), 0.0),  # 199 seats are too few; sigma is .05 at least
+        (SeatResult("seller", 22, 80, 40, None), 0.0),  # 199 seats are too few
+        (SeatResult("seller", 22, 90, 40, None), 0.5),  # sigma is .05 at least: (.225 − .2)/.05
         (SeatResult("seller", 22, 400, 40, None), 5.0),  # clipped
     ],
 )
