@@ -27,7 +27,7 @@ test: .venv/.tested  ## run the tests, without the slow and the interop group
 test-slow: .venv/.tested  ## run the slow tests
 	$(BIN)/pytest -n $(WORKERS) -m "slow and not interop"
 
-test-extras: .venv-extras/.installed  ## run the tests of optional frameworks, in a .venv-extras of their own
+test-extras: .venv-extras/.installed  ## run the tests of optional frameworks and of Ray, in a .venv-extras of their own
 	.venv-extras/bin/pytest -n $(WORKERS) -m extra
 
 interop: .venv/.tested  ## run the tests with foreign clients (Node and the npm registry; they skip without)
@@ -75,7 +75,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 	@$(PYTHON) -m venv --clear .venv-extras
 	@.venv-extras/bin/python -m pip install --quiet --upgrade "pip>=25.3"
 	@.venv-extras/bin/python -m pip --disable-pip-version-check --quiet install --constraint constraints.txt \
-		--build-constraint constraints.txt --editable ".[openai-agents,pydantic-ai,langchain]" --group test
+		--build-constraint constraints.txt --editable ".[openai-agents,pydantic-ai,langchain,ray]" --group test
 	@touch $@
 
 .venv/.checked: .venv/.tested

@@ -1,5 +1,7 @@
 """`python -m benchmarks [name …] [--json] [--tiny]`: run the benchmarks and print one table.
 
+`python -m benchmarks soak [--minutes 20]` is one by itself: it lasts as long as it is told to.
+
 Not a test: figures depend on the machine, and a shared one is noisy.
 """
 
@@ -7,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 
@@ -27,21 +30,28 @@ _NAMES = (
     "calls_at_scale",
     "collusion",
     "tournament",
+    "sweep",
     "evaluating",
     "importing",
     "ratings",
     "supply_chain",
+    "hosting",
+    "marketplace",
+    "marketplace_load",
 )
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the named benchmarks, or all, one after another."""
+    given_words = sys.argv[1:] if arguments is None else arguments
+    if given_words[:1] == ["soak"]:
+        sys.exit(import_module("benchmarks.soak").main(given_words[1:]))
     about = "What fairground costs, in CPU time, beside its goals."
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=about)
     parser.add_argument("name", nargs="*", default=_NAMES, help=f"which to run: {', '.join(_NAMES)}; default: all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
     parser.add_argument("--tiny", action="store_true", help="do everything once, quickly; the figures mean nothing")
-    given = parser.parse_args(arguments)
+    given = parser.parse_args(given_words)
     if unknown := [name for name in given.name if name not in _NAMES]:
         parser.error(f"there is no benchmark {unknown[0]}; there are {', '.join(_NAMES)}")
     measured = {name: _measure(name, tiny=given.tiny) for name in given.name}

@@ -84,7 +84,7 @@ def _table(rows: int) -> list[Figure]:
         watch = Stopwatch()
         with SweepTable(Path(folder)) as table:
             table.take_in(work)
-            due = table.due()
+            due = table.claim(rows)
             table.finish(SweepResult(episode.digest, "done", "terminated:x", "0" * 64) for episode in due)
         first = watch.seconds()
         for episode in due:
@@ -94,7 +94,7 @@ def _table(rows: int) -> list[Figure]:
         watch = Stopwatch()
         with SweepTable(Path(folder)) as table:
             table.take_in(work)
-            assert not table.due()
+            assert not table.claim(rows)
         again = watch.seconds()
     how = f"{len(due):,} games of double_auction/field, without playing them"
     return [

@@ -31,6 +31,7 @@ from fairground.evaluation.diagnostics.bargaining.rules import DiagnosticRules a
 from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
 from fairground.evaluation.diagnostics.double_auction import rules as auction_rules
 from fairground.evaluation.diagnostics.general.rules import general_rules
+from fairground.evaluation.diagnostics.marketplace import rules as marketplace_rules
 from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
 from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
 from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
@@ -199,6 +200,7 @@ BOOKS: Mapping[str, Book] = {
     "bargaining": Book("bargaining.", bargaining_rules),
     "double_auction": Book(auction_rules.PREFIX, auction_rules.diagnostic_rules),
     "supply_chain": Book(supply_rules.PREFIX, supply_rules.diagnostic_rules),
+    "marketplace": Book(marketplace_rules.PREFIX, marketplace_rules.diagnostic_rules),
 }
 
 

@@ -14,7 +14,18 @@ _ROOT = Path(__file__).parents[1]
 
 
 QUICK = ["startup", "verifying", "rounds"]
-SLOW = ("calls", "calls_at_scale", "retail", "long_episode", "quotes", "tournament", "evaluating")
+SLOW = (
+    "calls",
+    "calls_at_scale",
+    "retail",
+    "long_episode",
+    "quotes",
+    "tournament",
+    "sweep",
+    "evaluating",
+    "marketplace",
+    "marketplace_load",
+)
 LONG = [pytest.param(name, marks=pytest.mark.slow) for name in SLOW]
 
 
@@ -27,7 +38,7 @@ def test_a_benchmark_measures_something_beside_its_goals(
 
     main([name, "--tiny", "--json"])
     (measured,) = json.loads(capsys.readouterr().out).values()
-    assert all(figure["value"] > 0 for figure in measured)
+    assert all(figure["value"] > 0 or figure["goal"] == 0 for figure in measured)
     assert any(figure["goal"] is not None for figure in measured)
 
 

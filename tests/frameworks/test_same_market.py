@@ -21,6 +21,7 @@ TASKS = {
     "double_auction": ("duel", "policy:zip"),
     "retail": ("smoke", "policy:careful_reader"),
     "supply_chain": ("gated", "policy:adaptive"),
+    "marketplace": ("small_demo", "policy:item_searcher"),
 }
 ALWAYS = ("react", "reflection", "plan_and_act", "openai_loop")
 

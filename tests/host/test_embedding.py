@@ -21,7 +21,7 @@ from fairground.evaluation.verify import verify_file
 from fairground.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
 from fairground.host.episode import Episode
 from fairground.host.minilm import MiniLM, read_safetensors, word_pieces
-from fairground.host.setup import new_episode, plan_seats, reopen_episode
+from fairground.host.setup import log_remark, new_episode, plan_seats, reopen_episode
 from fairground.runner.plan import load_plan
 from fairground.runner.plan_episodes import EpisodeSpec, workload_of
 from fairground.runner.sweep_play import SweepResult, Table
@@ -69,6 +69,11 @@ def _write_model(folder: Path, seed: int = 1) -> Path:
         offsets = [len(body), len(body) + len(raw)]
         header[name] = {"dtype": "F16" if kind == "<f2" else "F32", "shape": shape, "data_offsets": offsets}
         body += raw
+    # As in all-MiniLM-L6-v2, which stores the places beside the weights.
+    places = np.arange(4, dtype="<i8").tobytes()
+    offsets = [len(body), len(body) + len(places)]
+    header["embeddings.position_ids"] = {"dtype": "I64", "shape": [1, 4], "data_offsets": offsets}
+    body += places
     encoded = json.dumps(header).encode()
     (folder / "model.safetensors").write_bytes(struct.pack("<Q", len(encoded)) + encoded + body)
     return folder
@@ -166,6 +171,7 @@ def test_words_become_pieces() -> None:
     assert word_pieces("Chéaper  GREEN.", known) == ["cheap", "##er", "green", "."]
     assert word_pieces("deals\u200bfair-new", known) == ["[UNK]", "[UNK]", "new"]
     assert word_pieces("新new", known) == ["[UNK]", "new"]
+    assert word_pieces("ne\ue000w\x07", known) == ["new"]
     assert word_pieces("x" * 101, known) == ["[UNK]"]
     assert word_pieces(" \t\n", known) == []
 
@@ -226,6 +232,15 @@ def test_what_was_embedded_once_is_not_asked_again(tmp_path: Path) -> None:
     assert second.asked == ["a\u0301"]
     assert (again.hits, again.misses) == (2, 1)
     assert CachedEmbedder(_Counting(), tmp_path).embed(["\u00e1"]) == again.embed(["a\u0301"])
+
+
+def test_embedders_whose_files_are_called_alike_do_not_share_vectors(tmp_path: Path) -> None:
+    one, other = _Counting(), _Counting()
+    one.id, other.id = "openai/a b@3", "openai/a/b@3"
+    CachedEmbedder(one, tmp_path).embed(["a"])
+    CachedEmbedder(other, tmp_path).embed(["a"])
+    assert len(list(tmp_path.iterdir())) == 1
+    assert other.asked == ["a"]
 
 
 def test_a_half_written_line_is_left_out_and_spoils_no_other(tmp_path: Path) -> None:
@@ -420,13 +435,15 @@ async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_lat
     assert b"127.0.0.1" not in raw
 
 
-async def test_an_inert_gate_is_remarked_in_the_log_and_in_the_manifest(
+async def test_an_inert_gate_is_remarked_in_the_log_once_and_in_every_manifest(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    episode = await _played(tmp_path, "lexical", seats=2)
-    assert episode.manifest.about["remarks"] == {"gate": "inert: slogans have no effect on sales"}
-    assert "gate inert: slogans have no effect" in caplog.text
-    await episode.close()
+    log_remark.cache_clear()
+    for number in range(2):
+        episode = await _played(tmp_path / str(number), "lexical", seats=2)
+        assert episode.manifest.about["remarks"] == {"gate": "inert: slogans have no effect on sales"}
+        await episode.close()
+    assert caplog.text.count("gate inert: slogans have no effect") == 1
     caplog.clear()
     other = await _played(tmp_path / "active", "lexical")
     assert "remarks" not in other.manifest.about

@@ -3,56 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import subprocess
 import sys
 from collections.abc import Generator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.host.disks import SmallDisk, small_disk
 
 from fairground.contract.errors import StorageUnavailable
-
-_SIZE = 400 * 1024
-
-
-class SmallDisk:
-    """A file system of its own that can be filled up."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._ballast = folder / "ballast"
-
-    def fill(self) -> None:
-        file = os.open(self._ballast, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
-        try:
-            for size in (4096, 512, 1):
-                try:
-                    while os.write(file, b"x" * size):
-                        pass
-                except OSError:
-                    continue
-        finally:
-            os.close(file)
-
-    def free(self) -> None:
-        self._ballast.unlink()
 
 
 @pytest.fixture
 def disk(tmp_path: Path) -> Generator[SmallDisk]:
-    folder = tmp_path / "disk"
-    folder.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={_SIZE}", "none", str(folder)]
-    try:
-        done = subprocess.run(mount, capture_output=True, check=False, timeout=10)
-    except FileNotFoundError:
-        pytest.skip("there is no mount command")
-    if done.returncode:
-        pytest.skip("a small file system cannot be mounted here (needs root)")
-    yield SmallDisk(folder)
-    subprocess.run(["umount", str(folder)], capture_output=True, check=True, timeout=10)
+    with small_disk(tmp_path / "disk") as mounted:
+        yield mounted
 
 
 async def _fill_up(episode: Any, disk: SmallDisk) -> Any:

@@ -13,154 +13,17 @@ from pathlib import Path
 import orjson
 import pytest
 from pydantic import JsonValue
+from tests.host.programs import LIMITS, answer, error_of, run
 
-from fairground.contract.errors import SHARED_CODES, ErrorInfo, HarnessFailure, IllegalAction
+from fairground.contract.errors import HarnessFailure, IllegalAction
 from fairground.contract.kernel_tools import KERNEL_TOOLS
-from fairground.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
-
-LIMITS = CodeLimits()
-HASTY = CodeLimits(seconds=0.3)
-TOOLS = {
-    "view_prices": ToolSignature(("market", "rounds")),
-    "view_round": ToolSignature(()),
-    "refused": ToolSignature(("text",)),
-}
-PRICES = {"corn": [100, 104, 99, 107], "wheat": [210, 205]}
-BILLION = "x = [0] * 1000\ny = [x] * 1000\nz = [y] * 1000\n"
-
-
-def answer(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
-    """A small market's read tools; `refused` always refuses."""
-    if name == "view_round":
-        return InnerAnswer({"round": 3})
-    market = arguments.get("market")
-    if name == "view_prices" and isinstance(market, str) and market in PRICES:
-        return InnerAnswer({"market": market, "prices": list[JsonValue](PRICES[market])})
-    if name == "view_prices":
-        hint = "view_prices takes market and rounds"
-        return InnerAnswer(error=ErrorInfo("invalid_arguments", "market: string required", hint, True))
-    return InnerAnswer(error=ErrorInfo("unknown_id", "no such thing.", "view_round shows what there is", True))
+from fairground.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
 
 
 @pytest.fixture(scope="module")
 def sandbox() -> Iterator[Sandbox]:
     with Sandbox(LIMITS) as shared:
         yield shared
-
-
-@pytest.fixture(scope="module")
-def hasty() -> Iterator[Sandbox]:
-    """For programs that only a time limit ends."""
-    with Sandbox(HASTY) as shared:
-        yield shared
-
-
-def run(sandbox: Sandbox, code: str, call: InnerCall = answer, seed: int = 7, day: int = 3) -> CodeReport:
-    return sandbox.run(code, constants={"FEE": 2, "NAMES": ["a", "b"]}, tools=TOOLS, call=call, seed=seed, day=day)
-
-
-ABUSE: list[tuple[str, str, str]] = [
-    # program, code, a part of the message
-    ("import pandas as pd", "code_error", "no module pandas"),
-    ("import socket", "code_error", "no module socket"),
-    ("def f():\n    import subprocess\nf()", "code_error", "line 2"),
-    ("from os import system", "code_error", "line 1"),
-    ("__import__('os')", "code_error", "__import__"),
-    ("import os\nos.environ", "code_error", "line 2"),
-    ("import os\nos.urandom(8)", "code_error", "line 2"),
-    ("open('/etc/passwd').read()", "code_error", "PermissionError"),
-    ("import pathlib\npathlib.Path('/etc').exists() or 1 / 0", "code_error", "line 2"),
-    ("[].__class__.__mro__[1].__subclasses__()", "code_error", "AttributeError"),
-    ("view_round.__globals__", "code_error", "AttributeError"),
-    ("(lambda: 0).__code__", "code_error", "AttributeError"),
-    ("globals()", "code_error", "NameError"),
-    ("[1] * 10**10", "code_limit", "64 MiB"),
-    ("try:\n  x = 'a' * 10**10\nexcept MemoryError: pass\n5", "code_limit", "64 MiB"),
-    ("x = []\nwhile True: x.append('a' * 1_000_000 + str(len(x)))", "code_limit", "64 MiB"),
-    ("9**9**9", "code_limit", "64 MiB"),
-    ("10**5000", "code_error", "over 64 bits"),
-    ("str(10**100000)", "code_error", "ValueError"),
-    ("int('9' * 1_000_000)", "code_error", "ValueError"),
-    ("f'{1:1000000000}'", "code_limit", "64 MiB"),
-    ("def f(n): return f(n + 1)\nf(0)", "code_limit", "deeper than 200"),
-    ("(" * 5000 + ")" * 5000, "code_error", "SyntaxError"),
-    ("-" * 9000 + "1", "code_error", "SyntaxError"),
-    ("eval('(' * 5000 + ')' * 5000)", "code_error", "SyntaxError"),
-    ("import re\nre.match(r'(a*)*\\1$', 'a' * 3000 + 'b')", "code_error", "PatternError"),
-    ("import re\nre.compile('(a{1000}){1000}')", "code_error", "PatternError"),
-    ("print('x' * 10_000_000)", "code_limit", "printed more than 65536"),
-    ("float('nan')", "code_error", "nan"),
-    ("{'a': [1, float('-inf')]}", "code_error", "['a'][1]"),
-    ("x = 0\nfor i in range(10_000): x = [x]\nx", "code_error", "32 levels"),
-    ("x = []\nfor i in range(60): x = [x, x]\nx", "code_error", "32 levels"),
-    (BILLION + "z", "code_limit", "more than 65536 bytes"),
-    ("'x' * 10_000_000", "code_limit", "more than 65536 bytes"),
-    ("[0] * 3_000_000", "code_limit", "64 MiB"),
-    ("{1: 'a', '1': 'b'}", "code_error", "two keys"),
-    ("class A:\n  pass\nA()", "code_error", "class A"),
-    ("len", "code_error", "a function"),
-    ("b'bytes'", "code_error", "bytes"),
-    ("def f():\n  yield 1\nlist(f())", "code_error", "line 2"),
-    ("raise ValueError('x' * 1_000_000)", "code_error", "ValueError: xxx"),
-    ("raise ValueError('é' * 1_000_000)", "code_error", "ValueError: é"),
-    ("raise SystemExit(3)", "code_error", ""),
-    ("raise", "code_error", "RuntimeError"),
-    ("submit_quote(price=3)", "code_error", "submit_quote"),
-    ("while True:\n  try: submit_quote(3)\n  except NameError: pass", "code_limit", "too often"),
-    ("for i in range(201): view_round()", "code_limit", "200 tool calls"),
-    ("while True:\n  try: view_round()\n  except BaseException: pass", "code_limit", "200 tool calls"),
-    ("view_prices(3)", "code_error", "invalid_arguments: market"),
-    ("view_prices('corn', 1, 2)", "code_error", "3 positional arguments"),
-    ("view_prices('corn', market='corn')", "code_error", "market given twice"),
-    ("view_prices(market=float('nan'))", "code_error", "nan"),
-    ("view_prices('x' * 1_000_000)", "code_error", "invalid_arguments"),
-    (BILLION + "view_prices(z)", "code_error", "invalid_arguments"),
-    ("sorted(NAMES, key=lambda name: view_prices(name)['prices'][0])", "code_error", "callback of sorted()"),
-    ("def f(name): return view_prices(name)\nmax(NAMES, key=f)", "code_error", "view_prices cannot be called"),
-    ("f(", "code_error", "line 1: SyntaxError"),
-    ("\x00", "code_error", ""),
-    ("# " + "x" * 20_000, "code_limit", "20000 characters"),
-]
-ENDLESS: list[tuple[str, str]] = [
-    ("while True: pass", "ran longer than 0.3 s"),
-    ("while True:\n  try:\n    while True: pass\n  except BaseException: pass", "ran longer"),
-    ("import itertools\nsum(itertools.count())", "ran longer"),
-    ("[x for x in iter(int, 1)]", ""),
-    ("import hashlib\nhashlib.pbkdf2_hmac('sha256', b'a', b'b', 10**9)", "ran longer"),
-    ("import math\nmath.comb(10**6, 5 * 10**5)", "ran longer"),
-    ("x = 3 ** (2 * 10**7)\nx % (x - 1)", "ran longer"),  # one operation: the worker has to be killed
-    ("while True: print('x' * 100)", "printed more than 65536"),
-]
-
-
-@pytest.mark.parametrize(("code", "expected", "part"), ABUSE, ids=[item[0][:48] for item in ABUSE])
-def test_abuse_ends_in_one_clear_error_and_the_next_program_runs(
-    sandbox: Sandbox, code: str, expected: str, part: str
-) -> None:
-    _expect_refusal(sandbox, code, expected, part)
-
-
-@pytest.mark.parametrize(("code", "part"), ENDLESS, ids=[item[0][:48] for item in ENDLESS])
-def test_an_endless_program_is_stopped_and_the_next_one_runs(hasty: Sandbox, code: str, part: str) -> None:
-    _expect_refusal(hasty, code, "code_limit", part)
-
-
-def _expect_refusal(sandbox: Sandbox, code: str, expected: str, part: str) -> None:
-    report = run(sandbox, code)
-    error = _error(report)
-    assert error.code == expected
-    assert error.code in SHARED_CODES
-    assert part in error.message
-    assert error.hint
-    assert error.retryable
-    assert report.value is None
-    for text in (error.message, error.hint):
-        assert len(text.encode()) <= 2_048
-        for foreign in (sys.prefix, str(Path.cwd()), "<python-input", "Traceback"):
-            assert foreign not in text
-    assert len(report.output.encode()) <= LIMITS.output_bytes
-    assert report.inner_calls <= LIMITS.inner_calls
-    assert run(sandbox, "print(view_round()['round'])\nFEE + 1") == CodeReport("3\n", 3, None, 1)
 
 
 USEFUL: list[tuple[str, str, JsonValue]] = [
@@ -225,11 +88,11 @@ def test_nothing_is_left_from_one_program_to_the_next(sandbox: Sandbox) -> None:
 def test_an_error_names_the_line_of_the_authors_own_program(sandbox: Sandbox) -> None:
     imports = "import statistics\nfrom operator import (\n    add,\n    mul as times,  # both\n)\n"
     assert (
-        _error(run(sandbox, imports + "x = times(2, add(1, 2))\nx / 0")).message
+        error_of(run(sandbox, imports + "x = times(2, add(1, 2))\nx / 0")).message
         == "line 7: ZeroDivisionError: division by zero"
     )
     inside = "from statistics import mean\n\nmean([])"
-    assert _error(run(sandbox, inside)).message.startswith("line 3: ValueError: mean requires at least 1 data point")
+    assert error_of(run(sandbox, inside)).message.startswith("line 3: ValueError: mean requires at least 1 data point")
 
 
 def test_what_was_printed_before_an_error_is_kept(sandbox: Sandbox) -> None:
@@ -242,12 +105,12 @@ def test_output_is_cut_at_whole_characters_and_fills_the_limit(sandbox: Sandbox)
     exact = run(sandbox, f"print('é' * {LIMITS.output_bytes // 2}, end='')")
     assert exact.error is None
     over = run(sandbox, f"print('a' + 'é' * {LIMITS.output_bytes // 2})")
-    assert _error(over).code == "code_limit"
+    assert error_of(over).code == "code_limit"
     assert over.output == "a" + "é" * (LIMITS.output_bytes // 2 - 1)
 
 
 def test_a_refused_tool_call_raises_its_error_in_the_program(sandbox: Sandbox) -> None:
-    message = _error(run(sandbox, "x = 1\nrefused('y')")).message
+    message = error_of(run(sandbox, "x = 1\nrefused('y')")).message
     assert message == "line 2: RuntimeError: unknown_id: no such thing. view_round shows what there is"
 
 
@@ -317,7 +180,7 @@ def test_a_killed_worker_is_replaced() -> None:
         return InnerAnswer(1)
 
     with Sandbox(LIMITS) as own:
-        assert _error(run(own, "view_round()\n2", call)).code == "code_error"
+        assert error_of(run(own, "view_round()\n2", call)).code == "code_error"
         assert run(own, "3").value == 3
         _kill_workers()
         assert run(own, "4").value == 4
@@ -341,7 +204,7 @@ def test_a_missing_worker_program_is_the_harness_failing(monkeypatch: pytest.Mon
 
 
 def test_closing_while_a_program_runs_harms_nobody() -> None:
-    own = Sandbox(HASTY)
+    own = Sandbox(CodeLimits(seconds=0.3))
     started = threading.Event()
 
     def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
@@ -387,8 +250,3 @@ def test_every_report_can_be_encoded(sandbox: Sandbox) -> None:
         report = run(sandbox, code)
         data = [report.output, report.value, report.error and report.error.message]
         assert orjson.loads(orjson.dumps(data)) == data
-
-
-def _error(report: CodeReport) -> ErrorInfo:
-    assert report.error is not None
-    return report.error

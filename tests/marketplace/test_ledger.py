@@ -27,6 +27,7 @@ def test_the_sum_of_all_accounts_is_zero_after_every_transfer(transfers: list[tu
             assert cents < 0 or payer == payee
             assert (ledger.entries, ledger.digest()) == before
         else:
+            assert cents >= 0
             done += 1
         assert sum(map(ledger.balance, ACCOUNTS)) == 0
         ledger.check()
@@ -39,6 +40,11 @@ def test_a_transfer_moves_exactly_its_cents() -> None:
     ledger.transfer(3, "c0001", ESCROW, 1_351, "p-b0001-c0001-1")
     ledger.transfer(4, ESCROW, "b0001", 1_351, "p-b0001-c0001-1")
     assert [ledger.balance(account) for account in ACCOUNTS] == [3_649, 0, 1_351, 0, -5_000]
+
+
+def test_nothing_is_taken_from_who_is_paid() -> None:
+    with pytest.raises(ValueError, match="cannot pay -1"):
+        opened().transfer(1, "c0001", "b0001", -1, "p-b0001-c0001-1")
 
 
 @pytest.mark.parametrize(("payer", "payee"), [("nobody", "b0001"), ("c0001", "nobody"), ("c0001", "c0001")])

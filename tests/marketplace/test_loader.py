@@ -149,6 +149,17 @@ def test_no_link_leads_out_of_the_folder_and_no_device_is_opened(data_set: Folde
     assert problems[2].startswith("customers/z.yaml: cannot be read")
 
 
+def test_a_folder_that_leads_out_is_not_looked_into(data_set: Folder, tmp_path_factory: Folder) -> None:
+    folder = data_set()
+    elsewhere = Path(str(tmp_path_factory.mktemp("other")))  # type: ignore[attr-defined]
+    (folder / "customers").rename(elsewhere / "customers")
+    (elsewhere / "customers" / "secret.txt").write_text("")
+    (folder / "customers").symlink_to(elsewhere / "customers")
+    loaded = read_folder(str(folder))
+    assert loaded.problems == ("customers: leads out of the data set",)
+    assert loaded.findings == ()
+
+
 def test_what_a_terminal_would_obey_is_spelt_out(data_set: Folder) -> None:
     changed = BUSINESS.replace("taco: 3.25", '"\\e[2Jtaco\\n": cheap')
     folder = data_set({"businesses/b.yaml": changed, "businesses/\x1b[31mred.txt": ""})

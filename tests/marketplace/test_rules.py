@@ -39,7 +39,7 @@ def close(market: Marketplace) -> None:
     """Everybody who is awaited passes, and the round closes."""
     for seat in sorted(market.awaited()):
         market.end_turn(seat)
-    market.close()
+    market.advance()
     market.check()
 
 
@@ -125,7 +125,8 @@ def test_expired_withdrawn_and_foreign_sums_are_refused(opened: Open) -> None:
     other.withdraw_proposal("b0", name, NASTY)
     close(other)
     assert code(lambda: other.pay_proposal("c", name), other) == "not_open"
-    assert other.participants["c"].inbox.page(1, 10).letters[0].text == NASTY
+    assert other.proposals[name].reason == NASTY
+    assert other.participants["c"].inbox.page(1, 10).letters[0][1:] == ("withdrawn", "b0001", 4, name, "", None)
 
 
 def test_a_budget_binds_queued_payments_together(opened: Open) -> None:
@@ -169,6 +170,38 @@ def test_escrow_delivers_what_was_true_and_refunds_what_was_not(opened: Open) ->
         assert market.ratings[0] == (1 if seller else Fraction(5, 6))
 
 
+@pytest.mark.parametrize("clock", ["turns", "free"])
+@pytest.mark.parametrize(("claim", "state"), [("Patio", "delivered"), ("Live Music", "refunded")])
+def test_the_last_payments_are_verified_before_the_episode_ends(
+    opened: Open, clock: str, claim: str, state: str
+) -> None:
+    market = opened(escrow=True, reputation=True, delivery_rounds=4, clock=clock)
+    name = with_offer(market, claims=[claim])
+    market.pay_proposal("c", name)
+    for seat in ("c", "d"):
+        market.finish(seat)
+    market.advance()
+    assert (market.terminated, market.awaited(), market.proposals[name].state) == (None, frozenset(), "paid")
+    assert market.clock.round == 3 + 4, "the round of the payment, and the delivery"
+    market.advance()
+    market.check()
+    assert (market.terminated, market.proposals[name].state) == ("terminated:completed", state)
+    assert market.ledger.balance("escrow") == 0
+    assert market.ratings[0] == (1 if state == "delivered" else Fraction(5, 6))
+
+
+def test_a_delivery_after_the_last_round_leaves_the_money_held_and_the_episode_unfinished(opened: Open) -> None:
+    market = opened(escrow=True, rounds_max=3)
+    name = with_offer(market)
+    market.pay_proposal("c", name)
+    for seat in ("c", "d"):
+        market.finish(seat)
+    market.advance()
+    market.check()
+    assert (market.terminated, market.clock.round) == ("truncated:max_rounds", 3)
+    assert (market.proposals[name].state, market.ledger.balance("escrow")) == ("paid", 325)
+
+
 def test_sealed_offers_arrive_together(opened: Open) -> None:
     market = opened(sealed_window=2)
     market.send_message("c", ["b0001", "b0002"], "?")
@@ -184,16 +217,30 @@ def test_sealed_offers_arrive_together(opened: Open) -> None:
     assert (market.proposals[first].state, market.proposals[second].state) == ("open", "open")
 
 
+def test_sealed_offers_of_one_business_arrive_in_the_order_in_which_it_sent_them(opened: Open) -> None:
+    # b1 is a round late: its first offer is due, and held, when its second is already on its way.
+    market = opened(sealed_window=2, arrival_stagger=2, arrival_order="registration")
+    market.send_message("c", ["b0002"], "?")
+    close(market)
+    sent: list[str] = []
+    for _ in range(3):
+        sent.append(market.send_proposal("b1", "c0001", (Line("Taco", 1, 350),)).id)
+        close(market)
+    while market.proposals[sent[-1]].state == "in_transit":
+        close(market)
+    assert market.participants["c"].offers == sent
+
+
 def test_an_episode_in_which_nobody_waits_for_anything_ends(opened: Open) -> None:
     market = opened()
     for seat in ("c", "d"):
         market.end_turn(seat, wait="message")
-    market.close()
+    market.advance()
     assert market.terminated == "terminated:quiescent"
     market = opened()
     for seat in ("c", "d"):
         market.finish(seat)
-    market.close()
+    market.advance()
     assert market.terminated == "terminated:completed"
     market = opened(rounds_max=3)
     for _ in range(3):
@@ -205,7 +252,7 @@ def test_the_clock_jumps_to_the_round_in_which_somebody_wakes(opened: Open) -> N
     market = opened()
     market.end_turn("c", wait="message", rounds=7)
     market.end_turn("d", wait="message")
-    market.close()
+    market.advance()
     assert (market.clock.round, market.awaited()) == (8, {"c"})
 
 
@@ -214,7 +261,7 @@ def test_three_lapses_in_a_row_retire_a_seat(opened: Open) -> None:
     for expected in ("next_round", "next_round", "retired"):
         assert market.lapse("c", "deadline") == expected
         market.end_turn("d")
-        market.close()
+        market.advance()
     assert market.awaited() == {"d"}
     assert code(lambda: market.send_message("c", ["b0001"], "?"), market) == "finished"
 
@@ -242,8 +289,8 @@ def test_money_and_mail_are_conserved_whatever_seats_do_in_whatever_order(
         for market, order in ((one, turns), (other, turns[::-1])):
             for seat, draws in order:
                 act(market, seat, draws)
-        one.close()
-        other.close()
+        one.advance()
+        other.advance()
         one.check()
         assert one.digest() == other.digest()
     assert other.terminated == one.terminated

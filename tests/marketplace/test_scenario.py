@@ -24,7 +24,7 @@ def test_the_defaults_are_those_of_the_specification() -> None:
         5,
     )
     (limit,) = scenario.limits
-    assert (limit.counts, limit.max, limit.per, limit.then) == (("accepted",), 30, "phase", "end_turn")
+    assert (limit.counts, limit.max, limit.per, limit.then) == (("action",), 30, "phase", "end_turn")
     assert scenario.seats == {"customer": "agent", "business": "honest"}
     assert scenario.timing.free_tick_s == 5
     assert scenario.terms_rules == ("free", True, False)

@@ -10,17 +10,19 @@ from pathlib import Path
 import pytest
 
 from fairground.catalog import load_scenario, market_type
+from fairground.cli import run as fairground
 from fairground.contract.errors import FairgroundError, ScenarioError
 from fairground.evaluation.verify import verify_file
 from fairground.frameworks.base import Limits
 from fairground.host.setup import SeatPlan, plan_seats
 from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
 from fairground.runner.references import (
-    equilibrium_policies,
-    play_equilibria,
+    play_on_every_seat,
     play_references,
+    policies_on_every_seat,
     reference_policies,
 )
+from fairground.runner.summary import summarise
 from fairground.tracestore import open_trace
 
 
@@ -98,9 +100,9 @@ async def test_references_play_the_same_seat_on_the_same_luck(tmp_path: Path) ->
 
 async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_path: Path) -> None:
     spec = spec_of(tmp_path, "bargaining", "smoke", AgentSpec("policy", "policy:truthful"), agents=["B1", "S1"])
-    policies = equilibrium_policies(spec.kind, ["buyer", "seller"])
+    policies = policies_on_every_seat(spec.kind, ["buyer", "seller"])
     assert policies == ["linear_equilibrium"]
-    traces = await play_equilibria(spec, policies)
+    traces = await play_on_every_seat(spec, policies)
     (path,) = traces.values()
     assert (list(traces), path.name) == (["all:linear_equilibrium"], "all-linear_equilibrium.trace")
     with open_trace(path) as trace:
@@ -108,6 +110,22 @@ async def test_an_equilibrium_is_played_on_every_seat_under_the_same_limits(tmp_
         closed = [event for event in trace.decoded() if event["event"] == "round_closed"]
     # v = 70, c = 30: bids 55 and asks 45 in each of the three rounds.
     assert [event["facts"]["record"]["price"] for event in closed] == [50] * 3
+
+
+async def test_a_market_is_shown_beside_its_reference_population(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = spec_of(tmp_path, "supply_chain", "duel", AgentSpec("policy", "policy:cost_plus"))
+    played = await play_episode(spec)
+    traces = await play_on_every_seat(spec, policies_on_every_seat(spec.kind, ["retailer"]))
+    summary = summarise(played, traces)
+    assert list(traces) == ["all:skill"]
+    assert summary.evaluation.population == summary.references["all:skill"].outcome
+    summary.print_tables()
+    shown = capsys.readouterr().out
+    assert "skill population" in shown
+    assert "all:skill" in shown
+    assert summary.to_json()["outcome"]["population"]["seed"] == spec.seed
 
 
 @pytest.mark.parametrize(
@@ -126,6 +144,15 @@ async def test_an_agent_that_cannot_play_is_refused_before_anything_is_written(
     with pytest.raises(FairgroundError, match=says):
         await play_episode(spec_of(tmp_path / "out", "double_auction", "smoke", agent))
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(("seat", "policy"), [("customer_0001", "item_searcher"), ("business_0001", "honest")])
+def test_an_agent_without_a_model_thinks_with_the_policy_of_its_role(tmp_path: Path, seat: str, policy: str) -> None:
+    told = ["play", "marketplace", "--scenario", "small_demo", "--agent", "policy", "--seat", seat, "--no-references"]
+    assert fairground([*told, "--seed", "1", "--others", "passive", "--json", "--out", str(tmp_path)]) == 0
+    (path,) = tmp_path.glob("*.trace")
+    with open_trace(path) as trace:
+        assert trace.manifest.about["labels"][seat] == f"policy:{policy}"
 
 
 def test_seat_plans_name_what_is_wrong() -> None:

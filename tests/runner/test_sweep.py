@@ -142,13 +142,11 @@ def test_finished_traces_that_the_table_does_not_know_of_are_taken_as_they_are(
     assert {path: path.stat().st_mtime_ns for path in find_traces(out)} == before
 
 
-def test_a_folder_of_another_plan_or_a_running_sweep_is_refused(plan: Callable[..., Path], tmp_path: Path) -> None:
+def test_a_folder_of_another_plan_is_refused(plan: Callable[..., Path], tmp_path: Path) -> None:
     out = tmp_path / "out"
     swept(plan(), out)
     with pytest.raises(ScenarioError, match="holds 8 episodes that this plan does not mean"):
         swept(plan(PLAN.replace("rounds = [4]", "rounds = [3]")), out)
-    with SweepTable(out), pytest.raises(ScenarioError, match="a sweep is running here"):
-        swept(plan(), out)
     assert swept(plan(PLAN), out).played == 0
 
 
@@ -194,7 +192,7 @@ def _kill_and_go_on(plan: Path, tmp_path: Path, *, processes: int, seeds: int) -
     _when(process, lambda: len(list(out.rglob("*.trace"))) > 3 * processes)
     process.kill()
     process.wait(BOUND_S)
-    left = _when_unlocked(out, lambda: swept(plan, out, seeds=seeds))
+    left = swept(plan, out, seeds=seeds)  # orphans of the killed command finish what they play
     assert 0 < left.played <= left.counts.total
     assert left.counts == (4 * seeds, 4 * seeds, 0)
     swept(plan, whole, seeds=seeds)
@@ -218,10 +216,23 @@ def test_a_worker_that_dies_costs_one_episode_and_ctrl_c_none(plan: Callable[...
         counts = table.counts()
         assert (counts.failed, [problem for _, problem, _ in table.failures()]) == (
             1,
-            ["the worker process died while it was played (exit code -9)"],
+            ["the worker died while it was played (exit code -9)"],
         )
     assert 0 < counts.done == len(find_traces(out)) < counts.total
     assert swept(plan(), out, seeds=300).counts == (1_200, 1_200, 0)
+
+
+@pytest.mark.slow
+def test_what_a_dead_worker_had_not_begun_is_played_by_the_others(plan: Callable[..., Path], tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    process = _started(plan(), out, 2, 60)
+    _when(process, lambda: len(list(out.rglob("*.trace"))) > 5)
+    for child in _children(process.pid):
+        os.kill(child, signal.SIGKILL)
+    process.communicate(timeout=BOUND_S)
+    assert process.returncode == 3
+    with SweepTable(out) as table:
+        assert table.counts() == (240, 238, 2)
 
 
 @pytest.mark.slow
@@ -261,15 +272,6 @@ def _when(process: subprocess.Popen[str], happened: Callable[[], bool]) -> None:
             continue
         break
     pytest.fail(f"it never happened: {process.communicate()[1]}")
-
-
-def _when_unlocked(out: Path, play: Callable[[], Sweep]) -> Sweep:
-    """Orphans of a killed sweep end after their episode; until then the folder is theirs."""
-    import fcntl
-
-    with (out / "sweep.sqlite.lock").open() as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-    return play()
 
 
 def _children(pid: int) -> list[int]:

@@ -46,6 +46,11 @@ def test_equal_scores_go_to_the_earlier_seat() -> None:
     assert top_seats([1.0, 1.0, 1.0], [0.0] * 9, (2, 5, 7), 2) == (2, 5)
 
 
+def test_a_bankrupt_seat_leaves_the_luck_of_the_others_theirs() -> None:
+    """Noise is by seat, pull by place among those that are active."""
+    assert top_seats([0.0, 0.0], [9.0, 1.0, 2.0], (1, 2), 1) == (2,)
+
+
 def test_extreme_exponents_stay_finite() -> None:
     chance = Chance(1)
     for buyer in range(50):
@@ -100,7 +105,7 @@ def test_equal_prices_are_ordered_by_the_buyers_own_luck() -> None:
     assert sum(sold) == 60
     assert min(sold) > 5
     for place, trail in enumerate(result.visits):
-        assert trail[0].seat == min(range(3), key=lambda seat: luck.price_tie(place, seat))
+        assert trail[0].seat == min(range(3), key=luck.price_ties(place, range(3)).__getitem__)
 
 
 @pytest.mark.parametrize("split", ["stratified", "random"])

@@ -45,6 +45,23 @@ def test_the_worked_auction() -> None:
     assert item.book == ((82_000, 40), (81_000, 30), (81_000, 30), (80_000, 20))
 
 
+def test_every_item_and_every_round_has_ties_of_its_own(open_market: Open, close: Move) -> None:
+    """Two equal vectors above the supply: who comes first changes from item to item and from round to round."""
+    everything = [Line(0, 30, 12_00), Line(1, 15, 45_00), Line(2, 10, 90_00), Line(3, 3, 450_00)]
+    winners: set[tuple[tuple[int, ...], ...]] = set()
+    for seed in range(20):
+        market = open_market("duel", seed)
+        rounds: list[tuple[int, ...]] = []
+        while market.clock.round <= 2:
+            if market.clock.phase == "bidding_1":
+                filled = market.settled([everything, everything]).filled
+                rounds.append(tuple(int(second > first) for first, second in zip(*filled, strict=True)))
+            close(market)
+        winners.add(tuple(rounds))
+    assert any(len(set(first)) == 2 for first, _ in winners)
+    assert any(first != second for first, second in winners)
+
+
 def test_an_item_that_is_left_over_has_its_reserve_as_marginal_price() -> None:
     item = settle(_lines((10, 900)), [75], [80_000], lambda item, seat: 0.5).items[0]
     assert (item.marginal, item.sold_out, item.won) == (80_000, False, 10)
@@ -93,6 +110,17 @@ def test_the_papers_printed_bids_are_forfeited_in_the_papers_setting(open_market
     assert market.of(A).funds == 22_500_00
     assert market.passes[0].seats[0].forfeited[0] == Line(0, 110, 51_00)
     assert not market.turn_view(A).overspent
+
+
+def test_a_forfeited_vector_replaces_the_earlier_one_with_nothing(open_market: Open, ask: Ask, close: Move) -> None:
+    market = open_market("paper", bid_passes=2)
+    ask(market, A, "submit_bids", bids=[{"item": "item1", "quantity": 1, "price": 51}])
+    close(market)
+    assert market.passes[0].seats[0].filled == (1,)
+    ask(market, A, "submit_bids", bids=PRINTED)
+    close(market)
+    assert market.passes[1].seats[0].lines == ()
+    assert (market.of(A).funds, market.of(A).units) == (22_500_00, [0] * len(market.of(A).units))
 
 
 def test_funds_bind_the_whole_vector_in_full(open_market: Open, ask: Ask, refusal: Refuse) -> None:

@@ -115,8 +115,19 @@ def test_nonsense_is_refused_at_the_door_and_logged(scenario: Make) -> None:
     assert core.market.digest() == before
 
 
-@pytest.mark.parametrize("slogan", ["beep \x07", "turn \u202e around", "\x00"])
-def test_control_characters_are_no_words(scenario: Make, slogan: str) -> None:
+INVISIBLE = [
+    "che\u200bap",
+    "cheap\u2060deal",
+    "\ufeffcheap",
+    "so\u00adft",
+    "che\u200dap",
+    "é\u200d\u200dé",
+    "cheap\u200c",
+]
+
+
+@pytest.mark.parametrize("slogan", ["beep \x07", "turn \u202e around", "\x00", *INVISIBLE])
+def test_control_characters_and_what_nobody_sees_are_no_words(scenario: Make, slogan: str) -> None:
     core = Core.create(MARKET, scenario("duel"), 1)
     core.start()
     calls: dict[str, dict[str, Any]] = {"submit_offer": {"prices": []}, "score_slogan": {}}
@@ -124,6 +135,11 @@ def test_control_characters_are_no_words(scenario: Make, slogan: str) -> None:
         answer = core.call(A, tool, {**given, "slogan": slogan}).answer
         assert answer is not None
         assert answer.status == "invalid"
+
+
+@pytest.mark.parametrize("slogan", ["می\u200cخواهم ارزان", "👩\u200d💻 shop", "क्\u200dष"])
+def test_joiners_that_are_spelling_may_stand_in_a_slogan(open_market: Open, ask: Ask, slogan: str) -> None:
+    assert ask(open_market("duel"), A, "score_slogan", slogan=slogan).words == len(slogan.split())
 
 
 def test_a_seat_that_is_refused_too_often_lapses(scenario: Make) -> None:

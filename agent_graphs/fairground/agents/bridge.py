@@ -72,11 +72,15 @@ class ToolOutcome:
         return self.content if isinstance(self.content, str) else orjson.dumps(self.content).decode()
 
     def ends(self, view: TurnView) -> bool:
-        """Whether the turn that began with `view` is over, or its phase has closed without the seat (a deadline)."""
+        """Whether the turn that began with `view` is over, or its phase has closed without the seat (a deadline).
+
+        A free clock awaits nobody, and its rounds pass while a seat acts.
+        """
         turn = self.turn
         if turn is None:
             return False
-        return turn.turn_over or turn.over or (turn.round, turn.phase) != (view.round, view.phase)
+        passed = view.awaited and (turn.round, turn.phase) != (view.round, view.phase)
+        return turn.turn_over or turn.over or passed
 
     def answer(self) -> ToolAnswer:
         """The outcome as a policy sees it."""

@@ -14,9 +14,11 @@ from fairground.contract.errors import TraceError
 from fairground.evaluation import terminal
 from fairground.evaluation.evaluate import Evaluation, evaluate_file
 from fairground.evaluation.importers import IMPORTERS, run_importer
+from fairground.evaluation.places import Places
+from fairground.evaluation.population import Populations
 from fairground.evaluation.verify import verify_file
 from fairground.evaluation.whole_files import write_whole
-from fairground.tracestore import find_traces
+from fairground.tracestore import find_traces, is_store, stored_traces
 
 __all__ = ["evaluate", "import_logs", "verify"]
 
@@ -27,7 +29,7 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON
 
 
 def verify(
-    paths: _Traces,
+    paths: Places,
     chain: Annotated[bool, typer.Option("--chain", help="Check the hash chain only; do not re-execute.")] = False,
     as_json: _AsJson = False,
 ) -> None:
@@ -35,7 +37,7 @@ def verify(
 
     Exit code 0 when every trace is identical (with --chain: intact), else 1.
     """
-    verdicts = [verify_file(path, chain_only=chain) for path in _files(paths)]
+    verdicts = [verify_file(place, chain_only=chain) for path in paths for place in _traces(path)]
     sound = sum(verdict.sound for verdict in verdicts)
     if as_json:
         shown = [verdict.to_json() for verdict in verdicts]
@@ -49,13 +51,17 @@ def evaluate(
     paths: _Traces,
     as_json: _AsJson = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
+    references: Annotated[
+        Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
+    ] = None,
 ) -> None:
     """Economic outcomes per seat and market, lapses, end reason and labels; unfinished traces are marked censored.
 
     Where a market has diagnostics: their figures by stage, failure modes found with the events that prove them, and
     what was looked for and not found. Exit code 1 when a trace cannot be read or leaves findings.
     """
-    evaluations = [evaluate_file(path) for path in _files(paths)]
+    populations = Populations([references] if references else [])
+    evaluations = [evaluate_file(path, populations) for path in _files(paths)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
     if output is not None:
         _write(output, orjson.dumps(content, option=orjson.OPT_INDENT_2), f"{len(evaluations)} traces")
@@ -104,6 +110,13 @@ def _some(paths: Sequence[str]) -> str:
 
 def _files(paths: Iterable[Path]) -> list[Path]:
     return [file for path in paths for file in find_traces(path)]
+
+
+def _traces(place: str) -> Sequence[str | Path]:
+    """Files, or addresses of stored traces."""
+    if is_store(place):
+        return [stored.url for stored in stored_traces(place)]
+    return find_traces(place)
 
 
 def _logs(paths: Iterable[Path]) -> list[Path]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -11,29 +11,44 @@ from fairground.contract.errors import TraceError
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally, diagnose_trace
 from fairground.evaluation.diagnostics.model import Diagnosis
-from fairground.evaluation.outcome import CommonEvaluator, Compares, Evaluator, Finding, Outcome
+from fairground.evaluation.outcome import (
+    CommonEvaluator,
+    Compares,
+    Evaluator,
+    Finding,
+    Outcome,
+    ReadBeside,
+    Tabulates,
+)
+from fairground.evaluation.population import Populations
+from fairground.evaluation.table import Table
 from fairground.evaluation.verify import verify
 from fairground.tracestore import Trace, open_trace
 
-__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers"]
+__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers", "tables_of"]
 
 
 class Evaluation(NamedTuple):
     """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read.
 
     `diagnosis` has the general diagnostics only where a market has none, or where its own cannot be computed.
+    `population` is the same scenario and seed with the market's reference population, where that was played.
     """
 
     path: str
     outcome: Outcome[Any, Any] | None
     problem: str | None = None
     diagnosis: Diagnosis | None = None
+    population: Outcome[Any, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
         outcome = None if self.outcome is None else self.outcome.model_dump(mode="json")
         diagnosis = None if self.diagnosis is None else self.diagnosis.model_dump(mode="json")
-        return {"path": self.path, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
+        content = {"path": self.path, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
+        if self.population is not None:
+            content["population"] = self.population.model_dump(mode="json")
+        return content
 
 
 def evaluator_of(market: str) -> Evaluator:
@@ -69,14 +84,27 @@ def relative_numbers(
     return evaluator.relative(seat, outcomes) if isinstance(evaluator, Compares) else {}
 
 
-def evaluate_file(path: str | Path) -> Evaluation:
+def tables_of(
+    outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None = None, *, brief: bool = False
+) -> Sequence[Table]:
+    """The tables that a market's evaluator wants people to see; `brief`: only what has a population beside it."""
+    known = evaluator_of(outcome.market)
+    beside = known.tables_beside(outcome, population) if isinstance(known, ReadBeside) else ()
+    if brief:
+        return beside if population is not None else ()
+    return [*beside, *(known.tables(outcome) if isinstance(known, Tabulates) else ())]
+
+
+def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
     """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception.
 
     A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
+    `populations`: where to look for the market's reference population, besides the folder of references beside it.
     """
     try:
         with open_trace(path) as trace:
-            return _evaluated(str(path), trace)
+            evaluation = _evaluated(str(path), trace)
+            return evaluation._replace(population=(populations or Populations()).of(trace))
     except TraceError as error:
         return Evaluation(str(path), None, str(error))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, Generic, Literal, Protocol, TypeVar, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
@@ -26,9 +26,12 @@ __all__ = [
     "PrimaryMetric",
     "Rates",
     "RatingRules",
+    "ReadBeside",
     "SeatOutcome",
     "Tabulates",
+    "TellsRolesApart",
     "common_seat",
+    "fields_for",
 ]
 
 
@@ -147,6 +150,20 @@ class Compares(Protocol):
         ...
 
 
+@runtime_checkable
+class ReadBeside(Evaluator, Protocol):
+    """An evaluator whose figures respond to the mechanism itself: a policy on every seat shows what is its share."""
+
+    @property
+    def population(self) -> str:
+        """That policy's name."""
+        ...
+
+    def tables_beside(self, outcome: Any, population: Any | None) -> Sequence[Table]:
+        """Tables that have the figures of the same scenario and seed under that policy, or say that there are none."""
+        ...
+
+
 class PrimaryMetric(_Record):
     """A field of the seat outcome that comparisons test; `unit` in words, for people."""
 
@@ -178,6 +195,24 @@ class MeasuresMarket(Protocol):
     def market_columns(self) -> tuple[str, ...]:
         """Fields of the market outcome; `efficiency` where there is one, unless this says otherwise."""
         ...
+
+
+@runtime_checkable
+class TellsRolesApart(Protocol):
+    """An evaluator some of whose seat fields say nothing of other roles."""
+
+    @property
+    def fields_of_roles(self) -> Mapping[str, frozenset[str]]:
+        """Per role, the fields that only its seats have; a field that is nowhere in it belongs to all roles."""
+        ...
+
+
+def fields_for(evaluator: Evaluator, roles: Collection[str], fields: Sequence[str]) -> tuple[str, ...]:
+    """Those of `fields` that say something of seats in these roles."""
+    known: Mapping[str, frozenset[str]] = evaluator.fields_of_roles if isinstance(evaluator, TellsRolesApart) else {}
+    own = {name for role in roles for name in known.get(role, ())}
+    others = {name for names in known.values() for name in names} - own
+    return tuple(name for name in fields if name not in others) if own else tuple(fields)
 
 
 @runtime_checkable
@@ -222,10 +257,9 @@ class Rates(Protocol):
 
 def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
     """The fields of `SeatOutcome` for a seat of the manifest."""
-    roles = {known.id: known.role for known in reading.core.seats} if reading.core else {}
     conduct = reading.conduct[seat]
     return {
-        "role": roles[seat],
+        "role": reading.roles[seat],
         "label": reading.label(seat),
         "calls": conduct.calls,
         "refused": conduct.refused,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import cached_property, wraps
 from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
@@ -73,6 +73,11 @@ class TraceReading:
         """Keep a finding; the first hundred are enough to see what is wrong."""
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(ReadingFinding(seq, message))
+
+    @cached_property
+    def roles(self) -> Mapping[SeatId, str]:
+        """Roles of the manifest's seats."""
+        return {seat.id: seat.role for seat in self.core.seats} if self.core else {}
 
     def label(self, seat: SeatId) -> str | None:
         """What played the seat, as far as the manifest says."""

@@ -12,9 +12,9 @@ from rich.text import Text
 from fairground.cli.tables import Cell, figures, names, show_pairs, show_table, words
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.model import Diagnosis, Figure, Finding
-from fairground.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers
+from fairground.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers, tables_of
 from fairground.evaluation.importers.report import ImportReport, merged
-from fairground.evaluation.outcome import Outcome, Tabulates
+from fairground.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, SeatOutcome, fields_for
 from fairground.evaluation.table import FOOTNOTES, number_text
 from fairground.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
@@ -54,8 +54,7 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False) 
             console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
             continue
         _show_outcome(console, evaluation.path, evaluation.outcome)
-        if not brief:
-            _show_tables(console, evaluation.outcome)
+        _show_tables(console, evaluation.outcome, evaluation.population, brief)
         if evaluation.diagnosis is not None:
             _show_diagnosis(console, evaluation.diagnosis, brief)
 
@@ -64,7 +63,8 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     """The same seat under several labels: one row each, the seat's numbers and then the market's efficiency."""
     console = Console(highlight=False)
     evaluator = evaluator_of(next(iter(outcomes.values())).market)
-    columns = evaluator.compared_columns
+    roles = {outcome.seats[seat].role for outcome in outcomes.values()}
+    columns = fields_for(evaluator, roles, evaluator.compared_columns)
     relative = relative_numbers(seat, outcomes)
     efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
     more = [name for numbers in list(relative.values())[:1] for name in numbers]
@@ -89,7 +89,9 @@ def show_series(
     """
     console = Console(highlight=False)
     scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
-    columns = evaluator_of(scored[0][1].market).compared_columns if scored else ()
+    roles = {outcome.seats[seat].role for _, outcome in scored for seat in seats}
+    evaluator = evaluator_of(scored[0][1].market) if scored else None
+    columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
     more = list(beside[0]) if len(beside) == len(scored) and scored else []
     rows: list[list[Cell]] = []
     for seat in seats:
@@ -111,6 +113,24 @@ def show_series(
         if item.outcome is None:
             console.print(_plain(item.problem or item.path), style="red", soft_wrap=True)
     _show_footnotes(console, (*columns, *more))
+    _show_populations(console, evaluations)
+
+
+def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> None:
+    """The market over several episodes, and over the same ones played by its reference population."""
+    pairs = [(item.outcome, item.population) for item in evaluations if item.outcome and item.population]
+    if not pairs:
+        return
+    evaluator = evaluator_of(pairs[0][0].market)
+    assert isinstance(evaluator, ReadBeside)
+    columns = evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ()
+    markets = [[outcome.market_outcome for outcome in side] for side in zip(*pairs, strict=True)]
+    rows = [
+        [name.replace("_", " "), *(number_text(_mean([getattr(one, name) for one in side])) for side in markets)]
+        for name in columns
+    ]
+    console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
+    show_table(console, [*names("figure"), *figures("value", f"{evaluator.population} population")], rows)
 
 
 def show_import(report: ImportReport) -> None:
@@ -137,17 +157,10 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
     head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
     console.print(_plain(f"{path}\n{head}"), soft_wrap=True)
+    for columns, seats in _seats_by_columns(outcome).items():
+        _show_seats(console, {seat: outcome.seats[seat] for seat in seats}, columns)
     columns = evaluator_of(outcome.market).seat_columns
-    conduct = any(result.refused or result.lapses for result in outcome.seats.values())
-    rows: list[list[Cell]] = []
-    for seat, result in outcome.seats.items():
-        lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
-        cells = [number_text(getattr(result, name, None)) for name in columns]
-        cells += [str(result.refused), lapses] if conduct else []
-        rows.append([seat, result.label or "", *cells])
-    titles = (*columns, *(("refused", "lapses") if conduct else ()))
-    show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
-    known = {name for name in columns for result in outcome.seats.values() if getattr(result, name, None) is not None}
+    known = {name for name in columns for one in outcome.seats.values() if getattr(one, name, None) is not None}
     _show_footnotes(console, [name for name in columns if name in known])
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
@@ -157,9 +170,31 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> No
         console.print(_plain(text), soft_wrap=True)
 
 
-def _show_tables(console: Console, outcome: Outcome[Any, Any]) -> None:
+def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[SeatId]]:
+    """Seats whose roles have the same figures stand in one table."""
     evaluator = evaluator_of(outcome.market)
-    for shown in evaluator.tables(outcome) if isinstance(evaluator, Tabulates) else ():
+    found: dict[tuple[str, ...], list[SeatId]] = {}
+    for seat, result in outcome.seats.items():
+        found.setdefault(fields_for(evaluator, {result.role}, evaluator.seat_columns), []).append(seat)
+    return found
+
+
+def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
+    conduct = any(result.refused or result.lapses for result in results.values())
+    rows: list[list[Cell]] = []
+    for seat, result in results.items():
+        lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
+        cells = [number_text(getattr(result, name, None)) for name in columns]
+        cells += [str(result.refused), lapses] if conduct else []
+        rows.append([seat, result.label or "", *cells])
+    titles = (*columns, *(("refused", "lapses") if conduct else ()))
+    show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
+
+
+def _show_tables(
+    console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None, brief: bool
+) -> None:
+    for shown in tables_of(outcome, population, brief=brief):
         console.print(_plain(f"\n{shown.title}"), style="bold")
         show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
         _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias
 
@@ -22,7 +22,7 @@ from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.event import TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event
 from fairground.contract.replay import Divergence, Replayed
 from fairground.evaluation.importers import IMPORTED_MARKET
-from fairground.tracestore import NotATrace, StoredEvent, Trace, open_trace
+from fairground.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
 __all__ = ["OUTCOMES_OF_VERIFY", "SOUND", "Conclusion", "TraceFinding", "Verdict", "verify", "verify_file"]
 
@@ -102,18 +102,19 @@ class _Flaw(Exception):
 
 
 def verify_file(path: str | Path, *, chain_only: bool = False) -> Verdict:
-    """Open and verify one file. Total: whatever the file holds, the answer is a Verdict."""
+    """Open and verify one file, or a stored trace by its address. Total: whatever it holds, the answer is a Verdict."""
+    shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
-            return verify(trace, chain_only=chain_only)
+            return replace(verify(trace, chain_only=chain_only), path=shown)
     except NotATrace as error:
-        return Verdict(str(path), "not_a_trace", _message(error, path))
+        return Verdict(shown, "not_a_trace", _message(error, shown))
     except TraceError as error:
-        return Verdict(str(path), "damaged", _message(error, path))
+        return Verdict(shown, "damaged", _message(error, shown))
 
 
 def _message(error: TraceError, path: str | Path) -> str:
-    """What the error says of the file, without its path: the verdict has that."""
+    """What the error says of the trace, without its path: the verdict has that."""
     return str(error).removeprefix(f"{path}: ")
 
 

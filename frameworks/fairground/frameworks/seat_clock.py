@@ -42,8 +42,12 @@ class SeatClock:
     async def lapse(self, view: TurnView) -> TurnView | None:
         """Lapse the seat in the open phase; its next turn, or None where the connection has no way to lapse.
 
+        Under a free clock nothing lapses: the next turn begins when there are news.
+
         Raises HarnessFailure when the lapse does not end the turn.
         """
+        if not view.awaited and not view.over:
+            return await self.next_turn()
         if self._seat.lapse is None:
             return None
         await self._seat.lapse("agent_limit")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Iterable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,10 +13,11 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from fairground.catalog import default_scenario, load_scenario, market_names, market_type
+from fairground.catalog import default_scenario, load_scenario, market_names, market_type, use_data
 from fairground.contract.errors import HarnessFailure, ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
+from fairground.contract.seats import SeatId
 from fairground.frameworks import FRAMEWORKS
 from fairground.frameworks.base import Limits
 from fairground.frameworks.models.faults import FAULTS
@@ -28,9 +29,9 @@ from fairground.runner.approval import TerminalApproval
 from fairground.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
 from fairground.runner.outside import open_door
 from fairground.runner.references import (
-    equilibrium_policies,
-    play_equilibria,
+    play_on_every_seat,
     play_references,
+    policies_on_every_seat,
     reference_policies,
 )
 from fairground.runner.series import play_series
@@ -49,6 +50,7 @@ _Count = Annotated[
 ]
 _Out = Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-<market>.")]
 _Overrides = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
+_Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: FAIRGROUND_DATA.")]
 _References = Annotated[
     bool | None, typer.Option("--references/--no-references", help="Also play the market's references in its seat.")
 ]
@@ -70,6 +72,7 @@ def play(
         int | None, typer.Option(min=1, max=1_000, help="Play it so often; reflection carries over what it wrote.")
     ] = None,
     overrides: _Overrides = None,
+    data: _Data = None,
     out: _Out = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace where a run stopped.")] = None,
     record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None,
@@ -113,19 +116,21 @@ def play(
     }
     chosen = {name: value for name, value in given.items() if value not in (None, "")}
     limits = _Bounds(max_calls_per_round, max_tokens)
+    use_data(data)
     if resume is not None:
         new_game = {"MARKET": market, "--scenario": scenario, "--seed": seed, "--set": overrides, "--out": out}
-        more = {"--seat": seat, "--others": others, "--seeds": seeds, "--trials": trials}
+        more = {"--seat": seat, "--others": others, "--seeds": seeds, "--trials": trials, "--data": data}
         _refuse(new_game | more, "--resume goes on with a trace as it is")
         return show(asyncio.run(_resume(resume, chosen, limits, as_json)), json=as_json)
     kind, setting = _setting(market, scenario, overrides or [])
-    played_by = _agent(kind, chosen, limits.of(setting))
+    plan = plan_seats(kind, setting, agents=seat or None, others=others or None)
+    played_by = _agent(kind, chosen, limits.of(setting), _roles(kind, setting, plan.agents))
     limits.check(played_by.framework)
     spec = PlaySpec(
         market=market,
         scenario=setting,
         seed=new_seed() if seed is None else seed,
-        plan=plan_seats(kind, setting, agents=seat or None, others=others or None),
+        plan=plan,
         agent=played_by,
         folder=out or default_folder(market),
         policy_key=policy_key,
@@ -172,8 +177,8 @@ class _Stage(NamedTuple):
             if len(played.agents) == 1:
                 policies = reference_policies(spec.kind, roles[played.agents[0]])
                 beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
-            equilibria = equilibrium_policies(spec.kind, roles.values())
-            beside |= await play_equilibria(spec, equilibria, by_seed=bool(title))
+            everywhere = policies_on_every_seat(spec.kind, roles.values())
+            beside |= await play_on_every_seat(spec, everywhere, by_seed=bool(title))
         return summarise(played, beside)
 
     @asynccontextmanager
@@ -236,11 +241,16 @@ def _setting(market: str, scenario: str, overrides: list[str]) -> tuple[MarketTy
     return kind, load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides)))
 
 
-def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits) -> AgentSpec:
-    """The agent as it was asked for; without a model the market's stand-in, or whoever was recorded."""
+def _roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId]) -> set[str]:
+    known = kind.create(scenario, 0).seats
+    return {known[seat].role for seat in seats}
+
+
+def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits, roles: set[str]) -> AgentSpec:
+    """The agent as it was asked for; without a model the stand-in for its roles, or whoever was recorded."""
     spec = replace(AgentSpec(limits=limits), **given)
     if spec.model is None and spec.replay is None and spec.framework != OUTSIDE:
-        return replace(spec, model=_stand_in(kind))
+        return replace(spec, model=_stand_in(kind, roles))
     return spec
 
 
@@ -250,6 +260,6 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
         raise ScenarioError(f"{why}: leave {', '.join(given)} out")
 
 
-def _stand_in(kind: MarketType) -> str | None:
-    named = [spec.name for spec in kind.policies.values() if spec.stand_in]
+def _stand_in(kind: MarketType, roles: set[str]) -> str | None:
+    named = [spec.name for spec in kind.policies.values() if spec.stand_in and roles <= spec.roles]
     return f"policy:{named[0]}" if named else None

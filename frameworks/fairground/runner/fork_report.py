@@ -17,7 +17,7 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.compare.divergence import first_divergence
 from fairground.evaluation.compare.model import MIN_PAIRS, Divergence, Metric, Pair, Run
 from fairground.evaluation.compare.numbers import metrics_of
-from fairground.evaluation.compare.runs import load_run, primary_metrics, run_of
+from fairground.evaluation.compare.runs import load_run, primary_metrics, roles_of, run_of
 from fairground.evaluation.compare.show import decision_text
 from fairground.evaluation.compare.verdict import LEVEL, p_text, signed_text
 from fairground.evaluation.outcome import PrimaryMetric
@@ -102,7 +102,8 @@ def report_fork(forked: Forked) -> ForkReport:
         )
         for future in forked.futures
     ]
-    effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market)]
+    roles = roles_of([load_run(future.fork) for future in forked.futures], seats)
+    effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market, roles)]
     paths = [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
     verdicts = [verify_file(path) for path in paths]
     return ForkReport(

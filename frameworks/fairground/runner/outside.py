@@ -17,7 +17,8 @@ __all__ = ["open_door"]
 @asynccontextmanager
 async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
     """Serve `seats` while the body runs; URL and tokens are shown once, on stderr."""
-    from fairground.host.app import Host, HttpServer
+    from fairground.host.app import HttpServer
+    from fairground.host.hosting import Host
 
     host = Host()
     host.add(episode)

@@ -2,8 +2,10 @@
 
     [plan]      name, scenarios, seeds
     [grid]      scenario values to vary: key = [values]
-    [[agent]]   label, framework, model
+    [[agent]]   label, framework, model (or models)
     [seating]   kind = "fixed" | "round_robin" | "field" | "dealt", seat_swap, self_play, law_cycle, shift
+    [budget]    episodes, wall_time_s, tokens, cost_usd
+    [provider."HOST"]   concurrency, tokens
 
 Plans are files of their own (`my.toml`) or lie in a market's package and go by `market/name`. Which episodes a plan
 means is worked out in `runner.plan_episodes`.
@@ -25,7 +27,18 @@ from fairground.frameworks.base import Limits
 from fairground.host.setup import MAX_SEED
 from fairground.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 
-__all__ = ["MAX_EPISODES", "AgentEntry", "Grid", "Plan", "PlanEntry", "Seating", "SourcedPlan", "load_plan"]
+__all__ = [
+    "MAX_EPISODES",
+    "AgentEntry",
+    "Budget",
+    "Grid",
+    "Plan",
+    "PlanEntry",
+    "ProviderLimits",
+    "Seating",
+    "SourcedPlan",
+    "load_plan",
+]
 
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
@@ -35,6 +48,7 @@ _DEFAULT_FRAMEWORK = "react"
 
 Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1, max_length=1_000)]]
 _Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
+_Count = Annotated[int, Field(ge=1)]
 
 
 class _Strict(BaseModel):
@@ -59,16 +73,32 @@ class PlanEntry(_Strict):
 
 
 class AgentEntry(_Strict):
-    """`[[agent]]`: what plays, and how it is called in tables (default: `policy:zip`, `react/openai:x`)."""
+    """`[[agent]]`: what plays, and how it is called in tables (default: `policy:zip`, `react/openai:x`).
+
+    With `models` it is an agent per model, `label` in front of each: `terse/openai:x`.
+    """
 
     label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
     framework: str = Field(default="", max_length=80)
     model: str | None = Field(default=None, max_length=300)
+    models: Annotated[list[str], Field(min_length=1, max_length=100)] | None = None
     base_url: str | None = Field(default=None, max_length=500)
     window: str | None = Field(default=None, max_length=80)
     model_timeout_s: float | None = Field(default=None, ge=0.1, le=86_400)
     max_calls_per_round: int = Field(default=60, ge=1, le=10_000)
     max_tokens_per_round: int | None = Field(default=None, ge=1)
+
+    @property
+    def singles(self) -> list[AgentEntry]:
+        """An entry for each of its models; itself where it has one."""
+        if self.models is None:
+            return [self]
+        return [
+            self.model_copy(
+                update={"model": model, "models": None, "label": f"{self.label}/{model}" if self.label else ""}
+            )
+            for model in self.models
+        ]
 
     @property
     def spec(self) -> AgentSpec:
@@ -108,6 +138,22 @@ class Seating(_Strict):
     shift: int = Field(default=1, ge=0, le=1_000, description="dealt only: seats by which the deal moves on per seed")
 
 
+class Budget(_Strict):
+    """`[budget]`: `episodes` and `wall_time_s` of one command; `tokens` and `cost_usd` of all that its folder holds."""
+
+    episodes: _Count | None = None
+    wall_time_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens: _Count | None = None
+    cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+
+
+class ProviderLimits(_Strict):
+    """`[provider."HOST"]`: seats that may think there at a time, and tokens of all that the folder holds."""
+
+    concurrency: _Count | None = None
+    tokens: _Count | None = None
+
+
 class Plan(_Strict):
     """A whole plan file. What a scenario makes of it is checked when its episodes are worked out."""
 
@@ -115,16 +161,23 @@ class Plan(_Strict):
     grid: Grid = Field(default_factory=dict[str, list[JsonValue]])
     agent: Annotated[list[AgentEntry], Field(min_length=1, max_length=1_000)]
     seating: Seating = Seating()
+    budget: Budget = Budget()
+    provider: dict[str, ProviderLimits] = Field(default_factory=dict[str, ProviderLimits])
+
+    @property
+    def entries(self) -> list[AgentEntry]:
+        """One entry per agent, in the plan's order: those with several models taken apart."""
+        return [single for entry in self.agent for single in entry.singles]
 
     @property
     def labels(self) -> list[str]:
         """How the agents are called, in the plan's order."""
-        return [entry.called for entry in self.agent]
+        return [entry.called for entry in self.entries]
 
     @property
     def agents(self) -> dict[str, AgentSpec]:
         """What plays, by label."""
-        return {entry.called: entry.spec for entry in self.agent}
+        return {entry.called: entry.spec for entry in self.entries}
 
 
 class SourcedPlan(NamedTuple):
@@ -177,7 +230,9 @@ def _problems(plan: Plan) -> Iterator[str]:
         if not isinstance(values, range) and len(set(values)) < len(values):
             doubled = next(value for value, count in Counter(values).items() if count > 1)
             yield f"{key}: {doubled} is there twice; each has to be another one"
-    if any(entry.spec.framework == OUTSIDE for entry in plan.agent):
+    if any(entry.model is not None and entry.models is not None for entry in plan.agent):
+        yield "agent.models: an agent has one model, or several; leave model or models out"
+    if any(entry.spec.framework == OUTSIDE for entry in plan.entries):
         yield "agent.framework: external agents come by themselves; seat them with fairground play or host"
     yield from _seating_problems(plan)
 
@@ -190,7 +245,7 @@ def _seating_problems(plan: Plan) -> Iterator[str]:
         yield 'seating.seat_swap and seating.self_play belong to kind = "round_robin"'
     if seating.kind != "dealt" and seating.shift != 1:
         yield 'seating.shift belongs to kind = "dealt"'
-    if seating.kind == "round_robin" and len(plan.agent) < 2 and not seating.self_play:
+    if seating.kind == "round_robin" and len(plan.entries) < 2 and not seating.self_play:
         yield "a round robin needs two [[agent]] entries, or self_play = true"
     if seating.law_cycle and "distribution" in plan.grid:
         yield "grid.distribution: law_cycle sets the distribution; leave one of them out"

@@ -13,7 +13,7 @@ from fairground.evaluation.outcome import ON_EVERY_SEAT
 from fairground.host.setup import AGENT
 from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 
-__all__ = ["equilibrium_policies", "play_equilibria", "play_references", "reference_policies"]
+__all__ = ["play_on_every_seat", "play_references", "policies_on_every_seat", "reference_policies"]
 
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
@@ -21,10 +21,10 @@ def reference_policies(kind: MarketType, role: str) -> list[str]:
     return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
 
 
-def equilibrium_policies(kind: MarketType, roles: Iterable[str]) -> list[str]:
+def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
     """The market's policies that are played on all seats as a reference, whoever plays; they can play all `roles`."""
     needed = frozenset(roles)
-    return [spec.name for spec in kind.policies.values() if spec.equilibrium and needed <= spec.roles]
+    return [spec.name for spec in kind.policies.values() if spec.on_every_seat and needed <= spec.roles]
 
 
 async def play_references(
@@ -37,7 +37,7 @@ async def play_references(
     return {policy: await _play(spec, seats, policy, policy, by_seed) for policy in policies}
 
 
-async def play_equilibria(spec: PlaySpec, policies: Sequence[str], *, by_seed: bool = False) -> dict[str, Path]:
+async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed: bool = False) -> dict[str, Path]:
     """One trace per policy, each with that policy on every seat; by label, `all:<policy>`."""
     traces: dict[str, Path] = {}
     for policy in policies:

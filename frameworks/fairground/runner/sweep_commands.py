@@ -3,88 +3,162 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Generator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import orjson
 import typer
 
-from fairground.catalog import market_names, plan_ids
+from fairground.catalog import market_names, plan_ids, use_data
 from fairground.cli.tables import figures, names, show_table, words
 from fairground.contract.scenario import parse_override
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import Workload, workload_of
+from fairground.runner.plan import SourcedPlan, load_plan
+from fairground.runner.plan_episodes import workload_of
 from fairground.runner.summary import show
-from fairground.runner.sweep import MAX_PROCESSES, Sweep, SweepSpec, Watch, sweep
-from fairground.runner.sweep_table import Counts
+from fairground.runner.sweep import MAX_PROCESSES, Executor, Sweep, SweepSpec, sweep
+from fairground.runner.sweep_play import RETRIES, pauses_of
+from fairground.runner.sweep_show import print_sweep, show_progress
+from fairground.tracestore import is_store
 
 __all__ = [
     "AsJson",
     "Concurrency",
+    "Data",
+    "ExecutorName",
+    "How",
+    "MaxCost",
+    "MaxEpisodes",
+    "MaxMinutes",
+    "MaxTokens",
     "Out",
     "Overrides",
     "PlanName",
     "Processes",
+    "Retries",
     "Seeds",
+    "Store",
     "plans",
     "play_plan",
-    "print_sweep",
     "sweep_plan",
 ]
 
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (fairground plans) or a .toml file.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")]
+ExecutorName = Annotated[
+    Executor | None,
+    typer.Option("--executor", help="Where episodes are played; default: process, or local where one process does it."),
+]
 Processes = Annotated[
     int | None,
     typer.Option(
-        min=1, max=MAX_PROCESSES, help="Worker processes; default: one per CPU for scripted play, 1 with agents."
+        min=1, max=MAX_PROCESSES, help="Workers; default: one per CPU for scripted play and for ray, 1 with agents."
     ),
 ]
 Concurrency = Annotated[
     int | None,
-    typer.Option(min=1, max=1_000, help="Episodes at a time in each process; default 1, with agents 4."),
+    typer.Option(min=1, max=1_000, help="Episodes at a time in each worker; default 1, with agents 4."),
 ]
 Seeds = Annotated[int | None, typer.Option(min=1, help="Play so many seeds instead of the plan's.")]
 Overrides = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
+Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: FAIRGROUND_DATA.")]
+MaxEpisodes = Annotated[int | None, typer.Option(min=1, help="Begin no more episodes than that now.")]
+MaxMinutes = Annotated[float | None, typer.Option(min=0.001, help="Begin none after so many minutes.")]
+MaxTokens = Annotated[int | None, typer.Option(min=1, help="Begin none after so many tokens, earlier runs included.")]
+MaxCost = Annotated[float | None, typer.Option(min=0.000001, help="Begin none after so many dollars, likewise.")]
+Retries = Annotated[
+    int, typer.Option(min=0, max=20, help="How often an episode goes on by itself after its provider failed.")
+]
+Store = Annotated[
+    str | None,
+    typer.Option(
+        envvar="FAIRGROUND_STORE", help="postgresql://HOST/DB in which episodes are logged; done, they come to --out."
+    ),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+
+
+class How(NamedTuple):
+    """How the episodes of a plan are to be played: the options that sweep and tournament share."""
+
+    out: Path | None = None
+    executor: Executor | None = None
+    processes: int | None = None
+    concurrency: int | None = None
+    seeds: int | None = None
+    overrides: list[str] | None = None
+    max_episodes: int | None = None
+    max_minutes: float | None = None
+    max_tokens: int | None = None
+    max_cost: float | None = None
+    retries: int = RETRIES
+    store: str | None = None
+    data: Path | None = None
 
 
 def sweep_plan(
     plan: PlanName,
     out: Out = None,
+    executor: ExecutorName = None,
     processes: Processes = None,
     concurrency: Concurrency = None,
     seeds: Seeds = None,
     overrides: Overrides = None,
+    data: Data = None,
+    max_episodes: MaxEpisodes = None,
+    max_minutes: MaxMinutes = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    retries: Retries = RETRIES,
+    store: Store = None,
     as_json: AsJson = False,
 ) -> int:
     """Play every episode of a plan, one trace each.
 
-    Stopped or killed, the same command goes on: episodes that are done are not played again, failed ones are.
-    Exit code 3 when episodes failed.
+    Stopped or killed, the same command goes on: episodes that are done are not played again, failed ones are. Several
+    commands may play one plan into one folder at the same time. Exit code 3 when episodes failed.
     """
-    return show(_Shown(play_plan(plan, out, processes, concurrency, seeds, overrides)), json=as_json)
+    limits = (max_episodes, max_minutes, max_tokens, max_cost)
+    how = How(out, executor, processes, concurrency, seeds, overrides, *limits, retries, store, data)
+    return show(_Shown(play_plan(plan, how)), json=as_json)
 
 
-def play_plan(
-    plan: str,
-    out: Path | None,
-    processes: int | None,
-    concurrency: int | None,
-    seeds: int | None,
-    overrides: list[str] | None,
-) -> Sweep:
+def play_plan(name: str, how: How) -> Sweep:
     """Load, work out and play a plan, with progress where somebody watches. Raises as `sweep` does."""
-    work = workload_of(load_plan(plan, seeds=seeds, overrides=dict(map(parse_override, overrides or []))))
-    folder = out or Path("runs") / work.name.replace("/", "-")
-    with _progress(work) as watch:
+    if how.store is not None and not is_store(how.store):
+        raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
+    use_data(how.data)
+    plan, folder = load_plan(name, seeds=how.seeds, overrides=dict(map(parse_override, how.overrides or [])))
+    work = workload_of(SourcedPlan(plan, folder))
+    budget = plan.budget.model_copy(update=_limits(how))
+    spec = SweepSpec(
+        work,
+        how.out or Path("runs") / work.name.replace("/", "-"),
+        how.processes,
+        how.concurrency,
+        how.executor,
+        budget,
+        plan.provider,
+        pauses_of(how.retries),
+        how.store,
+    )
+    with show_progress(work.name) as watch:
         try:
-            return sweep(SweepSpec(work, folder, processes, concurrency), watch)
+            return sweep(spec, watch)
         except KeyboardInterrupt:
-            print(f"stopped; the same command goes on where {folder} is", file=sys.stderr)
+            print(f"stopped; the same command goes on where {spec.folder} is", file=sys.stderr)
             raise
+
+
+def _limits(how: How) -> dict[str, Any]:
+    """Limits of the command line, which go before the plan's."""
+    seconds = None if how.max_minutes is None else how.max_minutes * 60
+    given = {
+        "episodes": how.max_episodes,
+        "wall_time_s": seconds,
+        "tokens": how.max_tokens,
+        "cost_usd": how.max_cost,
+    }
+    return {name: value for name, value in given.items() if value is not None}
 
 
 def plans(as_json: AsJson = False) -> None:
@@ -130,55 +204,3 @@ class _Shown:
     def print_tables(self) -> None:
         """A few lines."""
         print_sweep(self._done)
-
-
-def print_sweep(done: Sweep) -> None:
-    """A few lines for people: how far it is, what it cost, what failed."""
-    from rich.console import Console
-
-    console = Console(highlight=False, soft_wrap=True)
-    counts = done.counts
-    console.print(f"{done.name}: {counts.done:,} of {counts.total:,} episodes done", style="bold", markup=False)
-    if done.played:
-        rate = done.played / done.seconds if done.seconds else 0.0
-        console.print(f"{done.played:,} played now in {done.seconds:,.1f} s, {rate:,.1f} a second", markup=False)
-    if counts.done:
-        each = done.size / counts.done
-        console.print(
-            f"{done.size / 1e6:,.1f} MB in {done.folder}, {each / 1e3:,.0f} kB and "
-            f"{done.cpu_seconds / counts.done * 1e3:,.0f} ms of CPU each",
-            markup=False,
-        )
-    for path, problem, tries in done.failures[:10]:
-        times = "" if tries == 1 else f" ({tries} times)"
-        console.print(f"failed{times}: {path}: {problem}", style="red", markup=False)
-    if len(done.failures) > 10:
-        console.print(f"and {len(done.failures) - 10:,} more", markup=False)
-    if counts.left:
-        console.print("run the same command again to play what is left", markup=False)
-
-
-@contextmanager
-def _progress(work: Workload) -> Generator[Watch | None]:
-    """A line on stderr with rate and remaining time, where somebody watches."""
-    if not sys.stderr.isatty():
-        yield None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
-
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-        TextColumn("{task.fields[failed]}", style="red"),
-    )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task(work.name, total=None, failed="")
-
-        def watch(counts: Counts) -> None:
-            failed = f"{counts.failed} failed" if counts.failed else ""
-            progress.update(task, total=counts.total, completed=counts.done + counts.failed, failed=failed)
-
-        yield watch

@@ -1,144 +1,220 @@
-"""Where the episodes of a sweep are played: in this process, or in worker processes that it feeds."""
+"""Where the episodes of a sweep are played: in this process, or with workers that it feeds, wherever they are.
+
+Every executor plays with the same function, `run_shard`, and takes its episodes from one `Feed`.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import sys
-from collections import deque
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
 from fairground.runner.plan_episodes import EpisodeSpec
+from fairground.runner.sweep_feed import Feed
+from fairground.runner.sweep_lease import Lease
 from fairground.runner.sweep_play import SweepResult, Table
-from fairground.runner.sweep_shard import Report, run_shard
+from fairground.runner.sweep_shard import run_shard
 
-__all__ = ["Shard", "play_here", "play_in_processes"]
+__all__ = ["Start", "Work", "Worker", "play_here", "play_in_processes", "play_with"]
 
 _GRACE_S = 20.0
 _LINE_LIMIT = 2**20
 
 
-class Shard(NamedTuple):
-    """What an executor is given. `table` is plain data, `lock` a file descriptor that every worker holds."""
+class Work(NamedTuple):
+    """What an executor is given. `table` is plain data; every worker holds `lease` too.
+
+    Each worker plays `concurrency` episodes at a time and has `ahead` more, so that it never waits for its next one.
+    """
 
     table: Mapping[str, Any]
-    episodes: Iterable[EpisodeSpec]
     folder: Path
-    lock: int
-    report: Report
+    feed: Feed
+    lease: Lease
     concurrency: int = 1
+    ahead: int = 1
 
 
-async def play_here(shard: Shard) -> None:
+class Worker(Protocol):
+    """Something elsewhere that plays episodes."""
+
+    async def send(self, episode: EpisodeSpec) -> None:
+        """One more."""
+        ...
+
+    def no_more(self) -> None:
+        """It ends when it has played what it was given; idempotent."""
+        ...
+
+    def results(self) -> AsyncGenerator[SweepResult]:
+        """What became of its episodes, until it has ended, well or not."""
+        ...
+
+    async def stop(self) -> str:
+        """Have it end now; says how it ended."""
+        ...
+
+
+Start: TypeAlias = Callable[[], Awaitable[Worker]]
+
+
+async def play_here(work: Work) -> None:
     """One asyncio process: this one."""
 
     async def given() -> AsyncIterator[EpisodeSpec]:
-        for episode in shard.episodes:
+        while (episode := await work.feed.next()) is not None:
             yield episode
 
-    table = Table.of_plain(shard.table)
-    await run_shard(table, given(), shard.folder, shard.report, concurrency=shard.concurrency)
+    table = Table.of_plain(work.table)
+    await run_shard(table, given(), work.folder, work.feed.settle, concurrency=work.concurrency)
 
 
-async def play_in_processes(shard: Shard, processes: int) -> None:
-    """Worker processes, one loop each. One that dies takes the episode with it that it was playing, no other."""
-    due = deque(shard.episodes)
-    async with asyncio.TaskGroup() as workers:
-        for _ in range(processes):
-            workers.create_task(_keep_working(shard, due))
+async def play_in_processes(work: Work, processes: int) -> None:
+    """Worker processes, one loop each."""
+    await play_with(lambda: _Process.start(work), work, processes)
 
 
-async def _keep_working(shard: Shard, due: deque[EpisodeSpec]) -> None:
-    while due:
-        worker = await _Worker.start(shard)
+async def play_with(start: Start, work: Work, count: int) -> None:
+    """Keep `count` workers fed. One that dies takes the episodes with it that it was playing, no other."""
+    async with asyncio.TaskGroup() as shards:
+        for _ in range(count):
+            shards.create_task(_keep_working(start, work))
+
+
+async def _keep_working(start: Start, work: Work) -> None:
+    while (episode := await work.feed.next()) is not None:
+        await _Shard(await start(), work).run(episode)
+
+
+class _Shard:
+    """One worker, what it has been given and has not answered yet."""
+
+    def __init__(self, worker: Worker, work: Work) -> None:
+        self._worker = worker
+        self._work = work
+        self._given: dict[str, EpisodeSpec] = {}
+        self._room = asyncio.Semaphore(work.concurrency + work.ahead)
+
+    async def run(self, first: EpisodeSpec) -> None:
+        """Feed the worker, `first` and what comes, until nothing is left or it dies."""
+        self._given[first.digest] = first
+        giving = asyncio.create_task(self._give(first), name="fairground-feed")
         try:
-            await worker.feed(due)
+            await self._hear()
+        except BaseException:
+            giving.cancel()
+            # What is in the air is finished and counted where that takes seconds.
+            await self._wind_up()
+            raise
+        died = bool(self._given) or not giving.done()
+        giving.cancel()
+        await asyncio.wait([giving])
+        end = await self._worker.stop()
+        if died:
+            self._mourn(end)
+        elif not giving.cancelled():
+            giving.result()
+
+    async def _give(self, first: EpisodeSpec) -> None:
+        episode: EpisodeSpec | None = first
+        try:
+            await self._room.acquire()
+            while episode is not None:
+                self._given[episode.digest] = episode
+                await self._worker.send(episode)
+                # Room first: whoever is stopped while he waits for it must hold no episode in his hands.
+                await self._room.acquire()
+                episode = await self._work.feed.next()
         finally:
-            await worker.stop()
-        due.extendleft(reversed(worker.returned))
+            self._worker.no_more()
+
+    async def _hear(self) -> None:
+        async with aclosing(self._worker.results()) as results:
+            async for result in results:
+                self._given.pop(result.digest, None)
+                self._room.release()
+                self._work.feed.settle(result)
+
+    async def _wind_up(self) -> None:
+        self._worker.no_more()
+        try:
+            async with asyncio.timeout(_GRACE_S):
+                await self._hear()
+        except TimeoutError:
+            pass
+        finally:
+            await self._worker.stop()
+
+    def _mourn(self, end: str) -> None:
+        """The worker has died: what it was playing has failed, what it was not goes to another."""
+        given, playing = list(self._given.values()), self._work.concurrency
+        for episode in reversed(given[playing:]):
+            self._work.feed.give_back(episode)
+        for episode in given[:playing]:
+            problem = f"the worker died while it was played ({end})"
+            self._work.feed.settle(SweepResult(episode.digest, "failed", problem=problem))
 
 
-class _Worker:
-    """One worker process and what it has been given and has not answered yet."""
+class _Process:
+    """A worker process: episodes go in by its stdin, results come out of its stdout."""
 
-    def __init__(self, process: asyncio.subprocess.Process, shard: Shard) -> None:
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
         self._process = process
-        self._shard = shard
-        self._given: deque[EpisodeSpec] = deque()
-        self.returned: list[EpisodeSpec] = []
-        """After its death: what it never came to."""
 
     @classmethod
-    async def start(cls, shard: Shard) -> _Worker:
-        """A fresh process; it knows nothing yet."""
+    async def start(cls, work: Work) -> _Process:
+        """A fresh process, told of the sweep's table."""
         process = await asyncio.create_subprocess_exec(
             sys.executable,
             "-m",
             "fairground.runner.sweep_worker",
-            str(shard.folder),
-            str(shard.concurrency),
+            str(work.folder),
+            str(work.concurrency),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
-            pass_fds=(shard.lock,),
+            pass_fds=(work.lease.fd,),
             limit=_LINE_LIMIT,
             # Ctrl-C is for this process; workers finish what they play.
             start_new_session=True,
         )
-        return cls(process, shard)
+        worker = cls(process)
+        await worker._write(work.table)
+        return worker
 
-    async def feed(self, due: deque[EpisodeSpec]) -> None:
-        """Hand out episodes, one more than can be played at once, until none is left or the process dies."""
-        await self._send(self._shard.table)
-        while True:
-            while due and len(self._given) <= self._shard.concurrency:
-                self._given.append(due.popleft())
-                await self._send([*self._given[-1]])
-            if not self._given:
-                return
-            if not await self._hear():
-                await self._mourn()
-                return
+    async def send(self, episode: EpisodeSpec) -> None:
+        """One more."""
+        await self._write([*episode])
 
-    async def stop(self) -> None:
-        """No more episodes; what is being played is finished and counted, or left for the next run after a while."""
+    def no_more(self) -> None:
+        """The end of its stdin is its own."""
         if self._process.stdin is not None:
             self._process.stdin.close()
+
+    async def results(self) -> AsyncGenerator[SweepResult]:
+        """A line each."""
+        assert self._process.stdout is not None
+        while (line := await self._process.stdout.readline()).endswith(b"\n"):
+            yield SweepResult.of_plain(orjson.loads(line))
+
+    async def stop(self) -> str:
+        """Terminate it, unless it has ended."""
+        self.no_more()
         try:
-            async with asyncio.timeout(_GRACE_S):
-                while await self._hear():
-                    pass
+            async with asyncio.timeout(1):
+                return f"exit code {await self._process.wait()}"
         except TimeoutError:
             self._process.terminate()
-        await self._process.wait()
+            return f"exit code {await self._process.wait()}"
 
-    async def _send(self, data: object) -> None:
+    async def _write(self, data: object) -> None:
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(orjson.dumps(data) + b"\n")
             await self._process.stdin.drain()
         except (BrokenPipeError, ConnectionResetError):
-            pass  # it has died: the next reading shows it
-
-    async def _hear(self) -> bool:
-        """Report one result; False at the end of its words."""
-        assert self._process.stdout is not None
-        line = await self._process.stdout.readline()
-        if not line.endswith(b"\n"):
-            return False
-        result = SweepResult(*orjson.loads(line))
-        self._given = deque(episode for episode in self._given if episode.digest != result.digest)
-        self._shard.report(result)
-        return True
-
-    async def _mourn(self) -> None:
-        """The process has died: what it was playing has failed, what it was not goes to another."""
-        code = await self._process.wait()
-        playing = list(self._given)[: self._shard.concurrency]
-        self.returned = list(self._given)[self._shard.concurrency :]
-        self._given.clear()
-        for episode in playing:
-            problem = f"the worker process died while it was played (exit code {code})"
-            self._shard.report(SweepResult(episode.digest, "failed", problem=problem))
+            pass  # it has died: its results end

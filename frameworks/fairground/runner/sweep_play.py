@@ -1,27 +1,31 @@
 """One episode of a sweep: played, or found finished, or gone on with.
 
 Where all seats are scripted nobody waits for a commit: the episode is played through Core at once and its trace written
-whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, or where an outside
-service answers, it is a live episode with a log of its own, and a stopped one goes on where it stopped.
+whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, where an outside
+service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where it was.
 """
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from fairground.catalog import market_type
 from fairground.contract.core import Core, Record
-from fairground.contract.errors import FairgroundError, HarnessFailure, TraceError
+from fairground.contract.errors import FairgroundError, HarnessFailure, StorageUnavailable, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
+from fairground.frameworks.models.access import ProviderUnavailable
 from fairground.host.episode import Episode
+from fairground.host.log import FILES, LogStore
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import (
     SeatPlan,
@@ -39,7 +43,11 @@ from fairground.runner.episode_runner import play_seats
 from fairground.runner.plan_episodes import EpisodeSpec, Workload
 from fairground.tracestore import Written, open_trace, write_trace
 
-__all__ = ["Players", "SweepResult", "Table", "plain_table", "play_one"]
+__all__ = ["RETRIES", "Players", "Spent", "SweepResult", "Table", "pauses_of", "plain_table", "play_one"]
+
+RETRIES = 4
+"""How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 120.0
 
 _DONE = "done"
 _FAILED = "failed"
@@ -48,8 +56,18 @@ _HARNESS = "truncated:harness_failure"
 logger = logging.getLogger("fairground.runner")
 
 
+class Spent(NamedTuple):
+    """What an agent's model calls took: tokens in and out, micro-dollars. What no endpoint counts is nothing."""
+
+    tokens: int = 0
+    cost_usd_micro: int = 0
+
+
 class SweepResult(NamedTuple):
-    """What became of an episode. `problem` says why it failed; `size` is that of its trace in bytes."""
+    """What became of an episode. `problem` says why it failed; `size` is that of its trace in bytes.
+
+    `spent` is by label of agent, of all tries together.
+    """
 
     digest: str
     status: str
@@ -58,6 +76,19 @@ class SweepResult(NamedTuple):
     problem: str | None = None
     cpu_ms: int = 0
     size: int = 0
+    spent: Mapping[str, Spent] = MappingProxyType({})
+
+    @classmethod
+    def of_plain(cls, data: Sequence[Any]) -> SweepResult:
+        """The result that `plain` wrote down."""
+        digest, status, end_reason, head_hash, problem, cpu_ms, size, spent = data
+        by_label = {label: Spent(*taken) for label, taken in spent.items()}
+        return cls(digest, status, end_reason, head_hash, problem, cpu_ms, size, by_label)
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data, for processes elsewhere."""
+        return [*self[:-1], {label: [*spent] for label, spent in self.spent.items()}]
 
     @property
     def failed(self) -> bool:
@@ -75,11 +106,22 @@ class Players:
 
 
 class Table:
-    """What every episode of a sweep refers to: scenarios by place and agents by label, checked once."""
+    """What every episode of a sweep refers to: scenarios by place and agents by label, checked once.
+
+    `store` is the address of a shared store in which the logs lie instead of in files. `pauses` are the seconds before
+    an episode goes on, each time that its provider has failed.
+    """
 
     def __init__(
-        self, variants: Sequence[tuple[str, Mapping[str, Any]]], agents: Mapping[str, Mapping[str, Any]]
+        self,
+        variants: Sequence[tuple[str, Mapping[str, Any]]],
+        agents: Mapping[str, Mapping[str, Any]],
+        pauses: Sequence[float] = (),
+        store: str | None = None,
     ) -> None:
+        self.pauses = pauses
+        self.shared = store is not None
+        self.logs = FILES if store is None else _shared(store)
         self._variants = [
             (market_type(market), build_scenario(market_type(market).scenario_model, content, source=market))
             for market, content in variants
@@ -94,7 +136,7 @@ class Table:
     @classmethod
     def of_plain(cls, data: Mapping[str, Any]) -> Table:
         """The table that `plain_table` wrote down."""
-        return cls(data["variants"], data["agents"])
+        return cls(data["variants"], data["agents"], data["pauses"], data["store"])
 
     def setting(self, episode: EpisodeSpec) -> tuple[MarketType, Scenario]:
         """Market and scenario of an episode."""
@@ -114,9 +156,16 @@ class Table:
         return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
 
 
-def plain_table(work: Workload) -> dict[str, Any]:
+def pauses_of(retries: int) -> list[float]:
+    """Seconds before each of so many retries: five, then twice as long as before, two minutes at most."""
+    return [min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S) for number in range(retries)]
+
+
+def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None = None) -> dict[str, Any]:
     """The table of a workload as plain data, for processes elsewhere."""
     return {
+        "store": store,
+        "pauses": [*pauses],
         "variants": [(variant.market, variant.scenario.model_dump(mode="json")) for variant in work.flat],
         "agents": {label: agent.recorded() for label, agent in work.agents.items()},
     }
@@ -126,35 +175,60 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
     """Play an episode to its end, unless its trace is finished already. What goes wrong is in the result."""
     path = folder / episode.path
     begun = time.process_time()
+    live = False
     try:
-        found = _finished(path, episode.id)
+        found = _finished(table, path, episode.id)
         if found is None:
             players = table.players(episode)
-            if players.outside or asks_outside(*table.setting(episode)):
+            live = table.shared or bool(players.outside) or asks_outside(*table.setting(episode))
+            if live:
                 await _play_live(table, episode, players, path)
             else:
                 _play_scripted(table, episode, players, path)
-            found = _finished(path, episode.id)
+            found = _finished(table, path, episode.id)
         if found is None:
             raise HarnessFailure(f"{path.name} has not been finished")
         if found[0] == _HARNESS:
-            path.unlink()  # its log says that it is over; it is played again as a whole
+            table.logs.remove(path)  # its log says that it is over; it is played again as a whole
             raise HarnessFailure("a scripted seat or the market failed")
-        size = path.stat().st_size
+        size = 0 if table.shared else path.stat().st_size
     except FairgroundError as error:
-        return SweepResult(episode.digest, _FAILED, problem=str(error))
+        return SweepResult(episode.digest, _FAILED, problem=str(error), spent=_spent(table, path, episode, live))
     except Exception as fault:  # one episode must not end a night of them
         logger.exception("%s failed", episode.path)
-        return SweepResult(episode.digest, _FAILED, problem=f"a fault of ours: {fault!r}"[:500])
+        problem = f"a fault of ours: {fault!r}"[:500]
+        return SweepResult(episode.digest, _FAILED, problem=problem, spent=_spent(table, path, episode, live))
     cpu_ms = round(1000 * (time.process_time() - begun))
-    return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size)
+    return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size, _spent(table, path, episode, live))
 
 
-def _finished(path: Path, episode: str) -> tuple[str, str] | None:
+def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[str, Spent]:
+    """What the agents' model calls took according to a live episode's trace; nothing where it cannot be read."""
+    spent: dict[str, Spent] = {}
+    if not live:
+        return spent
+    try:
+        if not table.logs.holds(path):
+            return spent
+        with open_trace(table.logs.reading(path)) as trace:
+            for note in trace.agent_events():
+                label = episode.players.get(note["seat"])
+                if note.get("kind") != "model_call" or label is None:
+                    continue
+                before = spent.get(label, Spent())
+                tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
+                cost = note.get("cost_usd_micro") or 0
+                spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
+    except (TraceError, StorageUnavailable):
+        logger.warning("what %s has spent cannot be read", episode.path, exc_info=True)
+    return spent
+
+
+def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
     """(end reason, head hash) of a sealed trace of this episode; None when there is none yet. Raises TraceError."""
-    if not path.exists():
+    if not table.logs.holds(path):
         return None
-    with open_trace(path) as trace:
+    with open_trace(table.logs.reading(path)) as trace:
         manifest = trace.manifest
     about = manifest.about
     if about.get("episode") != episode:
@@ -198,11 +272,24 @@ def _stamped(records: list[Record]) -> list[Written]:
 
 
 async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
-    """A live episode, or one that a stopped run left. Raises HarnessFailure when a provider fails."""
+    """A live episode, or one that a stopped run left. When its provider fails it goes on after a pause.
+
+    Raises ProviderUnavailable after the last pause, HarnessFailure at once for what time does not mend.
+    """
     make_folder(path.parent)
+    for pause in table.pauses:
+        try:
+            return await _play_on(table, episode, players, path)
+        except ProviderUnavailable as failure:
+            logger.warning("%s goes on in %g s: %s", episode.path, pause, failure)
+            await asyncio.sleep(pause)
+    await _play_on(table, episode, players, path)
+
+
+async def _play_on(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
     with Sandbox() as sandbox:
-        if path.exists():
-            live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox)
+        if table.logs.holds(path):
+            live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox, logs=table.logs)
         else:
             live = await _opened(table, episode, players, path.parent, sandbox)
         try:
@@ -226,7 +313,14 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
         # `play --resume` can seat one agent again; with several the sweep has to go on itself.
         agent=next(iter(agents.values())).recorded() if len(agents) == 1 else None,
         sandbox=sandbox,
+        logs=table.logs,
     )
+
+
+def _shared(store: str) -> LogStore:
+    from fairground.host.log_postgres import PostgresStore
+
+    return PostgresStore(store)
 
 
 def _thinking(players: Players) -> dict[SeatId, str]:

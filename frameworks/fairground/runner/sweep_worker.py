@@ -47,7 +47,7 @@ async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) 
 
     def report(result: SweepResult) -> None:
         try:
-            out.write(orjson.dumps([*result]) + b"\n")
+            out.write(orjson.dumps(result.plain) + b"\n")
         except BrokenPipeError:
             # Nobody listens any more; the trace is there all the same.
             os._exit(0)

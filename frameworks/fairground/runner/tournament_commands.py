@@ -11,14 +11,24 @@ from fairground.runner.sweep import Sweep
 from fairground.runner.sweep_commands import (
     AsJson,
     Concurrency,
+    Data,
+    ExecutorName,
+    How,
+    MaxCost,
+    MaxEpisodes,
+    MaxMinutes,
+    MaxTokens,
     Out,
     Overrides,
     PlanName,
     Processes,
+    Retries,
     Seeds,
+    Store,
     play_plan,
-    print_sweep,
 )
+from fairground.runner.sweep_play import RETRIES
+from fairground.runner.sweep_show import print_sweep
 
 if TYPE_CHECKING:
     from fairground.evaluation.ratings.model import Leaderboards
@@ -29,10 +39,18 @@ __all__ = ["tournament"]
 def tournament(
     plan: PlanName,
     out: Out = None,
+    executor: ExecutorName = None,
     processes: Processes = None,
     concurrency: Concurrency = None,
     seeds: Seeds = None,
     overrides: Overrides = None,
+    data: Data = None,
+    max_episodes: MaxEpisodes = None,
+    max_minutes: MaxMinutes = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    retries: Retries = RETRIES,
+    store: Store = None,
     score: Annotated[str | None, typer.Option(help="What ranks an auction; as of fairground rate.")] = None,
     rating_seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples of the ratings.")] = 0,
     as_json: AsJson = False,
@@ -41,7 +59,10 @@ def tournament(
 
     Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
     """
-    played = play_plan(plan, out, processes, concurrency, seeds, overrides)
+    limits = (max_episodes, max_minutes, max_tokens, max_cost)
+    played = play_plan(
+        plan, How(out, executor, processes, concurrency, seeds, overrides, *limits, retries, store, data)
+    )
     return show(_Tournament(played, _rated(played, score, rating_seed)), json=as_json)
 
 

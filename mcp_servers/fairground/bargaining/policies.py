@@ -187,7 +187,7 @@ def _spec(strategy: StrategySpec) -> PolicySpec:
         _ROLES,
         strategy.description,
         reference=strategy.name in _REFERENCES,
-        equilibrium=strategy.name == _EQUILIBRIUM,
+        on_every_seat=strategy.name == _EQUILIBRIUM,
         stand_in=strategy.name == _STAND_IN,
     )
 

@@ -58,7 +58,7 @@ def view_my_value(market: Bargaining, seat: SeatId) -> MyValue:
     return views.my_value(market.state, seat)
 
 
-@tool("read", title="Past quotes and trades", evidence=("public_record",), observer=True)
+@tool("read", title="Past quotes and trades", evidence=("public_record",))
 def view_history(
     market: Bargaining,
     seat: SeatId,

@@ -7,6 +7,7 @@ folder `scenarios` of its package, its plans those in the folder `plans`.
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -17,7 +18,7 @@ from typing import Any
 from pydantic import JsonValue
 
 from fairground.contract.errors import ScenarioError
-from fairground.contract.market import MarketType
+from fairground.contract.market import MarketType, ReadsData
 from fairground.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
 
 __all__ = [
@@ -29,10 +30,13 @@ __all__ = [
     "market_type",
     "plan_ids",
     "scenario_ids",
+    "use_data",
 ]
 
 MARKETS = "fairground.markets"
 EVALUATORS = "fairground.evaluators"
+DATA = "FAIRGROUND_DATA"
+"""The environment variable that names the folder of the user's data."""
 
 
 @cache
@@ -100,12 +104,23 @@ def default_scenario(market: str) -> str:
 def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | None = None) -> Scenario:
     """A checked scenario: a bundled id (`double_auction/duel`, or `duel`), or the path of a TOML file.
 
-    Overrides (dotted keys) become part of its content. Raises ScenarioError naming key, value and what is allowed.
+    Overrides (dotted keys), and the data that it names below `FAIRGROUND_DATA`, become part of its content. Raises
+    ScenarioError naming key, value and what is allowed.
     """
     kind = market_type(market)
     text, source = _text(market, name)
     content = with_overrides(parse_toml(text, source=source), overrides or {})
-    return build_scenario(kind.scenario_model, content, source=source)
+    scenario = build_scenario(kind.scenario_model, content, source=source)
+    return kind.with_data(scenario, os.environ.get(DATA, "")) if isinstance(kind, ReadsData) else scenario
+
+
+def use_data(folder: Path | None) -> None:
+    """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment."""
+    if folder is None:
+        return
+    if not folder.is_dir():
+        raise ScenarioError(f"--data {folder}: no such folder")
+    os.environ[DATA] = str(folder.absolute())
 
 
 def _text(market: str, name: str) -> tuple[str, str]:

@@ -26,6 +26,7 @@ __all__ = ["markets", "policies", "scenarios", "tools"]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `fairground markets` shows it.")]
 _CHECK_SEED = 1
+_MAX_CELL = 10_000
 _SENTENCES = frozenset({"title", "what", "arguments", "description", "value", "meaning", "problem"})
 
 
@@ -154,7 +155,9 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
     if as_json:
         _print_json(found.report.model_dump(mode="json"))
     elif found.rows:
-        _show([{"what": what, "figure": figure, "of optimum": share} for what, figure, share in found.rows], as_json)
+        shares = any(share for _, _, share in found.rows)
+        heads = ("measure", "figure", "of optimum") if shares else ("measure", "value")
+        _show([dict(zip(heads, row, strict=False)) for row in found.rows], as_json)
     for problem in found.problems:
         print(problem, file=sys.stderr)
     if found.problems:
@@ -213,7 +216,8 @@ def _cell(value: object) -> str:
         return ", ".join(value)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, bool):
         return "yes" if value else "no"
-    return orjson.dumps(value).decode()
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _MAX_CELL else f"{len(text):,} characters: --json shows them"
 
 
 def _print_json(content: object) -> None:

@@ -17,7 +17,6 @@ KeyPart = int | str
 
 _TOP_52_BITS = 12
 _UNIT = 2.0**-53
-_WORDS = struct.Struct(">8Q")
 
 
 @lru_cache(maxsize=4096)
@@ -100,9 +99,9 @@ class Chance:
         """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
         state = self._stream(stream, b"many")
         state.update(b"".join(map(_encode, key)))
-        values: list[float] = []
+        blocks = bytearray()
         for block in range((n + 7) // 8):
             piece = state.copy()
             piece.update(b"#%d" % block)
-            values.extend(map(_to_unit, _WORDS.unpack(piece.digest())))
-        return values[:n]
+            blocks += piece.digest()
+        return [(2 * (word >> _TOP_52_BITS) + 1) * _UNIT for word in struct.unpack_from(f">{n}Q", blocks)]

@@ -406,16 +406,17 @@ class Core:
 
     def _over_limit(self, draft: _Draft, limit: Limit) -> Done:
         sorts = ", ".join(limit.counts)
+        refuses = limit.then == "refuse" or self.scenario.clock == "free"
         error = ErrorInfo(
             "call_limit",
             f"at most {limit.max} calls ({sorts}) per {limit.per} are allowed",
             "tools that end the turn still work; await_turn waits for the next one"
-            if limit.then == "refuse"
+            if refuses
             else "your turn has been ended by the default action; call await_turn",
-            limit.then == "refuse" and limit.per == "phase",
+            refuses and limit.per == "phase",
         )
         turn = self.turn_mark(draft.seat)
-        if limit.then != "refuse":
+        if not refuses:
             turn = turn._replace(turn_over=True)
         done = self._refuse(draft, "denied", error, turn)
         self._lapse_by(limit, draft.seat, done.records)

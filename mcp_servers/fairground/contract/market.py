@@ -25,8 +25,10 @@ __all__ = [
     "LapseReason",
     "Market",
     "MarketType",
+    "ReadsData",
     "Remarks",
     "Resolves",
+    "Wakes",
 ]
 
 EndReason: TypeAlias = str
@@ -208,6 +210,15 @@ class MarketType(Protocol):
 
 
 @runtime_checkable
+class Wakes(Protocol):
+    """A market with a free clock: it awaits nobody, and says which seats have a reason to act."""
+
+    def wants_turn(self, seat: SeatId) -> bool:
+        """Whether news or a tick that it waited for has reached this seat since it ended its turn."""
+        ...
+
+
+@runtime_checkable
 class Resolves(Protocol):
     """A market whose scenarios may depend on an outside service; the host asks before the manifest's core is fixed."""
 
@@ -217,6 +228,20 @@ class Resolves(Protocol):
 
     def resolve(self, scenario: Any, answers: Sequence[JsonValue]) -> Scenario:
         """The scenario with what was answered in it: the content of the manifest. Raises ScenarioError."""
+        ...
+
+
+@runtime_checkable
+class ReadsData(Protocol):
+    """A market whose scenarios may name data of the user's own, which becomes part of their content when loaded."""
+
+    def with_data(self, scenario: Any, root: str) -> Scenario:
+        """The scenario with the data that it names below the folder `root`; unchanged where it names none or none is
+        there, which `create` refuses. ScenarioError for malformed data."""
+        ...
+
+    def lacks_data(self, scenario: Any) -> bool:
+        """Whether it names data that is not in it."""
         ...
 
 

@@ -111,8 +111,9 @@ class Draw:
 class PolicySpec:
     """A named scripted policy; `make` of a privileged one gives a `PrivilegedPolicy`.
 
-    A `reference` is played beside an agent in the same seat on the same seed, an `equilibrium` on all seats at once.
-    The market's `stand_in` is what an agent thinks with when no model is named.
+    A `reference` is played beside an agent in the same seat on the same seed; what is a reference `on_every_seat`, such
+    as an equilibrium or a population, on all seats at once.
+    The `stand_in` for a role is what an agent in such a seat thinks with when no model is named.
 
     `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
     """
@@ -123,7 +124,7 @@ class PolicySpec:
     description: str = ""
     privileged: bool = False
     reference: bool = False
-    equilibrium: bool = False
+    on_every_seat: bool = False
     stand_in: bool = False
     fast: Callable[..., Any] | None = None
 

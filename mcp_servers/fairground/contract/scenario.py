@@ -22,6 +22,11 @@ class Timing(BaseModel):
 
     decision_deadline_s: float | None = Field(default=None, gt=0, le=86_400, description="a silent seat lapses after")
 
+    @property
+    def tick_s(self) -> float | None:
+        """Seconds between the ticks that a host posts under the free clock; None in a market without that clock."""
+        return None
+
 
 class Scenario(BaseModel):
     """Base of every market's scenario; its full content is part of the manifest's hashed core."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from importlib.metadata import version
 from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
 
@@ -21,14 +21,16 @@ from mcp.server.lowlevel import Server
 from fairground.contract.errors import INTERNAL_ERROR
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool
-from fairground.host import briefing, mirror, wire
+from fairground.host import briefing, mirror, observing, telemetry, wire
 from fairground.host.feed import Feed, open_feed
 from fairground.host.log import Side
+from fairground.host.quotas import Gate, Refusal
+from fairground.host.seat_auth import OBSERVER
 
 if TYPE_CHECKING:
     from fairground.host.episode import CallResult, Episode
 
-__all__ = ["build_server"]
+__all__ = ["build_observer_server", "build_server"]
 
 Context: TypeAlias = ServerRequestContext[Feed, Any]
 P = ParamSpec("P")
@@ -42,15 +44,33 @@ _LISTS_FRESH_FOR = CacheHint(ttl_ms=600_000, scope="private")
 _log = logging.getLogger("fairground.host")
 
 
-def build_server(episode: Episode, seat: SeatId, *, transport: str = "memory") -> Server[Feed]:
-    """The MCP server of a seat. `transport` is noted beside every event. Raises SeatError for an unknown seat."""
-    desk = _Desk(episode, seat, transport)
+def build_server(
+    episode: Episode, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None
+) -> Server[Feed]:
+    """The MCP server of a seat. `transport` is noted beside every event. Raises SeatError for an unknown seat.
+
+    What the `gate` refuses does not reach the episode.
+    """
+    desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate)
+    return _server(episode, desk, briefing.instructions(episode.core, seat))
+
+
+def build_observer_server(episode: Episode, *, transport: str = "memory", gate: Gate | None = None) -> Server[Feed]:
+    """The MCP server of somebody without a seat: the market's public reads, as tools and resources, and no prompt."""
+    core = episode.core
+    tools = observing.public_reads(core.market_type, core.scenario)
+    return _server(
+        episode, _ObserverDesk(episode, OBSERVER, tools, transport, gate), observing.observer_instructions(core)
+    )
+
+
+def _server(episode: Episode, desk: _Desk, instructions: str) -> Server[Feed]:
     market = episode.core.market_type
     server = Server[Feed](
         f"fairground-{market.name}",
         version=version("fairground"),
         title=market.title,
-        instructions=briefing.instructions(episode.core, seat),
+        instructions=instructions,
         cache_hints={
             "tools/list": _LISTS_FRESH_FOR,
             "prompts/list": _LISTS_FRESH_FOR,
@@ -96,12 +116,16 @@ def _guarded(
 class _Desk:
     """The request handlers of one seat."""
 
-    def __init__(self, episode: Episode, seat: SeatId, transport: str) -> None:
+    def __init__(
+        self, episode: Episode, seat: SeatId, tools: Mapping[str, Tool], transport: str, gate: Gate | None
+    ) -> None:
         self._episode = episode
         self._seat = seat
+        self._tools = tools
         self._transport = transport
-        self._tools = episode.core.tools(seat)
+        self._gate = gate or Gate()
         self._listed = [_listed_tool(tool) for tool in self._tools.values()]
+        self._reads_words = any(tool.read_only and tool.untrusted_paths for tool in self._tools.values())
         self._mirrored = mirror.mirrored(self._tools)
         self._offered = frozenset(uri for tool in self._mirrored.values() if (uri := mirror.plain_uri(tool)))
         self.changing = mirror.changing(self._mirrored)
@@ -125,13 +149,27 @@ class _Desk:
         # A key that is no text is as bad as an empty one, which the episode refuses and records.
         key = given if isinstance(given, str) or given is None else ""
         try:
-            return wire.tool_result(await self._call(ctx, params.name, params.arguments or {}, key))
+            result = await self._passed(ctx, params.name, params.arguments or {}, key)
+            return _on_the_wire(result, code_reads_words=self._reads_words)
         except Exception:
             _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
             return wire.error_result(INTERNAL_ERROR)
 
+    async def _passed(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult | Refusal:
+        """What became of a call, or why the gate did not let it in."""
+        refusal = self._gate.enter(tool)
+        if refusal is not None:
+            return refusal
+        try:
+            return await self._call(ctx, tool, arguments, key)
+        finally:
+            self._gate.leave()
+
     async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
-        return await self._episode.call(self._seat, tool, arguments, call_key=key, side=_side(ctx, self._transport))
+        side = _side(ctx, self._transport)
+        result = await self._episode.call(self._seat, tool, arguments, call_key=key, side=side)
+        telemetry.enrich(self._episode, self._seat, self._transport, result)
+        return result
 
     # --- resources --------------------------------------------------------------------------------------------------
 
@@ -169,9 +207,9 @@ class _Desk:
         reading = mirror.parse_uri(params.uri, self._mirrored)
         if reading is None:
             raise _not_offered(params.uri)
-        result = await self._call(ctx, reading.tool.name, reading.arguments)
-        answer = wire.tool_result(result)
-        if result.error is not None or result.body is None:
+        result = await self._passed(ctx, reading.tool.name, reading.arguments)
+        answer = _on_the_wire(result)
+        if isinstance(result, Refusal) or result.error is not None or result.body is None:
             error = result.error or INTERNAL_ERROR
             code = types.INTERNAL_ERROR if error.code in _FAULTS else types.INVALID_PARAMS
             raise MCPError(code, error.message, answer["structuredContent"])
@@ -260,7 +298,30 @@ class _Desk:
         raise _not_offered(ref.uri)
 
 
+class _ObserverDesk(_Desk):
+    """The request handlers of somebody without a seat: public reads of what is committed, and nothing of any seat's."""
+
+    async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
+        return observing.observe(await self._episode.settled(), tool, arguments)
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """None: there is nothing to play."""
+        _only_page(params)
+        return types.ListPromptsResult(prompts=[])
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """None."""
+        raise MCPError(types.INVALID_PARAMS, "an observer is offered no prompt")
+
+
 _JSON = "application/json"
+
+
+def _on_the_wire(result: CallResult | Refusal, *, code_reads_words: bool = False) -> dict[str, Any]:
+    if isinstance(result, Refusal):
+        wait = result.retry_after_s
+        return wire.error_result(result.error, None if wait is None else {wire.RETRY_META: wait})
+    return wire.tool_result(result, code_reads_words=code_reads_words)
 
 
 def _listed_tool(tool: Tool) -> types.Tool:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-__all__ = ["CLIENTS", "TOKEN_VARIABLE", "snippet"]
+from fairground.contract.errors import SeatError
+
+__all__ = ["CLIENTS", "CONTROL_TOKEN_VARIABLE", "TOKEN_VARIABLE", "read_token", "snippet"]
 
 TOKEN_VARIABLE = "FAIRGROUND_TOKEN"
+CONTROL_TOKEN_VARIABLE = "FAIRGROUND_CONTROL_TOKEN"
 CLIENTS = {
     "claude": "claude_desktop_config.json",
     "cursor": ".cursor/mcp.json",
@@ -27,6 +31,22 @@ def snippet(client: str, name: str, arguments: Sequence[str], *, remote: bool = 
     if client in ("vscode", "claude-code"):
         entry = {"type": "stdio", **entry}
     return {"servers" if client == "vscode" else "mcpServers": {name: entry}}
+
+
+def read_token(variable: str, file: Path | None) -> str:
+    """A token from a file or the environment, never from a command line. Raises SeatError when there is none."""
+    if file is not None:
+        try:
+            token = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SeatError(f"{file}: cannot be read: {error}") from None
+    else:
+        token = os.environ.get(variable, "").strip()
+    if not token:
+        raise SeatError(f"there is no token: set {variable}, or name a file with --token-file")
+    if not (token.isascii() and token.isprintable()):
+        raise SeatError("the token holds characters that no token has")
+    return token
 
 
 def _executable() -> str:

@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import os
-import sys
 from pathlib import Path
 from typing import Annotated
 
 import orjson
 import typer
 
+from fairground.catalog import use_data
 from fairground.contract.errors import SeatError
-from fairground.host.client_config import CLIENTS, TOKEN_VARIABLE, snippet
+from fairground.host.client_config import CLIENTS, CONTROL_TOKEN_VARIABLE, TOKEN_VARIABLE, read_token, snippet
+from fairground.host.logs import LogFormat, LogLevel, log_to_stderr
 
 __all__ = ["config", "connect", "host", "serve"]
 
+_MIN_CONTROL_TOKEN_CHARS = 20
 _MIB = 1_048_576
 
 _Market = Annotated[str, typer.Argument(help="The market, such as double_auction; not with --resume.")]
@@ -25,6 +26,7 @@ _Seat = Annotated[str, typer.Option(help="The seat to serve; default: the scenar
 _Others = Annotated[str, typer.Option(help="Policy of every other seat; default: the scenario's.")]
 _Seed = Annotated[int | None, typer.Option(help="Fixes all chance; default: a fresh one, shown.")]
 _Set = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
+_Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: FAIRGROUND_DATA.")]
 _Out = Annotated[Path | None, typer.Option(help="Folder of the trace; default ./runs/<time>-<market>.")]
 
 
@@ -35,6 +37,7 @@ def serve(
     others: _Others = "",
     seed: _Seed = None,
     overrides: _Set = None,
+    data: _Data = None,
     out: _Out = None,
     resume: Annotated[Path | None, typer.Option(help="Go on with this trace instead of a new episode.")] = None,
 ) -> None:
@@ -45,7 +48,8 @@ def serve(
     """
     from fairground.host.launch import EpisodeOptions, run_serve
 
-    _log_to_stderr()
+    log_to_stderr()
+    use_data(data)
     asyncio.run(run_serve(EpisodeOptions(market, scenario, others, seed, overrides or (), out), seat, resume))
 
 
@@ -56,6 +60,7 @@ def host(
     others: _Others = "",
     seed: _Seed = None,
     overrides: _Set = None,
+    data: _Data = None,
     episodes: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes to host, on consecutive seeds.")] = 1,
     address: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0,
@@ -66,22 +71,59 @@ def host(
     resume: Annotated[Path | None, typer.Option(help="Folder of an earlier host: its tokens stay valid.")] = None,
     until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60,
+    observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each episode.")] = 0,
+    control: Annotated[
+        int | None, typer.Option("--control-port", min=0, max=65_535, help="Port of the control plane; default: none.")
+    ] = None,
+    control_env: Annotated[
+        str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
+    ] = CONTROL_TOKEN_VARIABLE,
+    control_file: Annotated[
+        Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
+    ] = None,
+    most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000,
+    ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: for ever.")] = 604_800,
+    rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50,
+    burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200,
+    budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0,
+    drain: Annotated[float, typer.Option(min=0, help="Seconds that SIGTERM lets open rounds end.")] = 10,
+    log_format: Annotated[LogFormat, typer.Option(help="Lines on standard error: text or json.")] = "text",
+    log_level: Annotated[LogLevel, typer.Option(help="From which level on.")] = "warning",
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False,
 ) -> None:
     """Host episodes over streamable HTTP, one bearer token per seat.
 
-    Tokens are shown once; only their digests are kept, in host.json beside the traces. SIGTERM stops taking requests,
-    finishes what is under way and closes the episodes; --resume FOLDER goes on with them.
+    Tokens are shown once; only their digests are kept, in host.json beside the traces. With --control-port episodes are
+    made and ended while it runs (fairground control), and no market need be named. SIGTERM lets open rounds end, takes
+    no more requests and closes the episodes; --resume FOLDER goes on with them.
     """
-    from fairground.host.app import is_loopback
     from fairground.host.launch import EpisodeOptions, HostOptions, run_host
+    from fairground.host.listening import is_loopback
+    from fairground.host.quotas import Quotas
 
     if not remote and not is_loopback(address):
         raise typer.BadParameter(f"{address} can be reached by others: add --allow-remote if that is meant")
-    _log_to_stderr()
-    playing = EpisodeOptions(market, scenario, others, seed, overrides or (), out)
-    hosting = HostOptions(seats, episodes, address, port, names or (), body_limit, linger, until_over, as_json)
-    asyncio.run(run_host(playing, hosting, resume))
+    log_to_stderr(log_format, log_level)
+    use_data(data)
+    hosting = HostOptions(
+        seats=seats,
+        episodes=episodes,
+        observers=observers,
+        address=address,
+        port=port,
+        names=names or (),
+        body_limit=body_limit,
+        linger_s=linger,
+        until_over=until_over,
+        as_json=as_json,
+        control_port=control,
+        control_token=None if control is None else _control_token(control_env, control_file),
+        max_episodes=most,
+        ttl_s=ttl or None,
+        drain_s=drain,
+        quotas=Quotas(rate or None, burst, budget or None),
+    )
+    asyncio.run(run_host(EpisodeOptions(market, scenario, others, seed, overrides or (), out), hosting, resume))
 
 
 def connect(
@@ -95,8 +137,8 @@ def connect(
     """
     from fairground.host.connect import run_connect
 
-    _log_to_stderr()
-    asyncio.run(run_connect(url, _token(token_env, token_file)))
+    log_to_stderr()
+    asyncio.run(run_connect(url, read_token(token_env, token_file)))
 
 
 def config(
@@ -107,6 +149,7 @@ def config(
     others: _Others = "",
     seed: _Seed = None,
     overrides: _Set = None,
+    data: _Data = None,
     out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs, made absolute.")] = None,
     url: Annotated[str, typer.Option(help="A hosted seat's URL: the client goes through `fairground connect`.")] = "",
 ) -> None:
@@ -120,13 +163,21 @@ def config(
     if url:
         made = snippet(client, "fairground", ["connect", url], remote=True)
     else:
-        arguments = _serve_arguments(market, scenario, seat, others, seed, overrides or [], out)
+        use_data(data)
+        arguments = _serve_arguments(market, scenario, seat, others, seed, overrides or [], out, data)
         made = snippet(client, f"fairground-{market}", arguments)
     print(orjson.dumps(made, option=orjson.OPT_INDENT_2).decode())
 
 
 def _serve_arguments(
-    market: str, scenario: str, seat: str, others: str, seed: int | None, overrides: list[str], out: Path | None
+    market: str,
+    scenario: str,
+    seat: str,
+    others: str,
+    seed: int | None,
+    overrides: list[str],
+    out: Path | None,
+    data: Path | None,
 ) -> list[str]:
     """The arguments of `serve`, checked, with absolute paths: the client starts it somewhere else."""
     from fairground.host.launch import EpisodeOptions, choose, seat_alone
@@ -137,27 +188,18 @@ def _serve_arguments(
         "--seat": seat_alone(kind, chosen, seat, others).agents[0],
         "--others": others,
         "--seed": "" if seed is None else str(seed),
+        "--data": "" if data is None else str(data.absolute()),
         "--out": str((out or Path("runs")).absolute()),
     }
     given = [word for name, value in options.items() if value for word in (name, value)]
     return ["serve", market, *given, *(word for text in overrides for word in ("--set", text))]
 
 
-def _token(variable: str, file: Path | None) -> str:
-    """The seat's token. Raises SeatError when there is none."""
-    if file is not None:
-        try:
-            token = file.read_text(encoding="utf-8").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise SeatError(f"{file}: cannot be read: {error}") from None
-    else:
-        token = os.environ.get(variable, "").strip()
-    if not token:
-        raise SeatError(f"there is no token: set {variable}, or name a file with --token-file")
-    if not (token.isascii() and token.isprintable()):
-        raise SeatError("the token holds characters that no token has")
+def _control_token(variable: str, file: Path | None) -> str | None:
+    """The control plane's token, where one is given. Raises SeatError for one that could be guessed."""
+    if file is None and not os.environ.get(variable, "").strip():
+        return None
+    token = read_token(variable, file)
+    if len(token) < _MIN_CONTROL_TOKEN_CHARS:
+        raise SeatError(f"the control plane's token needs at least {_MIN_CONTROL_TOKEN_CHARS} random characters")
     return token
-
-
-def _log_to_stderr() -> None:
-    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="%(levelname)s %(name)s: %(message)s")

@@ -33,7 +33,7 @@ from fairground.contract.replay import Replayed
 from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool
-from fairground.host.log import EventLog, Row, Side, SqliteLog
+from fairground.host.log import FILES, EventLog, LogStore, Row, Side
 from fairground.host.sandbox import InnerAnswer, Sandbox, ToolSignature
 from fairground.host.scripted import Scripted, ScriptedFailure
 from fairground.host.services import Services, ServiceUnavailable
@@ -111,7 +111,10 @@ class Episode:
         self._rebuild: asyncio.Task[bool] | None = None
         self._doom: EndReason | None = None
         self._deadline: asyncio.TimerHandle | None = None
+        self._ticking: asyncio.TimerHandle | None = None
+        self._told: dict[SeatId, int] = {}
         self._awaits_counted = 0
+        self._moved = 0
         self._sealing: asyncio.Task[None] | None = None
         self._seal_again: asyncio.TimerHandle | None = None
         self._writer = Writer(log, self._committed, self._lost)
@@ -131,6 +134,7 @@ class Episode:
         services: Services | None = None,
         sandbox: Sandbox | None = None,
         about: Mapping[str, Any] | None = None,
+        logs: LogStore = FILES,
     ) -> Episode:
         """A fresh episode with its log at `path`; the scripted seats have played up to the first outside decision.
 
@@ -139,7 +143,7 @@ class Episode:
         core = Core.create(market_type, scenario, seed)
         core_bytes = canonical(core.manifest.model_dump(mode="json"))
         created = datetime.now(UTC).isoformat(timespec="seconds")
-        log = await SqliteLog.create(
+        log = await logs.create(
             path, Manifest(core_bytes, {"episode": episode_id, "created": created, **(about or {})})
         )
         episode = cls(
@@ -167,9 +171,10 @@ class Episode:
         scripted: Scripted | None = None,
         services: Services | None = None,
         sandbox: Sandbox | None = None,
+        logs: LogStore = FILES,
     ) -> Episode:
         """Go on with an episode: its commands are re-executed, byte by byte. Raises TraceError rather than guess."""
-        log = await SqliteLog.open(path)
+        log = await logs.open(path)
         try:
             players = scripted or Scripted({})
             core = await _rebuilt(log, market_type, players)
@@ -197,11 +202,13 @@ class Episode:
         await self._commit(records)
         await self._play_alone()
         self._arm_deadline()
+        self._arm_tick()
 
     async def close(self) -> None:
         """Commit what is queued and let go of the log. The episode can be opened again unless it is over."""
-        if self._deadline is not None:
-            self._deadline.cancel()
+        for timer in (self._deadline, self._ticking):
+            if timer is not None:
+                timer.cancel()
         if self._rebuild is not None:
             await asyncio.wait([self._rebuild])
         await self._writer.close()
@@ -221,6 +228,11 @@ class Episode:
         """Wait until the episode is over and sealed; its end reason."""
         await self._over.wait()
         return self.core.ended or ""
+
+    @property
+    def between_rounds(self) -> bool:
+        """Whether no seat outside has acted in the open round, as far as this process knows."""
+        return self._moved != self.core.market.clock.round
 
     @property
     def manifest(self) -> Manifest:
@@ -280,22 +292,34 @@ class Episode:
             return CallResult(None, declared, "failed", None, INTERNAL_ERROR, self.core.turn_mark(seat))
 
     async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
-        """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error."""
+        """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error.
+
+        Under a free clock: until there are news that no earlier wait has told of, so that none is ever missed.
+        """
         await self._ready()
-        mark = self.core.market.news_mark(seat)
         loop = asyncio.get_running_loop()
         until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
         self._awaits_counted += 1
         await self._writer.drain()
         await self._ready()
-        while not self._turn_has_come(seat, mark):
+        while not self._turn_has_come(seat):
             pulse = self._pulse
             try:
                 async with asyncio.timeout_at(until):
                     await pulse.wait()
             except TimeoutError:
                 return self.core.turn_view(seat, still_open=True)
+        self._told[seat] = self.core.market.news_mark(seat)
         return self.core.turn_view(seat)
+
+    async def settled(self) -> Core:
+        """The Core once everything that was answered is committed; for reads that are no events.
+
+        Raises StorageUnavailable. What it shows of open phases is not committed: read closed rounds only.
+        """
+        await self._writer.drain()
+        await self._ready()
+        return self.core
 
     async def lapse(self, seat: SeatId, reason: LapseReason) -> None:
         """Take the default action for a seat that does not act; nothing when it is not awaited.
@@ -347,6 +371,8 @@ class Episode:
             index = next(i for i, row in enumerate(rows) if row.record.seq == answer.seq)
             rows[index] = rows[index]._replace(call_key=key[0], request_digest=key[1])
         acts = answer.tool is not None and not answer.tool.read_only
+        if answer.tool is not None and answer.tool.kind == "action" and answer.status == "ok":
+            self._moved = answer.turn.round
         future = self._writer.submit(rows, urgent=acts or len(rows) > 1)
         if answer.status == "failed" and acts:
             self._lost()
@@ -506,10 +532,32 @@ class Episode:
 
     # --- waiting ----------------------------------------------------------------------------------------------------
 
-    def _turn_has_come(self, seat: SeatId, mark: int) -> bool:
+    def _turn_has_come(self, seat: SeatId) -> bool:
         if self.core.ended is not None or self.core.awaits(seat):
             return True
-        return self.core.scenario.clock == "free" and self.core.market.news_mark(seat) > mark
+        return self.core.scenario.clock == "free" and self.core.market.news_mark(seat) > self._told.get(seat, 0)
+
+    def _arm_tick(self) -> None:
+        """Under a free clock the host says when a round is over; with nobody outside the seats need no clock."""
+        limit = self.core.scenario.timing.tick_s
+        if limit is None or self.core.scenario.clock != "free" or self.scripted.plays_alone(self.core):
+            return
+        if self._stale or self.core.ended is None:
+            self._ticking = asyncio.get_running_loop().call_later(limit, self._tick)
+
+    def _tick(self) -> None:
+        """A tick of the free clock; recorded, so that re-execution needs no clock."""
+        if self._stale:
+            self._lost()  # try again: perhaps nobody calls
+        elif self.core.ended is None:
+            try:
+                self._enqueue(self._carry_out(self.core.feed, "clock_tick", None), urgent=True)
+            except HarnessFailure:
+                logger.exception("%s cannot go on to its next tick", self.id)
+                self._doom = "truncated:harness_failure"
+                return
+            self._play_scripted()
+        self._arm_tick()
 
     def _arm_deadline(self) -> None:
         if self._deadline is not None:

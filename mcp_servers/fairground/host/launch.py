@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
+import resource
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -18,23 +20,33 @@ from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
 from fairground.contract.seats import SeatId
-from fairground.host.app import Host, HttpServer, run_stdio
+from fairground.host.app import HttpServer, run_stdio
+from fairground.host.control import ControlApp, new_control_token
 from fairground.host.episode import Episode
-from fairground.host.registry import load_host_file
+from fairground.host.hosting import Host
+from fairground.host.listening import Listener
+from fairground.host.orders import checked
+from fairground.host.quotas import Quotas
+from fairground.host.registry import HOST_FILE, check_fresh, load_host_file, sole_host
 from fairground.host.sandbox import Sandbox
+from fairground.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
 from fairground.host.setup import (
     AGENT,
     SeatPlan,
     default_folder,
+    left_alone,
     make_folder,
     new_episode,
     new_seed,
     plan_seats,
     reopen_episode,
 )
-from fairground.tracestore import find_traces
+from fairground.tracestore import find_traces, open_trace
 
 __all__ = ["EpisodeOptions", "HostOptions", "choose", "run_host", "run_serve", "seat_alone"]
+
+_SHOWN_BEFORE = "(token as shown or given before)"
+_MANY_FILES = 65_536
 
 
 class EpisodeOptions(NamedTuple):
@@ -49,10 +61,11 @@ class EpisodeOptions(NamedTuple):
 
 
 class HostOptions(NamedTuple):
-    """Where and how to host."""
+    """Where and how to host. `control_port` is None without a control plane; without `control_token` one is made."""
 
     seats: str
     episodes: int
+    observers: int
     address: str
     port: int
     names: Sequence[str]
@@ -60,6 +73,19 @@ class HostOptions(NamedTuple):
     linger_s: float
     until_over: bool
     as_json: bool
+    control_port: int | None
+    control_token: str | None
+    max_episodes: int
+    ttl_s: float | None
+    drain_s: float
+    quotas: Quotas
+
+
+class Shown(NamedTuple):
+    """A token that was issued just now, by the id of its grant."""
+
+    grant: str
+    token: str
 
 
 def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
@@ -72,13 +98,16 @@ def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
 
 
 def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> SeatPlan:
-    """One seat played from outside, by default the scenario's first agent seat; policies on all others."""
+    """One seat played from outside, by default the scenario's first agent seat; policies on all others.
+
+    Where other agents would sit, the stand-ins of their roles do.
+    """
     if not seat:
         agents = plan_seats(kind, scenario, others=others or None).agents
         if not agents:
             raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with --seat")
         seat = agents[0]
-    return plan_seats(kind, scenario, agents=[seat], others=others or None)
+    return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), seat)
 
 
 async def run_serve(options: EpisodeOptions, seat: str, resume: Path | None) -> None:
@@ -101,26 +130,34 @@ async def run_serve(options: EpisodeOptions, seat: str, resume: Path | None) -> 
 
 async def run_host(options: EpisodeOptions, hosting: HostOptions, resume: Path | None) -> None:
     """Host episodes over HTTP until SIGTERM, or until they are over. Raises HarnessFailure for a taken address."""
-    with Sandbox() as sandbox:
+    _allow_many_files()
+    with Sandbox() as sandbox, ExitStack() as held:
         folder = resume or _folder(options)
         if resume is None:
-            host, tokens = await _fresh_host(options, hosting, folder, sandbox)
+            host, tokens = await _fresh_host(options, hosting, folder, sandbox, held)
         else:
-            host, tokens = await _reopened_host(hosting, folder, sandbox), {}
+            host, tokens = await _reopened_host(hosting, folder, sandbox, held), []
         try:
             await _serve_host(host, hosting, folder, tokens)
         finally:
             await host.close()
 
 
-async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Mapping[tuple[str, SeatId], str]) -> None:
-    try:
-        server = HttpServer(host, address=hosting.address, port=hosting.port, public_names=hosting.names)
-    except OSError as error:
-        raise HarnessFailure(f"cannot listen on {hosting.address} port {hosting.port}: {error.strerror}") from None
+async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Sequence[Shown]) -> None:
+    with _listening_on(hosting.address, hosting.port):
+        server = HttpServer(
+            host,
+            address=hosting.address,
+            port=hosting.port,
+            public_names=hosting.names,
+            drain_s=hosting.drain_s,
+        )
+    control, control_token = _control(host, hosting, server.url)
 
     def announce() -> None:
         report = _report(host, server.url, folder, tokens)
+        if control is not None:
+            report["control"] = {"url": control.url, "token": control_token}
         print(orjson.dumps(report).decode() if hosting.as_json else _readable(report), flush=True)
 
     async def stop_when_empty() -> None:
@@ -128,47 +165,130 @@ async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Ma
         server.stop()
 
     hosted = dict(host.episodes)
-    stopping = asyncio.create_task(stop_when_empty()) if hosting.until_over else None
+    waiting = asyncio.create_task(stop_when_empty()) if hosting.until_over else None
+    controlling = None if control is None else asyncio.create_task(control.serve())
     try:
         await server.serve(announce)
     finally:
-        if stopping is not None:
-            stopping.cancel()
-        _say_farewell(hosted, folder)
+        if waiting is not None:
+            waiting.cancel()
+        if control is not None and controlling is not None:
+            control.stop()
+            await controlling
+        _say_farewell({**hosted, **host.episodes}, host, folder)
+
+
+def _control(host: Host, hosting: HostOptions, url: str) -> tuple[Listener | None, str | None]:
+    """The control plane, if there is to be one, and its token where it was made just now."""
+    if hosting.control_port is None:
+        return None, None
+    made = None
+    if hosting.control_token is not None:
+        host.set_control(token_digest(hosting.control_token))
+    elif host.control is None:
+        made = new_control_token()
+        host.set_control(token_digest(made))
+    digest = host.control
+    assert digest is not None
+    with _listening_on("127.0.0.1", hosting.control_port):
+        # On this machine only: whoever needs it from elsewhere has ssh.
+        listener = Listener(lambda names: ControlApp(host, digest, url, names).starlette, port=hosting.control_port)
+    return listener, made
+
+
+@contextmanager
+def _listening_on(address: str, port: int) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarnessFailure(f"cannot listen on {address} port {port}: {error.strerror}") from None
+
+
+def _host(hosting: HostOptions, folder: Path, sandbox: Sandbox, tokens: SeatTokens | None = None) -> Host:
+    return Host(
+        folder,
+        tokens=tokens,
+        body_limit=hosting.body_limit,
+        linger_s=hosting.linger_s,
+        ttl_s=hosting.ttl_s,
+        max_episodes=hosting.max_episodes,
+        quotas=hosting.quotas,
+        sandbox=sandbox,
+    )
 
 
 async def _fresh_host(
-    options: EpisodeOptions, hosting: HostOptions, folder: Path, sandbox: Sandbox
-) -> tuple[Host, dict[tuple[str, SeatId], str]]:
+    options: EpisodeOptions, hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack
+) -> tuple[Host, list[Shown]]:
+    if not options.market and hosting.control_port is not None:
+        _take_fresh(folder, held)
+        return _host(hosting, folder, sandbox), []
     kind, scenario = choose(options)
     plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
-    make_folder(folder)
-    host = Host(folder, body_limit=hosting.body_limit, linger_s=hosting.linger_s)
+    _take_fresh(folder, held)
+    host = _host(hosting, folder, sandbox)
+    host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
         seed = None if options.seed is None else options.seed + index
-        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox))
-    tokens = {(name, seat): host.invite(name, seat)[0] for name in host.episodes for seat in plan.agents}
-    return host, tokens
+        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox), save=False)
+    with host.saved_once():
+        invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
+        invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
+    return host, [Shown(grant.id, token) for token, grant in invited]
 
 
-async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox) -> Host:
-    """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire."""
+def _take_fresh(folder: Path, held: ExitStack) -> None:
+    """Make a folder, and be its host. Raises TraceError where one is running, or has left episodes."""
+    make_folder(folder)
+    held.enter_context(sole_host(folder))
+    check_fresh(folder)
+
+
+async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
+    """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire.
+
+    A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun.
+    """
+    if (folder / HOST_FILE).exists():
+        held.enter_context(sole_host(folder))
     file = load_host_file(folder)
-    host = Host(folder, tokens=file.tokens, body_limit=hosting.body_limit, linger_s=hosting.linger_s)
+    host = _host(hosting, folder, sandbox, file.tokens)
+    host.control = file.control
+    host.ttl_s_of.update(file.ttl_s)
+    begun = {name: f"{name}.trace" for name in file.pending if (folder / f"{name}.trace").exists()}
     try:
-        for name in file.traces.values():
+        for name in {**file.traces, **begun}.values():
             episode = await reopen_episode(folder / name, sandbox=sandbox)
-            host.add(episode)
+            host.add(episode, used=_calls_so_far(episode.path) if hosting.quotas.calls else None, save=False)
             if episode.core.ended is not None:
                 await host.retire(episode.id)
+        with host.saved_once():
+            for name in file.pending.keys() - begun.keys():
+                host.order(checked(file.pending[name]), name)
     except BaseException:
         await host.close()
         raise
-    if not host.episodes:
+    if not host.episodes and not host.pending and hosting.control_port is None:
         raise TraceError(f"{folder}: every episode is over; there is nothing to go on with")
     return host
+
+
+def _calls_so_far(path: Path) -> Counter[SeatId]:
+    """How many calls each seat has made, those of its programs not counted."""
+    with open_trace(path) as trace:
+        return Counter(
+            event["seat"] for event in trace.decoded() if event["event"] == "tool_called" and event["parent"] is None
+        )
+
+
+def _allow_many_files() -> None:
+    """A thousand seats are a thousand connections, and every trace is several files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
 
 
 async def _new(
@@ -190,7 +310,7 @@ def _folder(options: EpisodeOptions) -> Path:
         return options.out
     here = Path.cwd()
     writable = here != Path(here.anchor) and os.access(here, os.W_OK)
-    return (here if writable else Path(tempfile.gettempdir()) / "fairground") / default_folder(options.market)
+    return (here if writable else Path(tempfile.gettempdir()) / "fairground") / default_folder(options.market or "host")
 
 
 def _one_trace(path: Path) -> Path:
@@ -223,41 +343,48 @@ def _line(episode: Episode) -> str:
     return f"{core.scenario.id}, seed {core.manifest.seed}, episode {episode.id}; trace {episode.path.absolute()}"
 
 
-def _say_farewell(hosted: Mapping[str, Episode], folder: Path) -> None:
+def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> None:
     """How the episodes stand when serving ends, where they are, and how to go on with those that are not over."""
     ends = Counter(episode.core.ended or "not over" for episode in hosted.values())
-    counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items()))
+    ends.update(past.reason or "not over" for name, past in host.past.items() if name not in hosted)
+    ends.update("not started" for _ in host.pending)
+    counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items())) or "none"
     _say(f"no longer serving; episodes: {counts}; traces in {folder.absolute()}")
-    if ends["not over"]:
+    if ends["not over"] or ends["not started"]:
         _say(f"to go on: fairground host --resume {folder}")
 
 
-def _report(host: Host, url: str, folder: Path, tokens: Mapping[tuple[str, SeatId], str]) -> dict[str, object]:
+def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict[str, object]:
     """What `--json` prints. A token is null where it was shown before a restart."""
+    shown = dict(tokens)
+
+    def told(episode: Episode, scope: GrantScope) -> list[dict[str, str | None]]:
+        grants = [grant for grant in host.tokens.of(episode.id) if grant.scope == scope]
+        return [{"seat": grant.seat, "grant": grant.id, "token": shown.get(grant.id)} for grant in grants]
+
     episodes = [
         {
             "episode": episode.id,
             "scenario": episode.core.scenario.id,
             "seed": episode.core.manifest.seed,
             "trace": str(episode.path.absolute()),
-            "seats": [
-                {"seat": grant.seat, "grant": grant.id, "token": tokens.get((episode.id, grant.seat))}
-                for grant in host.tokens
-                if grant.episode == episode.id and not grant.revoked
-            ],
+            "seats": told(episode, SEAT_SCOPE),
+            "observers": told(episode, OBSERVER_SCOPE),
         }
         for episode in host.episodes.values()
     ]
     return {"url": url, "folder": str(folder.absolute()), "episodes": episodes}
 
 
-def _readable(report: Mapping[str, object]) -> str:
+def _readable(report: Mapping[str, Any]) -> str:
     lines = [f"serving {report['url']} (health at /health); registry and traces in {report['folder']}"]
-    episodes = report["episodes"]
-    assert isinstance(episodes, list)
-    for episode in episodes:  # pyright: ignore[reportUnknownVariableType]
-        lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))  # pyright: ignore[reportUnknownArgumentType]
-        for seat in episode["seats"]:  # pyright: ignore[reportUnknownVariableType]
-            lines.append(f"  {seat['seat']}: {seat['token'] or '(token as shown before)'}")
-    lines.append("Clients send the header  Authorization: Bearer <token>. Tokens are not shown again.")
+    for episode in report["episodes"]:
+        lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
+        invited = [*episode["seats"], *episode["observers"]]
+        lines += [f"  {one['seat']}: {one['token'] or _SHOWN_BEFORE}" for one in invited]
+    if report["episodes"]:
+        lines.append("Clients send the header  Authorization: Bearer <token>. Tokens are not shown again.")
+    if control := report.get("control"):
+        lines.append(f"control plane and status page: {control['url']}")
+        lines.append(f"  its token: {control['token'] or _SHOWN_BEFORE}")
     return "\n".join(lines)

@@ -18,7 +18,7 @@ from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.contract.seats import SeatId
 from fairground.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
-__all__ = ["EventLog", "Head", "Row", "Side", "SqliteLog"]
+__all__ = ["FILES", "EventLog", "Head", "LogStore", "Row", "Side", "SqliteLog"]
 
 _COLUMNS = 15
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
@@ -92,6 +92,30 @@ class EventLog(Protocol):
 
     async def close(self) -> None:
         """Give the lease back."""
+        ...
+
+
+class LogStore(Protocol):
+    """Where the logs of episodes lie. `path` names one; its folder means something to files only."""
+
+    async def create(self, path: Path, manifest: Manifest) -> EventLog:
+        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when it exists."""
+        ...
+
+    async def open(self, path: Path) -> EventLog:
+        """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        ...
+
+    def reading(self, path: Path) -> str | Path:
+        """What `open_trace` takes to read it."""
+        ...
+
+    def holds(self, path: Path) -> bool:
+        """Whether it is there. Raises StorageUnavailable."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Remove it, for good. Raises StorageUnavailable."""
         ...
 
 
@@ -268,6 +292,32 @@ class SqliteLog:
             return list(await self._db.execute_fetchall(sql, values))
         except sqlite3.Error as error:
             raise TraceError(f"{self._path.name}: cannot be read: {error}") from None
+
+
+class _Files:
+    """A file each."""
+
+    async def create(self, path: Path, manifest: Manifest) -> EventLog:
+        return await SqliteLog.create(path, manifest)
+
+    async def open(self, path: Path) -> EventLog:
+        return await SqliteLog.open(path)
+
+    def reading(self, path: Path) -> str | Path:
+        return path
+
+    def holds(self, path: Path) -> bool:
+        return path.exists()
+
+    def remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageUnavailable(f"{path}: {error.strerror}") from None
+
+
+FILES: LogStore = _Files()
+"""The default: `.trace` files."""
 
 
 class _Lease:

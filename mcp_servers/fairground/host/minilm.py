@@ -33,7 +33,10 @@ _MAX_HEADER = 10_000_000
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
-    """Tensors by name as float32. ScenarioError for a damaged header or another number type."""
+    """The F32 and F16 tensors by name, as float32; others, such as places as integers, are left out.
+
+    ScenarioError for a damaged header.
+    """
     try:
         raw = path.read_bytes()
     except OSError as error:
@@ -44,9 +47,10 @@ def read_safetensors(path: Path) -> dict[str, Array]:
             raise ValueError(f"a header of {length} bytes in a file of {len(raw)}")
         header: dict[str, Any] = json.loads(raw[8 : 8 + length])
         header.pop("__metadata__", None)
-        return {name: _tensor(raw, 8 + length, entry) for name, entry in header.items()}
+        known = {name: entry for name, entry in header.items() if entry["dtype"] in _TYPES}
+        return {name: _tensor(raw, 8 + length, entry) for name, entry in known.items()}
     except (struct.error, ValueError, KeyError, TypeError, AttributeError) as error:
-        raise ScenarioError(f"{path}: not a safetensors file of F32 or F16 numbers: {error}"[:300]) from None
+        raise ScenarioError(f"{path}: not a safetensors file: {error!r}"[:300]) from None
 
 
 def _tensor(raw: bytes, start: int, entry: Mapping[str, Any]) -> Array:
@@ -67,7 +71,7 @@ def _words(text: str) -> Iterator[str]:
     word = ""
     for char in unicodedata.normalize("NFD", text.lower()):
         kind = unicodedata.category(char)
-        if kind == "Mn" or char in "\x00\ufffd" or (kind in ("Cc", "Cf") and char not in "\t\n\r"):
+        if kind == "Mn" or char in "\x00\ufffd" or (kind.startswith("C") and char not in "\t\n\r"):
             continue
         alone = _is_punctuation(char, kind) or _is_cjk(ord(char))
         if (char.isspace() or alone) and word:
@@ -113,7 +117,7 @@ class MiniLM:
     def __init__(self, folder: Path) -> None:
         try:
             config: dict[str, Any] = json.loads((folder / "config.json").read_text(encoding="utf-8"))
-            words = (folder / "vocab.txt").read_text(encoding="utf-8").splitlines()
+            words = (folder / "vocab.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
             self._layers = int(config["num_hidden_layers"])
             self._heads = int(config["num_attention_heads"])
             self.dimensions = int(config["hidden_size"])

@@ -10,7 +10,7 @@ from pydantic import JsonValue
 
 from fairground.contract.core import Answer, Core, Record
 from fairground.contract.errors import ErrorInfo, HarnessFailure, TraceError
-from fairground.contract.market import InputRequest
+from fairground.contract.market import InputRequest, Wakes
 from fairground.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
 from fairground.contract.seats import SeatId
 from fairground.host.forked_past import ForkedPast
@@ -67,6 +67,7 @@ class Scripted:
         self._policies: dict[SeatId, Policy] = {}
         self._open: dict[SeatId, _Open] = {}
         self._astray: dict[SeatId, int] = {}
+        self._played: dict[SeatId, int] = {}
         self.reset()
 
     def reset(self) -> None:
@@ -74,7 +75,7 @@ class Scripted:
         if self._past is not None:
             self._past.at = 1
         self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
-        self._open, self._astray = {}, {}
+        self._open, self._astray, self._played = {}, {}, {}
 
     def __contains__(self, seat: SeatId) -> bool:
         return seat in self._makers
@@ -82,9 +83,15 @@ class Scripted:
     def run(self, core: Core) -> list[Record]:
         """Play the awaited scripted seats up to the next closure: one commit's worth; empty when none is awaited.
 
+        Under a free clock: those with a reason to act, each at most once per tick. With nobody outside there is
+        nothing to wait for, and the tick follows at once.
+
         Raises ScriptedFailure; after it the Core may be half changed.
         """
         records: list[Record] = []
+        if core.scenario.clock == "free":
+            self._run_free(core, records)
+            return records
         while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
             revision = core.market.clock.revision
             try:
@@ -94,6 +101,26 @@ class Scripted:
             if core.market.clock.revision != revision:
                 break
         return records
+
+    def _run_free(self, core: Core, records: list[Record]) -> None:
+        market, again = core.market, True
+        if not isinstance(market, Wakes):
+            return
+        while again and core.ended is None:
+            again = False
+            for seat in self._order:
+                revision = market.clock.revision
+                due = self._played.get(seat) != revision and market.wants_turn(seat)
+                if not due and seat not in self._open:
+                    continue
+                self._played[seat] = revision
+                again = True
+                try:
+                    self._turn(core, seat, records)
+                except Exception as fault:  # a policy is code of others
+                    raise ScriptedFailure(seat, fault, records) from fault
+        if core.ended is None and self.plays_alone(core):
+            records += core.feed("clock_tick", None).records
 
     def shadow(self, seat: SeatId) -> Policy | None:
         """The shadow of a seat as far as the trace has brought it; None where there is none or it did not play."""
@@ -121,6 +148,7 @@ class Scripted:
         if self._astray.get(seat) == revision:
             return  # it has decided otherwise in this turn; what is recorded stands
         if seat not in self._open:
+            self._played[seat] = revision
             self._open[seat] = _following(self._begin(core, seat), None)
         wanted = self._open[seat].wanted
         if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
@@ -151,7 +179,9 @@ class Scripted:
         if reply.turn_over:
             self._close(seat)
             return
-        self._open[seat] = _following(self._open[seat].turns, reply)
+        self._open[seat] = opened = _following(self._open[seat].turns, reply)
+        if core.scenario.clock == "free" and opened.wanted is None and opened.fault is None:
+            del self._open[seat]  # nothing lapses there: this was its turn
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
         for seat in self._order:

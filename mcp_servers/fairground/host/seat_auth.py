@@ -1,4 +1,4 @@
-"""Seat tokens: a bearer token stands for one seat of one episode, and nothing else does.
+"""Tokens: a bearer token stands for one seat of one episode, or for an observer of it, and nothing else does.
 
 Tokens carry 256 random bits and are shown once; only their SHA-256 digest is kept. A plain fast digest is enough for
 text that cannot be guessed (there is no dictionary of it), and finding a token by the digest of the whole of it leaks
@@ -11,9 +11,9 @@ import hashlib
 import hmac
 import logging
 import secrets
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from fairground.contract.errors import SeatError
 from fairground.contract.seats import SeatId, check_seat_id
@@ -21,9 +21,23 @@ from fairground.contract.seats import SeatId, check_seat_id
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-__all__ = ["SEAT_SCOPE", "Grant", "SeatTokens", "SeatVerifier"]
+__all__ = [
+    "OBSERVER",
+    "OBSERVER_SCOPE",
+    "SEAT_SCOPE",
+    "Grant",
+    "GrantScope",
+    "SeatTokens",
+    "SeatVerifier",
+    "token_digest",
+]
 
-SEAT_SCOPE = "seat"
+GrantScope: TypeAlias = Literal["seat", "observer"]
+
+SEAT_SCOPE: GrantScope = "seat"
+OBSERVER_SCOPE: GrantScope = "observer"
+OBSERVER: SeatId = "observer"
+"""What stands in place of a seat where somebody without one reads."""
 _PREFIX = "fg_"
 _MAX_TOKEN_CHARS = 200
 
@@ -32,13 +46,17 @@ _security_log = logging.getLogger("fairground.security")
 
 @dataclass(frozen=True)
 class Grant:
-    """What one token stands for. `id` names it in lists and logs; `digest` is the SHA-256 of the token, in hex."""
+    """What one token stands for. `id` names it in lists and logs; `digest` is the SHA-256 of the token, in hex.
+
+    An observer's grant has `OBSERVER` in place of a seat; its scope, not that word, is what tells it apart.
+    """
 
     id: str
     episode: str
     seat: SeatId
     digest: str
     revoked: bool = False
+    scope: GrantScope = SEAT_SCOPE
 
 
 class SeatTokens:
@@ -47,13 +65,17 @@ class SeatTokens:
     def __init__(self, grants: Iterable[Grant] = ()) -> None:
         self._by_digest = {grant.digest: grant for grant in grants}
 
-    def __iter__(self) -> Any:
+    def __iter__(self) -> Iterator[Grant]:
         return iter(self._by_digest.values())
 
-    def issue(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
-        """A new token of a seat and its grant. The token is nowhere else: show it now."""
+    def of(self, episode: str) -> list[Grant]:
+        """The grants of an episode that are worth something, oldest first."""
+        return [grant for grant in self._by_digest.values() if grant.episode == episode and not grant.revoked]
+
+    def issue(self, episode: str, seat: SeatId, scope: GrantScope = SEAT_SCOPE) -> tuple[str, Grant]:
+        """A new token of a seat, or of an observer, and its grant. The token is nowhere else: show it now."""
         token = _PREFIX + secrets.token_urlsafe(32)
-        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), _digest(token))
+        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), token_digest(token), scope=scope)
         self._by_digest[grant.digest] = grant
         return token, grant
 
@@ -61,11 +83,16 @@ class SeatTokens:
         """The grant of a token; None for an unknown or revoked one."""
         if len(token) > _MAX_TOKEN_CHARS:
             return None
-        digest = _digest(token)
+        digest = token_digest(token)
         grant = self._by_digest.get(digest)
         if grant is None or grant.revoked or not hmac.compare_digest(grant.digest, digest):
             return None
         return grant
+
+    def good(self, digest: str) -> bool:
+        """Whether the token with this digest is worth something now."""
+        grant = self._by_digest.get(digest)
+        return grant is not None and not grant.revoked
 
     def revoke(self, grant_id: str) -> Grant:
         """Make a token worthless for ever. SeatError when there is no such grant."""
@@ -99,14 +126,15 @@ class SeatVerifier:
 
         grant = self._tokens.find(token)
         if grant is None:
-            _security_log.warning("refused a token with digest %s…", _digest(token)[:8])
+            _security_log.warning("refused a token with digest %s…", token_digest(token)[:8])
             return None
-        claims = {"iss": "fairground", "episode": grant.episode, "seat": grant.seat, "scope": SEAT_SCOPE}
+        claims = {"iss": "fairground", "episode": grant.episode, "seat": grant.seat, "scope": grant.scope}
         # The SDK keeps this object with the request: the token itself has no business in there.
         return AccessToken(
-            token=grant.digest, client_id=grant.id, scopes=[SEAT_SCOPE], subject=grant.seat, claims=claims
+            token=grant.digest, client_id=grant.id, scopes=[grant.scope], subject=grant.seat, claims=claims
         )
 
 
-def _digest(token: str) -> str:
+def token_digest(token: str) -> str:
+    """What is kept of a token: the SHA-256 of it, in hex."""
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -8,7 +8,7 @@ import platform
 import secrets
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import datetime
-from functools import partial
+from functools import lru_cache, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ from fairground.contract.errors import ScenarioError, StorageUnavailable, TraceE
 from fairground.contract.market import MarketType, Remarks, Resolves
 from fairground.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from fairground.contract.scenario import Scenario, build_scenario
-from fairground.contract.seats import SeatId
+from fairground.contract.seats import SeatId, SeatSpec
 from fairground.host.episode import Episode
 from fairground.host.forked_past import ForkedPast
+from fairground.host.log import FILES, LogStore
 from fairground.host.sandbox import Sandbox
 from fairground.host.scripted import Scripted
 from fairground.host.services import Services, ServiceUnavailable
@@ -32,6 +33,8 @@ __all__ = [
     "SeatPlan",
     "asks_outside",
     "default_folder",
+    "left_alone",
+    "log_remark",
     "make_folder",
     "manifest_about",
     "new_episode",
@@ -88,7 +91,7 @@ def plan_seats(
         by_role = scenario.seats.get(role)
         if agents is not None:
             given = AGENT if seat in agents else (by_role if given == AGENT else given)
-        if others is not None and given != AGENT:
+        if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
             given = others
         if given is None:
             raise ScenarioError(f"nobody sits at {seat}: name a policy with --others")
@@ -96,6 +99,21 @@ def plan_seats(
             _policy_spec(kind, given, role)
         seats[seat] = given
     return SeatPlan(seats)
+
+
+def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:
+    """The plan with the stand-ins of their roles where agents other than `seat` would sit: nobody else comes.
+
+    Raises ScenarioError where a role has no stand-in.
+    """
+    others = [other for other in plan.agents if other != seat]
+    known: Mapping[SeatId, SeatSpec] = kind.create(scenario, 0).seats if others else {}
+    for other in others:
+        named = [spec.name for spec in kind.policies.values() if spec.stand_in and known[other].role in spec.roles]
+        if not named:
+            raise ScenarioError(f"nobody sits at {other}: name a policy with --others")
+        plan = plan.with_policy(other, named[0])
+    return plan
 
 
 def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
@@ -146,8 +164,9 @@ async def new_episode(
     agent: Mapping[str, Any] | None = None,
     policy_key: int = 0,
     sandbox: Sandbox | None = None,
+    logs: LogStore = FILES,
 ) -> Episode:
-    """A fresh episode with its trace in `folder` (made if need be).
+    """A fresh episode with its trace in `folder` (made if need be), or in another place for `logs`.
 
     `labels` say what plays the agents' seats, `agent` how the runner can seat the same one again.
     """
@@ -158,8 +177,8 @@ async def new_episode(
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
     remarks = remarks_of(kind, scenario)
-    for topic, remark in remarks.items() if plan.agents else ():  # not again for each reference
-        logger.warning("%s: %s %s", scenario.id, topic, remark)
+    for topic, remark in remarks.items():
+        log_remark(scenario.id, topic, remark)
     return await Episode.create(
         folder / f"{name}.trace",
         kind,
@@ -174,7 +193,14 @@ async def new_episode(
             **({"agent": dict(agent)} if agent else {}),
             **({"remarks": remarks} if remarks else {}),
         },
+        logs=logs,
     )
+
+
+@lru_cache(maxsize=256)
+def log_remark(scenario: str, topic: str, remark: str) -> None:
+    """Say it once: not again for references and for each episode of a sweep."""
+    logger.warning("%s: %s %s", scenario, topic, remark)
 
 
 def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
@@ -188,14 +214,18 @@ def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
 
 
 async def reopen_episode(
-    path: Path, *, shadow: str | Mapping[SeatId, str] | None = None, sandbox: Sandbox | None = None
+    path: Path,
+    *,
+    shadow: str | Mapping[SeatId, str] | None = None,
+    sandbox: Sandbox | None = None,
+    logs: LogStore = FILES,
 ) -> Episode:
     """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError.
 
     `shadow` is the policy that the agents of the outside seats think with, if it is one, or that of each seat:
     `episode.scripted.shadow`.
     """
-    with open_trace(path) as trace:
+    with open_trace(logs.reading(path)) as trace:
         core, about = trace.manifest.core, trace.manifest.about
     kind = market_type(core.market)
     plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
@@ -206,7 +236,7 @@ async def reopen_episode(
     again, services = await resolved(kind, scenario)
     if again != scenario:
         raise TraceError(f"{path.name}: the service that its scenario depends on is not the one it was begun with")
-    return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox)
+    return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox, logs=logs)
 
 
 async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Services]:

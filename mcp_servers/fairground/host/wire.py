@@ -6,7 +6,7 @@ Pure functions to plain wire dictionaries: the one place that builds results, fr
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import orjson
@@ -16,32 +16,66 @@ from fairground.contract.errors import INTERNAL_ERROR, ErrorInfo
 if TYPE_CHECKING:
     from fairground.host.episode import CallResult
 
-__all__ = ["CALL_KEY_META", "TURN_META", "UNTRUSTED_META", "error_result", "tool_result", "untrusted"]
+__all__ = ["CALL_KEY_META", "RETRY_META", "TURN_META", "UNTRUSTED_META", "error_result", "tool_result", "untrusted"]
 
 CALL_KEY_META = "fairground/call-key"
+RETRY_META = "fairground/retry-after-s"
+"""Seconds after which a call that the host refused may pass; absent when no waiting helps."""
 TURN_META = "fairground/turn"
 UNTRUSTED_META = "fairground/untrusted"
 
 
-def tool_result(result: CallResult) -> dict[str, Any]:
-    """The `tools/call` result of one call."""
-    turn = result.turn._asdict()
+def tool_result(result: CallResult, *, code_reads_words: bool = False) -> dict[str, Any]:
+    """The `tools/call` result of one call.
+
+    `code_reads_words`: programs of this seat can read what somebody else wrote, so that it may stand in whatever text
+    they give back.
+    """
+    code_reads_words &= result.tool is not None and result.tool.recorded
+    meta: dict[str, Any] = {TURN_META: result.turn._asdict()}
     if result.error is not None or result.body is None:
-        return error_result(result.error or INTERNAL_ERROR, {TURN_META: turn})
+        error = result.error or INTERNAL_ERROR
+        quoted = code_reads_words and error.code == "code_error"
+        return error_result(error, meta, pointers=["/message"] if quoted else [])
     text = result.body.decode()
     data: Any = orjson.loads(result.body)
-    meta: dict[str, Any] = {TURN_META: turn}
-    if result.tool is not None and result.tool.untrusted_paths:
-        meta[UNTRUSTED_META] = pointers = untrusted(result.tool.untrusted_paths, data)
+    if result.tool is not None and (code_reads_words or result.tool.untrusted_paths):
+        told = untrusted(result.tool.untrusted_paths, data)
+        meta[UNTRUSTED_META] = pointers = told + (list(_texts_of_code(data)) if code_reads_words else [])
         if pointers:
             text = _fenced(text, pointers)
     return _result(text, data, is_error=False, meta=meta)
 
 
-def error_result(error: ErrorInfo, meta: dict[str, Any] | None = None) -> dict[str, Any]:
-    """A refusal: the same four fields in the structured content and, as compact JSON, in the text."""
+def error_result(
+    error: ErrorInfo, meta: dict[str, Any] | None = None, *, pointers: list[str] | None = None
+) -> dict[str, Any]:
+    """A refusal: the same four fields in the structured content and, as compact JSON, in the text.
+
+    `pointers` lead to fields that may hold what somebody else wrote.
+    """
     body = error._asdict()
-    return _result(orjson.dumps(body).decode(), body, is_error=True, meta=meta or {})
+    text = orjson.dumps(body).decode()
+    if pointers:
+        return _result(_fenced(text, pointers), body, is_error=True, meta={**(meta or {}), UNTRUSTED_META: pointers})
+    return _result(text, body, is_error=True, meta=meta or {})
+
+
+def _texts_of_code(data: Mapping[str, Any]) -> Iterator[str]:
+    """Pointers to what a program printed and to its value, where they hold any text."""
+    for field in ("output", "value"):
+        if _holds_text(data.get(field)):
+            yield f"/{field}"
+
+
+def _holds_text(value: object) -> bool:
+    if isinstance(value, dict):
+        fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
+        return any(map(_holds_text, (*fields, *fields.values())))
+    if isinstance(value, list):
+        rows: list[object] = value  # pyright: ignore[reportUnknownVariableType]
+        return any(map(_holds_text, rows))
+    return isinstance(value, str) and bool(value)
 
 
 def _result(text: str, data: object, *, is_error: bool, meta: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,7 @@ __all__ = [
     "Match",
     "Matches",
     "baselines",
+    "ceiling_of",
     "ceilings",
     "match_sets",
 ]
@@ -197,11 +198,12 @@ def ceilings(catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence
     found: list[Ceiling] = []
     for name, rule in QUERY_RULES.items():
         orders = [index.page(rule(customer), ranks, 0, max(page_sizes)).places for customer in catalogue.customers]
-        found += [_ceiling(name, size, orders, sets) for size in page_sizes]
+        found += [ceiling_of(name, size, orders, sets) for size in page_sizes]
     return found
 
 
-def _ceiling(name: str, size: int, orders: Sequence[tuple[int, ...]], sets: Sequence[Matches]) -> Ceiling:
+def ceiling_of(name: str, size: int, orders: Sequence[Sequence[int]], sets: Sequence[Matches]) -> Ceiling:
+    """The ceiling of a query rule where `orders` are the first results of every customer, `size` or more."""
     welfare = shown = fits = 0
     for order, each in zip(orders, sets, strict=True):
         page = frozenset(order[:size])

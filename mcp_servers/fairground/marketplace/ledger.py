@@ -40,6 +40,17 @@ class Ledger:
         """All transfers in order."""
         return tuple(self._entries)
 
+    @property
+    def balances(self) -> dict[str, int]:
+        """Cents by account."""
+        return dict(self._balances)
+
+    def copy(self) -> Ledger:
+        """Another ledger with the same past."""
+        twin = Ledger(())
+        twin._balances, twin._entries, twin._chain = dict(self._balances), list(self._entries), self._chain.copy()
+        return twin
+
     def balance(self, account: str) -> int:
         """Cents on an account; below 0 is allowed where there is no budget."""
         return self._balances[account]

@@ -6,7 +6,6 @@ and a price is the decimal text that stands there, never a float. Everything wro
 
 from __future__ import annotations
 
-import stat
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -17,6 +16,7 @@ from pydantic import BaseModel, ValidationError
 from fairground.contract.errors import ScenarioError, in_plain_words
 from fairground.contract.money import to_minor
 from fairground.marketplace.records import Business, Catalogue, Customer
+from fairground.trading.user_files import Unreadable, bytes_within
 
 __all__ = ["LIMIT_BYTES", "LIMIT_FILES", "Loaded", "load_folder", "read_folder"]
 
@@ -144,17 +144,9 @@ def _files(folder: Path, name: str, findings: list[str]) -> list[Path]:
 
 def _text(path: Path, folder: Path) -> str:
     try:
-        real = path.resolve(strict=True)
-        if not real.is_relative_to(folder.resolve()):
-            raise _Wrong("is a link out of the data set")
-        if not stat.S_ISREG(real.stat().st_mode):
-            raise _Wrong("is not a file")
-        with real.open("rb") as file:
-            raw = file.read(LIMIT_BYTES + 1)
-    except (OSError, RuntimeError) as error:
-        raise _Wrong(f"cannot be read: {error.__class__.__name__}") from None
-    if len(raw) > LIMIT_BYTES:
-        raise _Wrong(f"is larger than {LIMIT_BYTES} bytes")
+        raw = bytes_within(folder, path, LIMIT_BYTES, called="the data set")
+    except Unreadable as why:
+        raise _Wrong(str(why)) from None
     try:
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:

@@ -95,6 +95,13 @@ class Inbox:
         cursor = found[-1].number if found else after
         return InboxPage(tuple(found), cursor, left > 0, left)
 
+    def copy(self) -> Inbox:
+        """Another inbox with the same letters."""
+        twin = Inbox()
+        twin._letters, twin._chain = list(self._letters), self._chain.copy()
+        twin._from = {sender: list(numbers) for sender, numbers in self._from.items()}
+        return twin
+
     def heard_from(self, sender: str) -> bool:
         """Whether anything has ever come from this handle."""
         return sender in self._from

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Literal, TypeAlias
+from typing import Literal, TypeAlias, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -24,6 +24,7 @@ __all__ = [
     "BUSINESS",
     "CUSTOMER",
     "ArrivalOrder",
+    "Design",
     "Disclosure",
     "Manipulation",
     "MarketplaceScenario",
@@ -43,7 +44,7 @@ ArrivalOrder: TypeAlias = Literal["seeded", "registration", "permutation"]
 _LEVELS: tuple[Disclosure, ...] = ("listing", "menu", "prices", "full")
 _EXPLICIT_PAGE = 8
 _LEAST_BUDGET_BP = 5_000
-_LIMITS = (Limit(counts=("accepted",), max=30, per="phase", then="end_turn"),)
+_LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
 
 
 class Streams(StrEnum):
@@ -69,10 +70,15 @@ class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class Source(_Part):
-    """Where customers and businesses come from: made from the seed, or a folder below --data."""
+Design: TypeAlias = Literal["manipulation_high", "manipulation_competitive", "bias_identical", "bias_graded"]
+"""The few customers and businesses of an experiment (section 6.9), made by `designs`."""
 
-    source: Literal["generated", "folder"] = "generated"
+
+class Source(_Part):
+    """Where customers and businesses come from: made from the seed, a folder below --data, an experiment's design."""
+
+    source: Literal["generated", "folder", "design"] = "generated"
+    design: Design | None = None
     path: str = Field(default="", max_length=200, pattern=r"^([A-Za-z0-9_-]+(/[A-Za-z0-9_-]+)*)?$")
     domain: Literal["restaurants", "contractors", "pet_care"] = "restaurants"
     customers: int = Field(default=10, ge=1, le=10_000)
@@ -94,6 +100,11 @@ class MarketplaceTiming(Timing):
     """Wall-clock rules, for the host only."""
 
     free_tick_s: float = Field(default=5.0, ge=0.1, le=3_600, description="length of a tick of the free clock")
+
+    @property
+    def tick_s(self) -> float:
+        """Seconds between ticks of the free clock."""
+        return self.free_tick_s
 
 
 class MarketplaceScenario(Scenario):
@@ -150,10 +161,12 @@ class MarketplaceScenario(Scenario):
     def _wrong_data(self) -> Iterator[str]:
         if self.data.source == "folder" and not self.data.path:
             yield "data.path: required with data.source = folder, such as 'marketplace/mexican_3_9'"
-        if self.data.source == "generated" and self.data.path:
+        if self.data.source != "folder" and self.data.path:
             yield "data.path: only with data.source = folder"
-        if self.data.source == "generated" and self.catalogue is not None:
-            yield "catalogue: generated data is made from the seed"
+        if self.data.source != "folder" and self.catalogue is not None:
+            yield "catalogue: only with data.source = folder; other data is made from the seed"
+        if (self.data.source == "design") != (self.data.design is not None):
+            yield f"data.design: one of {', '.join(get_args(Design))}, with data.source = design and only then"
 
     def _wrong_listing(self) -> Iterator[str]:
         if self.listing_order == "explicit":

@@ -21,27 +21,30 @@ _LEAST_DIGITS = 4
 
 
 class Act(NamedTuple):
-    """One queued action; `to` is a seat id, `proposal` a proposal's id."""
+    """One action, taken in round `sent`; `to` is a seat id, `proposal` a proposal's id."""
 
     kind: ActKind
+    sent: int
     to: SeatId = ""
     proposal: str = ""
     text: str = ""
     reason: str = ""
     inquiry: JsonValue = None
     offer: Proposal | None = None
+    retired: bool = False
 
     def plain(self) -> list[Any]:
         """As it enters the digest."""
         offered = None if self.offer is None else self.offer.digest().hex()
-        return [self.kind, self.to, self.proposal, self.text, self.reason, self.inquiry, offered]
+        return [*self[:7], offered, self.retired]
 
 
 class Post(NamedTuple):
-    """A message or an offer on its way."""
+    """A message or an offer on its way; `held` until its sealed window is over."""
 
     sender: SeatId
     act: Act
+    held: bool = False
 
 
 @dataclass
@@ -49,6 +52,9 @@ class Participant:
     """One seat. `ended`: its turn is over; `sleeps`: it waits for mail or `wake_round`; `woken`: mail has come.
 
     `purchases` counts a customer's payments that were not refunded, or the orders that a business has accepted.
+    `offers` are the proposals that have reached a customer, or that a business has sent, in order; `numbers` counts
+    a business's proposals per customer; `contacted` are the businesses that a customer has written to. Under the free
+    clock `awake` only says whether it has a reason to act, and `wakes` counts the reasons that were no mail.
     """
 
     seat: SeatId
@@ -57,6 +63,7 @@ class Participant:
     handle: str
     awake: bool
     active: bool = True
+    retired: bool = False
     leaving: bool = False
     ended: bool = False
     sleeps: bool = True
@@ -64,9 +71,12 @@ class Participant:
     wake_round: int | None = None
     lapses: int = 0
     purchases: int = 0
+    wakes: int = 0
     inbox: Inbox = field(default_factory=Inbox)
     queue: list[Act] = field(default_factory=list[Act])
-    offers: dict[SeatId, int] = field(default_factory=dict[SeatId, int])
+    offers: list[str] = field(default_factory=list[str])
+    numbers: dict[SeatId, int] = field(default_factory=dict[SeatId, int])
+    contacted: dict[SeatId, None] = field(default_factory=dict[SeatId, None])
 
     @property
     def awaited(self) -> bool:
@@ -86,8 +96,8 @@ class Participant:
 
     def state(self) -> list[Any]:
         """As it enters the digest; the inbox enters by itself."""
-        flags = [self.awake, self.active, self.leaving, self.ended, self.sleeps, self.woken]
-        return [flags, self.wake_round, self.lapses, self.purchases, [act.plain() for act in self.queue]]
+        flags = [self.awake, self.active, self.retired, self.leaving, self.ended, self.sleeps, self.woken]
+        return [flags, self.wake_round, self.wakes, self.lapses, self.purchases, [act.plain() for act in self.queue]]
 
 
 def handles(chance: Chance, role: str, count: int, *, alias: bool) -> list[str]:

@@ -166,7 +166,7 @@ class Proposal:
     """One offer of a business to a customer, both by seat id. `move` is the only way to change its state.
 
     `expires` is the last round in which it can be paid, null until it is delivered; `history` holds every state with
-    the round in which it began.
+    the round in which it began; `reason` was given with its withdrawal or rejection.
     """
 
     id: str
@@ -177,6 +177,7 @@ class Proposal:
     sent: int
     lifetime: int
     state: State = "in_transit"
+    reason: str = ""
     expires: int | None = None
     history: list[tuple[int, State]] = field(default_factory=list[tuple[int, State]])
 
@@ -193,14 +194,16 @@ class Proposal:
         """Whether its customer has ever got it."""
         return self.expires is not None
 
-    def move(self, to: State, number: int) -> None:
-        """Go to another state in round `number`. AssertionError for an edge that does not exist: a fault of ours."""
+    def move(self, to: State, number: int, *, visible: int | None = None) -> None:
+        """Go to another state in round `number`; `visible` is the first round in which its customer sees it.
+
+        That is the next one unless it is given. AssertionError for an edge that does not exist: a fault of ours.
+        """
         assert to in EDGES[self.state], f"{self.id}: {self.state} cannot become {to}"
         self.state = to
         self.history.append((number, to))
         if to == "open":
-            # Delivered at the close of r: visible from r + 1, payable in r + 1 … r + lifetime.
-            self.expires = number + self.lifetime
+            self.expires = (number + 1 if visible is None else visible) + self.lifetime - 1
 
     def require_open(self) -> None:
         """IllegalAction not_open, which names the state, unless its addressee can pay or reject it."""
@@ -212,5 +215,5 @@ class Proposal:
     def digest(self) -> bytes:
         """Digest of everything about it."""
         terms = [list(map(list, self.terms.lines)), *self.terms[1:]]
-        content = [self.id, self.business, self.customer, terms, self.note, self.lifetime, self.history]
+        content = [self.id, self.business, self.customer, terms, self.note, self.reason, self.lifetime, self.history]
         return hashlib.blake2b(canonical(content), digest_size=32).digest()

@@ -25,6 +25,7 @@ __all__ = [
     "Want",
     "floor_of",
     "folded",
+    "plain_text",
     "rounded_share",
     "value_of",
 ]
@@ -47,7 +48,8 @@ def rounded_share(amount: int, basis_points: int) -> int:
     return (amount * basis_points + BASIS_POINTS // 2) // BASIS_POINTS
 
 
-def _plain_text(text: str) -> str:
+def plain_text(text: str) -> str:
+    """The text as it is; ValueError for NUL, controls but tab and newline, and lone surrogates."""
     for char in text:
         if (ord(char) < _MAX_CONTROL and char not in "\t\n") or 0xD800 <= ord(char) <= 0xDFFF:
             raise ValueError(f"holds the character U+{ord(char):04X}; control characters are not allowed")
@@ -59,7 +61,7 @@ def _named(text: str) -> str:
         raise ValueError("must not be empty")
     if "\n" in text or "\t" in text:
         raise ValueError("must stand on one line, without tabs")
-    return _plain_text(text)
+    return plain_text(text)
 
 
 Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
@@ -98,7 +100,7 @@ class Customer(_Record):
 
     id: Id
     name: Name
-    request: Annotated[str, Field(min_length=1, max_length=8_000), AfterValidator(_plain_text)]
+    request: Annotated[str, Field(min_length=1, max_length=8_000), AfterValidator(plain_text)]
     wants: tuple[Want, ...] = Field(min_length=1, max_length=30)
     amenities: tuple[Name, ...] = Field(max_length=20)
 
@@ -119,7 +121,7 @@ class Business(_Record):
 
     id: Id
     name: Name
-    description: Annotated[str, Field(max_length=4_000), AfterValidator(_plain_text)]
+    description: Annotated[str, Field(max_length=4_000), AfterValidator(plain_text)]
     rating_bp: int = Field(ge=0, le=5 * BASIS_POINTS)
     progenitor_customer: Id | None = None
     menu: tuple[MenuItem, ...] = Field(max_length=_MAX_LINES)

@@ -21,7 +21,7 @@ def _text(name: str) -> str:
 
 def bundled_tribes() -> list[dict[str, Any]]:
     """Tables of `data/personas.toml`, for `Tribe`."""
-    return tomllib.loads(_text("personas.toml"))["tribe"]
+    return tomllib.loads(_text("personas.toml"))["tribes"]
 
 
 @cache

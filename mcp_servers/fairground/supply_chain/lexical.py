@@ -23,6 +23,7 @@ __all__ = [
     "calibration_gap",
     "cosine",
     "cues",
+    "knows",
     "stem",
     "stems",
     "temperature_of_gap",
@@ -122,6 +123,11 @@ def cues(text: str) -> Cues:
     found, concept_of = stems(text), _lexicon().concept_of
     courted = [group for one in found for group, names in GROUPS.items() if concept_of.get(one) in names]
     return Cues(len(found), len(courted), tuple(group for group in GROUPS if group in courted))
+
+
+def knows(text: str) -> bool:
+    """Whether a word of the text is in the lexicon."""
+    return any(one in _lexicon().concept_of for one in stems(text))
 
 
 def calibration_gap(tribes: Mapping[str, Sequence[str]], rows: Mapping[str, Sequence[float]] | None = None) -> float:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal
@@ -15,7 +16,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from fairground.contract.chain import canonical
 from fairground.contract.errors import ScenarioError
@@ -26,10 +27,14 @@ from fairground.contract.scenario import Scenario
 from fairground.contract.seats import SeatId
 from fairground.supply_chain import lexical
 from fairground.supply_chain.bundled import bundled_tribes
+from fairground.trading.talk import plain_text
 
 __all__ = [
+    "MAX_ITEMS",
+    "MAX_TRIBES",
     "RETAIL",
     "ROLE",
+    "DataFiles",
     "Embedding",
     "Item",
     "Line",
@@ -53,6 +58,9 @@ RETAIL: Phase = "retail"
 
 Category = Literal["commodity", "standard", "luxury", "Veblen"]
 Reveal = Literal["none", "own", "summary", "book"]
+
+MAX_ITEMS = 20
+MAX_TRIBES = 20
 
 _MAX_SHARE_ERROR = 1e-9
 _SET_SLACK = 1e-9
@@ -82,6 +90,22 @@ def seat_ids(count: int) -> tuple[SeatId, ...]:
     return tuple(f"retailer_{number:0{width}d}" for number in range(1, count + 1))
 
 
+def _one_line(text: str) -> str:
+    if "\n" in text or "\t" in text:
+        raise ValueError("one line of text, without tabs")
+    return plain_text(text)
+
+
+def _file_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}\.toml", name):
+        raise ValueError("a file of the folder of --data itself, ending in .toml, such as cats.toml")
+    return name
+
+
+_FileName = Annotated[str, AfterValidator(_file_name)]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
 class _Part(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
@@ -90,7 +114,7 @@ class Item(_Part):
     """An item of the catalogue: nominal units per round and the supplier's base price, which is the reserve."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
-    label: str = Field(default="", max_length=60)
+    label: Annotated[str, Field(max_length=60), AfterValidator(_one_line)] = ""
     category: Category
     quantity: int = Field(ge=1, le=100_000)
     base: Amount
@@ -108,7 +132,31 @@ class Tribe(_Part):
     weight: float = Field(gt=0, le=1)
     sensitivity: float = Field(ge=0, le=10)
     reservation_centre: float = Field(ge=1, le=1_000)
-    texts: tuple[Annotated[str, Field(min_length=1, max_length=2_000)], ...] = Field(min_length=1, max_length=20)
+    texts: tuple[Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(plain_text)], ...] = Field(
+        min_length=1, max_length=20
+    )
+
+
+class DataFiles(_Part):
+    """Files of the user's, below the folder of `--data`, whose tables take the place of `tribes` and `items`.
+
+    The digests, SHA-256 of the files' bytes as hex, are written when the tables are; never by hand.
+    """
+
+    personas: _FileName | None = None
+    items: _FileName | None = None
+    personas_sha256: _Digest | None = None
+    items_sha256: _Digest | None = None
+
+    @property
+    def lacks_personas(self) -> bool:
+        """Whether a file of tribes is named that was not read."""
+        return self.personas is not None and self.personas_sha256 is None
+
+    @property
+    def lacks_items(self) -> bool:
+        """Whether a file of items is named that was not read."""
+        return self.items is not None and self.items_sha256 is None
 
 
 class Embedding(_Part):
@@ -140,6 +188,10 @@ def _default_tribes() -> tuple[Tribe, ...]:
     return tuple(Tribe.model_validate({**table, "texts": tuple(table["texts"])}) for table in bundled_tribes())
 
 
+def _names_no_file(data: DataFiles) -> bool:
+    return data == DataFiles()
+
+
 _LIMITS = (
     Limit(counts=("read", "analysis"), max=24, per="phase", then="refuse"),
     Limit(counts=("rejected",), max=6, per="phase", then="lapse"),
@@ -152,39 +204,71 @@ class SupplyChainScenario(Scenario):
     `seats = 4` in a file or an override is short for `retailers = 4` with `rivals` from the second seat on, repeated.
     """
 
-    retailers: int = Field(default=20, ge=2, le=200, description="number of seats, N")
-    rivals: tuple[str, ...] = Field(default=("skill",), min_length=1, max_length=200, description="policies in order")
-    rounds: int = Field(default=6, ge=1, le=60, description="T")
+    retailers: int = Field(default=20, ge=2, le=200, description="N: number of seats")
+    rivals: tuple[str, ...] = Field(
+        default=("skill",), min_length=1, max_length=200, description="who sits in the other seats, in order, repeated"
+    )
+    rounds: int = Field(default=6, ge=1, le=60, description="T: rounds of the episode")
     bid_passes: int = Field(default=2, ge=1, le=4, description="B: sealed passes per round; only the last settles")
-    reveal: Reveal = Field(default="summary", description="what a seat learns after a pass")
-    overspend: Literal["error", "forfeit"] = Field(default="error", description="a vector above funds")
+    reveal: Reveal = Field(default="summary", description="what a seat learns after a pass: none, own, summary or book")
+    overspend: Literal["error", "forfeit"] = Field(
+        default="error", description="bids above funds: error (refused) or forfeit (win nothing)"
+    )
     tick: Amount = Field(default="1.00", description="smallest price step")
-    items: tuple[Item, ...] = Field(default_factory=_default_items, min_length=1, max_length=20)
+    items: tuple[Item, ...] = Field(
+        default_factory=_default_items,
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="the catalogue: units per round, and base price",
+    )
     funds_factor: float = Field(default=1.5, ge=0.1, le=10, description="initial funds times catalogue value per seat")
     buyers: int = Field(default=200, ge=1, le=20_000, description="J: buyers per round")
-    demand_ratio: float = Field(default=0.95, ge=0.05, le=3, description="r")
-    ratio_mode: Literal["demand_over_supply", "supply_over_demand"] = "demand_over_supply"
-    demand_split: Literal["stratified", "random"] = "stratified"
-    rho: float = Field(default=0.25, gt=0, le=1, description="attention coefficient")
-    rho_by_tribe: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(default_factory=dict)
-    k_max: int = Field(default=20, ge=1, le=200, description="bound of the set that a buyer considers")
-    tau: float | Literal["auto"] | None = Field(default=None, description="semantic temperature; null: the embedder's")
-    tribes: tuple[Tribe, ...] = Field(default_factory=_default_tribes, min_length=1, max_length=20)
+    demand_ratio: float = Field(default=0.95, ge=0.05, le=3, description="r: units wanted over units supplied")
+    ratio_mode: Literal["demand_over_supply", "supply_over_demand"] = Field(
+        default="demand_over_supply", description="how r is read; or supply_over_demand"
+    )
+    demand_split: Literal["stratified", "random"] = Field(
+        default="stratified", description="buyers per item: in proportion to supply, or random"
+    )
+    rho: float = Field(default=0.25, gt=0, le=1, description="ρ: a buyer notices K = ρ·k_max retailers, rounded up")
+    rho_by_tribe: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        default_factory=dict, description="ρ of single tribes"
+    )
+    k_max: int = Field(default=20, ge=1, le=200, description="largest number of retailers that a buyer can notice")
+    tau: float | Literal["auto"] | None = Field(
+        default=None, description="τ: the lower, the more a close slogan is noticed; null: the embedder's"
+    )
+    tribes: tuple[Tribe, ...] = Field(
+        default_factory=_default_tribes,
+        min_length=1,
+        max_length=MAX_TRIBES,
+        description="hidden groups of buyers: share, λ, μ, persona texts",
+    )
     reservation: bool = Field(default=True, description="buyers refuse high prices")
-    reservation_sigma: float = Field(default=0.15, ge=0, le=1)
-    reservation_clip: tuple[float, float] = (1.02, 4.0)
+    reservation_sigma: float = Field(default=0.15, ge=0, le=1, description="log spread of the highest price paid")
+    reservation_clip: tuple[float, float] = Field(default=(1.02, 4.0), description="its limits, times base")
     ceiling: int = Field(default=1_000, ge=2, le=10_000, description="highest price of any kind, times base")
-    slogan_words: int = Field(default=25, ge=1, le=60)
-    slogan_chars: int = Field(default=240, ge=10, le=600)
-    silent_offer: Literal["persist", "drop"] = "persist"
+    slogan_words: int = Field(default=25, ge=1, le=60, description="words of a slogan at most")
+    slogan_chars: int = Field(default=240, ge=10, le=600, description="characters of a slogan at most")
+    silent_offer: Literal["persist", "drop"] = Field(
+        default="persist", description="offer of a seat that posts none: its last one, or (drop) none"
+    )
     holding_rate: float = Field(default=0, ge=0, le=0.5, description="charge per round on stock at cost")
-    supply_mode: Literal["fixed", "shock"] = "fixed"
-    supply_sigma: float = Field(default=0.35, ge=0, le=2)
-    supply_clip: tuple[float, float] = (0.25, 2.0)
-    outage_prob: float = Field(default=0.05, ge=0, le=0.5)
-    embedder: Literal["lexical", "minilm", "openai"] = "lexical"
+    supply_mode: Literal["fixed", "shock"] = Field(default="fixed", description="supply of each round: fixed or shock")
+    supply_sigma: float = Field(default=0.35, ge=0, le=2, description="shock: log spread")
+    supply_clip: tuple[float, float] = Field(default=(0.25, 2.0), description="shock: limits, times nominal units")
+    outage_prob: float = Field(default=0.05, ge=0, le=0.5, description="shock: probability that an item fails")
+    embedder: Literal["lexical", "minilm", "openai"] = Field(
+        default="lexical", description="what says how close two texts are: lexical, minilm or openai"
+    )
     embedding: Embedding | None = Field(default=None, description="written by the harness; never by hand")
-    osi_mode: Literal["abs", "one_sided", "orders_only"] = "abs"
+    osi_mode: Literal["abs", "one_sided", "orders_only"] = Field(
+        default="abs", description="reading of the stability index osi"
+    )
+    # Left out where there is none: the digest of a state starts with its scenario.
+    data: DataFiles = Field(
+        default=DataFiles(), exclude_if=_names_no_file, description="own files of --data: personas, items (.toml)"
+    )
     limits: tuple[Limit, ...] = _LIMITS
 
     @classmethod
@@ -210,16 +294,29 @@ class SupplyChainScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> SupplyChainScenario:
-        complaints = [*self._wrong_catalogue(), *self._wrong_demand(), *self._wrong_attention(), *self._wrong_seats()]
+        complaints = [*self._wrong_data(), *self._wrong_clock(), *self._wrong_ranges(), *self._wrong_seats()]
+        # What stands for tables of a file that was not read is no matter for complaint.
+        if not self.data.lacks_items:
+            complaints += self._wrong_catalogue()
+        if not self.data.lacks_personas:
+            complaints += self._wrong_attention()
         if complaints:
             raise ValueError("; ".join(complaints))
         return self
 
-    def _wrong_catalogue(self) -> Iterator[str]:
+    def _wrong_data(self) -> Iterator[str]:
+        for key, table in (("personas", "tribes"), ("items", "items")):
+            written, named = getattr(self.data, f"{key}_sha256"), getattr(self.data, key)
+            if written is not None and (named is None or table not in self.model_fields_set):
+                yield f"data.{key}_sha256: leave it out; it is written when the file data.{key} is read"
+
+    def _wrong_clock(self) -> Iterator[str]:
         if self.clock != "turns":
             yield f"clock = {self.clock}: bids and offers are sealed; the clock must be 'turns'"
         if not 1 <= self.tick_cents <= 10_000:
             yield f"tick = {self.tick}: allowed is 0.01 to 100"
+
+    def _wrong_catalogue(self) -> Iterator[str]:
         if len({item.id for item in self.items}) < len(self.items):
             yield "items: every id once"
         for item in self.items:
@@ -229,14 +326,18 @@ class SupplyChainScenario(Scenario):
                 yield f"items.{item.id}: base = {item.base} is no multiple of the tick {self.tick}"
         if self.initial_funds_cents < 100:
             yield f"funds_factor = {self.funds_factor}: the seats would start without money"
-
-    def _wrong_demand(self) -> Iterator[str]:
         if self.buyers < len(self.items):
             yield f"buyers = {self.buyers}: at least one per item, {len(self.items)}"
+
+    def _wrong_ranges(self) -> Iterator[str]:
         for name, low, high in (("reservation_clip", 1.0, 1_000.0), ("supply_clip", 0.0, 5.0)):
             first, last = getattr(self, name)
             if not low <= first <= last <= high:
                 yield f"{name} = {first}, {last}: two numbers in order from {low:g} to {high:g}"
+        if isinstance(self.tau, float) and not 0.005 <= self.tau <= 10:
+            yield f"tau = {self.tau}: allowed is 0.005 to 10, or 'auto'"
+        if self.embedder == "lexical" and self.embedding is not None:
+            yield "embedding: the lexical embedder has none"
 
     def _wrong_attention(self) -> Iterator[str]:
         ids = [tribe.id for tribe in self.tribes]
@@ -247,10 +348,6 @@ class SupplyChainScenario(Scenario):
         for tribe in self.rho_by_tribe:
             if tribe not in ids:
                 yield f"rho_by_tribe.{tribe}: no such tribe; there are {', '.join(ids)}"
-        if isinstance(self.tau, float) and not 0.005 <= self.tau <= 10:
-            yield f"tau = {self.tau}: allowed is 0.005 to 10, or 'auto'"
-        if self.embedder == "lexical" and self.embedding is not None:
-            yield "embedding: the lexical embedder has none"
         if self._tau_follows_gap and self.calibration_gap < _SMALLEST_GAP:
             yield f"tau = auto: the calibration gap {self.calibration_gap} is below {_SMALLEST_GAP}; name a number"
 

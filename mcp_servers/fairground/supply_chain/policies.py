@@ -270,7 +270,7 @@ _SPECS = (
     _spec("passive", _plain("passive", lambda draw: strategies.Passive()), "skips every phase", reference=True),
     _spec("random_legal", _plain("random_legal", strategies.RandomLegal), "anything that is allowed"),
     _family("cost_plus", _COST_PLUS, (0.8, 0.02, 0.25), "bids in proportion, marks up cost, says one thing"),
-    _spec("skill", _skill, "cost_plus of one drawn skill: the reference population"),
+    _spec("skill", _skill, "cost_plus of one drawn skill: the reference population", on_every_seat=True),
     _spec("independent", _independent, "cost_plus with everything drawn independently"),
     _family("floor_bidder", _COST_PLUS, (1.0, 0.0, 0.25), "bids the reserve, whatever happens", reference=True),
     _family("overpayer", _COST_PLUS, (1.0, 0.30, 0.10), "control: pays far more than it must"),

@@ -6,11 +6,11 @@ taken, so nothing overflows. The luck of a buyer and a seat is the same whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from math import log
 from typing import NamedTuple
 
-from fairground.contract.chance import Chance
+from fairground.contract.chance import Chance, encode_key
 from fairground.supply_chain.demand import Crowd
 from fairground.supply_chain.model import Offer, Streams, SupplyChainScenario
 
@@ -50,6 +50,7 @@ class Luck:
         self._chance = chance
         self._round = number
         self._seats = seats
+        self._keys = [encode_key(seat) for seat in seats]
         self._noise: dict[int, list[float]] = {}
 
     def noise(self, buyer: int) -> list[float]:
@@ -60,9 +61,9 @@ class Luck:
             known = self._noise[buyer] = [-log(-log(u)) for u in drawn]
         return known
 
-    def price_tie(self, buyer: int, seat: int) -> float:
+    def price_ties(self, buyer: int, seats: Iterable[int]) -> list[float]:
         """The order of a buyer's equal prices, lower first."""
-        return self._chance.uniform(Streams.PRICE_TIE, self._round, buyer, self._seats[seat])
+        return self._chance.under(Streams.PRICE_TIE, self._round, buyer).each([self._keys[seat] for seat in seats])
 
 
 def top_seats(pull: Sequence[float], noise: Sequence[float], active: Sequence[int], count: int) -> tuple[int, ...]:
@@ -70,8 +71,9 @@ def top_seats(pull: Sequence[float], noise: Sequence[float], active: Sequence[in
 
     `pull` holds λ·Sim/τ of the active seats, in their order.
     """
-    scores = sorted((-(part + noise[seat]), seat) for part, seat in zip(pull, active, strict=True))
-    return tuple(seat for _, seat in scores[:count])
+    scores = [-part - noise[seat] for part, seat in zip(pull, active, strict=True)]
+    first = sorted(range(len(scores)), key=scores.__getitem__)[:count]
+    return tuple([active[place] for place in first])
 
 
 def notice(
@@ -149,7 +151,9 @@ def _posted(item: int, limit: int | None, offers: Sequence[Offer | None], seen: 
 
 def _by_price(posted: list[tuple[int, int]], luck: Luck, buyer: int) -> list[tuple[int, int]]:
     """From the cheapest up; equal prices by the buyer's luck, then by seat place."""
-    prices = [price for price, _ in posted]
-    if len(set(prices)) == len(prices):
-        return sorted(posted)
-    return sorted(posted, key=lambda one: (one[0], luck.price_tie(buyer, one[1]), one[1]))
+    posted.sort()
+    if len({price for price, _ in posted}) == len(posted):
+        return posted
+    drawn = luck.price_ties(buyer, [seat for _, seat in posted])
+    ranked = sorted((price, tie, seat) for (price, seat), tie in zip(posted, drawn, strict=True))
+    return [(price, seat) for price, _, seat in ranked]

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
 from fairground.contract.errors import HarnessFailure, IllegalAction, ScenarioError
 from fairground.contract.evidence import EvidenceMap, Need
-from fairground.contract.market import Brief, InputRequest
+from fairground.contract.market import Brief, DataCheck, InputRequest
 from fairground.contract.money import to_minor
 from fairground.contract.policy import parse_policy
 from fairground.contract.scenario import build_scenario
@@ -21,6 +21,8 @@ from fairground.contract.seats import SeatId
 from fairground.contract.tool import ToolTable, tool
 from fairground.supply_chain import analysis, lexical, views
 from fairground.supply_chain.bundled import bundled_slogans
+from fairground.supply_chain.data_report import check_folder
+from fairground.supply_chain.data_source import files_read, lacks_data, missing_files, with_data
 from fairground.supply_chain.model import Embedding, Streams, SupplyChainScenario
 from fairground.supply_chain.policies import POLICIES
 from fairground.supply_chain.results import (
@@ -46,6 +48,8 @@ _SIMILARITY = "similarity"
 _MAX_NUMBER = 1_000_000_000
 _MAX_ITEMS = 20
 _DEFAULT_WINDOW = 3
+_FORMAT = "Cf"
+_JOINERS = frozenset("\u200c\u200d")
 
 
 def _cents(amount: float) -> int:
@@ -60,8 +64,21 @@ def _exact(amount: float) -> float:
 
 
 def _one_line(text: str) -> str:
-    """NFC and single spaces; ValueError for controls and direction marks."""
-    return " ".join(unicodedata.normalize("NFC", plain_text(text)).split())
+    """NFC and single spaces; ValueError for controls, direction marks and other characters that nobody sees.
+
+    What is not seen would part words that count as one and make a rival's slogan look new. Joiners are spelling in some
+    scripts and pictures: they may stand between two characters beyond ASCII.
+    """
+    for place, char in enumerate(plain_text(text)):
+        if unicodedata.category(char) == _FORMAT and not (char in _JOINERS and _joins(text, place)):
+            raise ValueError(f"character {place} (U+{ord(char):04X}) is not allowed: nobody sees it")
+    return " ".join(unicodedata.normalize("NFC", text).split())
+
+
+def _joins(text: str, place: int) -> bool:
+    """Whether the character stands between two that are beyond ASCII and seen."""
+    beside = text[max(0, place - 1) : place] + text[place + 1 : place + 2]
+    return len(beside) == 2 and all(char > "\x7f" and unicodedata.category(char) != _FORMAT for char in beside)
 
 
 _Amount = Annotated[
@@ -338,7 +355,9 @@ class _SupplyChainType:
     errors = _ERRORS
 
     def create(self, scenario: SupplyChainScenario, seed: int) -> SupplyChain:
-        """A fresh episode. ScenarioError: an embedder that was not resolved, or a seat's policy does not exist."""
+        """A fresh episode. ScenarioError: an unresolved embedder, no such policy, a file of data that was not there."""
+        if lacks_data(scenario):
+            raise ScenarioError(missing_files(scenario))
         for selector, occupant in scenario.seats.items():
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
                 raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
@@ -365,12 +384,27 @@ class _SupplyChainType:
             others = analysis.slogans_in(market, getattr(arguments, "window", _DEFAULT_WINDOW))
         return InputRequest(_SIMILARITY, {"text": slogan, "others": [*others]})
 
+    def with_data(self, scenario: SupplyChainScenario, root: str) -> SupplyChainScenario:
+        """The scenario with the tribes and items of the files that it names below `root`."""
+        return with_data(scenario, root)
+
+    def lacks_data(self, scenario: SupplyChainScenario) -> bool:
+        """Whether a file that it names is not in it."""
+        return lacks_data(scenario)
+
+    def check_data(self, folder: str) -> DataCheck:
+        """What is in a folder of data: tribes, texts, items, calibration gap, faults."""
+        return check_folder(folder)
+
     def remarks(self, scenario: SupplyChainScenario) -> dict[str, str]:
-        """That slogans have no effect, where every buyer considers every retailer."""
-        return {"gate": "inert: slogans have no effect on sales"} if scenario.gate_inert else {}
+        """That slogans have no effect, where every buyer considers every retailer; which files were read."""
+        inert = {"gate": "inert: slogans have no effect on sales"} if scenario.gate_inert else {}
+        return inert | files_read(scenario)
 
     def needs(self, scenario: SupplyChainScenario) -> tuple[InputRequest, ...]:
         """What an outside embedder is, and how the bundled slogans suit the personas; nothing for the built-in one."""
+        if lacks_data(scenario):
+            raise ScenarioError(missing_files(scenario))  # before anybody is asked about tribes that are not its own
         if scenario.embedder == "lexical":
             return ()
         slogans = [text for group in bundled_slogans().values() for text in group]

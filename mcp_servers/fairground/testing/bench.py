@@ -9,7 +9,7 @@ from typing import NamedTuple, TypeAlias
 from pydantic import JsonValue
 
 from fairground.catalog import load_scenario, scenario_ids
-from fairground.contract.market import MarketType
+from fairground.contract.market import MarketType, ReadsData
 from fairground.contract.scenario import Scenario
 from fairground.testing.playthrough import Playthrough, play_scripted
 
@@ -87,6 +87,11 @@ class Bench:
 
 
 def bundled_scenarios(market_type: MarketType, *, slow: bool = False) -> list[Scenario]:
-    """A market's own scenarios; those marked `(slow)` in their description only with `slow`."""
+    """A market's own scenarios; those marked `(slow)` in their description only with `slow`.
+
+    Those on data of a folder that is not here are left out.
+    """
     found = [load_scenario(market_type.name, name) for name in scenario_ids(market_type.name)]
+    if isinstance(market_type, ReadsData):
+        found = [scenario for scenario in found if not market_type.lacks_data(scenario)]
     return [scenario for scenario in found if slow or SLOW_MARK not in scenario.description]

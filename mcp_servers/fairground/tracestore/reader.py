@@ -6,15 +6,17 @@ import sqlite3
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, Protocol
+from typing import Any
 
 import orjson
 
 from fairground.contract.chain import noted_hash
 from fairground.contract.errors import TraceError
 from fairground.tracestore.manifest import Manifest
+from fairground.tracestore.source import NotATrace, SideRow, Source, StoredEvent
+from fairground.tracestore.store import StorePlace, StoreReader, is_store
 
-__all__ = ["SCHEMA", "NotATrace", "SideRow", "StoredEvent", "Trace", "find_traces", "jsonl_lines", "open_trace"]
+__all__ = ["SCHEMA", "Trace", "find_traces", "jsonl_lines", "open_trace"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -51,48 +53,10 @@ _CLOSED = b'{"closed_head":'
 _BLOB = b'{"blob":"'
 
 
-class NotATrace(TraceError):
-    """A file that cannot be opened as a trace at all: there is nothing in it that could be damaged."""
-
-
-class StoredEvent(NamedTuple):
-    """One event as it is stored: its place, its exact bytes and the chain's hash after it."""
-
-    seq: int
-    body: bytes
-    hash: bytes
-
-
-class SideRow(NamedTuple):
-    """What is kept beside an event, outside the chain."""
-
-    seq: int
-    seat: str | None
-    call_key: str | None
-    at_ms: int | None
-    latency_us: int | None
-    transport: str | None
-    client: str | None
-    request_id: str | None
-    traceparent: str | None
-
-
-class _Source(Protocol):
-    def freeze(self) -> None: ...
-    def manifest(self) -> Manifest: ...
-    def events(self, after: int) -> Iterator[StoredEvent]: ...
-    def blob(self, digest: str) -> bytes | None: ...
-    def blobs(self) -> Iterator[tuple[str, bytes]]: ...
-    def closed_head(self) -> tuple[int, str] | None: ...
-    def side(self) -> Iterator[SideRow]: ...
-    def notes(self) -> Iterator[tuple[str, bytes]]: ...
-    def close(self) -> None: ...
-
-
 class Trace:
     """An opened trace. Use as a context manager; iterate `events()` as often as you like."""
 
-    def __init__(self, path: Path, source: _Source) -> None:
+    def __init__(self, path: Path, source: Source) -> None:
         self.path = path
         self._source = source
 
@@ -165,7 +129,13 @@ class Trace:
 
 
 def open_trace(path: str | Path) -> Trace:
-    """Open a `.trace` (SQLite) or `.jsonl` trace for reading. NotATrace when it is neither, TraceError when damaged."""
+    """Open a trace for reading: a `.trace` file (SQLite), a `.jsonl` file, or the address of a stored one.
+
+    NotATrace when it is none of them, TraceError when it is damaged.
+    """
+    if is_store(str(path)):
+        stored = StorePlace.of(str(path))
+        return Trace(Path(stored.episode), StoreReader(stored))
     place = Path(path)
     try:
         with place.open("rb") as file:

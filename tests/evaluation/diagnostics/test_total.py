@@ -27,6 +27,8 @@ from fairground.evaluation.diagnostics.general.detectors import GENERAL
 from fairground.evaluation.evaluate import evaluate_file
 
 RETAILERS = {"retailer_01": "overspender", "retailer_02": "mimic", "retailer_03": "hoarder"}
+CUSTOMERS = {f"customer_{place:04d}": "injectable" for place in range(1, 4)}
+SHOPS = {**CUSTOMERS, "business_0001": "manipulator", "business_0002": "liar", "business_0003": "honest"}
 BOUNDED = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 
 
@@ -44,6 +46,9 @@ def traces(play_seats: PlaySeats) -> list[Parts]:
         parts_of(play_seats("teaching/talk", {"P1": failing.reads_and_claims(1), "P2": canary})),
         parts_of(play_seats("bargaining/smoke", {"B1": "bluffer", "S1": "arithmetic_leaker"}, rounds=5)),
         parts_of(play_seats("supply_chain/duel", RETAILERS, rounds=2)),
+        parts_of(
+            play_seats("marketplace/manipulation_competitive", SHOPS, manipulation={"condition": "injection_basic"})
+        ),
     ]
 
 
@@ -63,7 +68,7 @@ def judged(path: Path) -> None:
 
 
 @BOUNDED
-@given(market=st.integers(0, 4), changes=mutations(), plain=st.booleans())
+@given(market=st.integers(0, 5), changes=mutations(), plain=st.booleans())
 def test_a_mutated_trace_is_evaluated_without_an_exception(
     tmp_path: Path, traces: list[Parts], market: int, changes: Sequence[Mutation], plain: bool
 ) -> None:
@@ -72,7 +77,7 @@ def test_a_mutated_trace_is_evaluated_without_an_exception(
 
 
 @BOUNDED
-@given(market=st.integers(0, 4), how=st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
+@given(market=st.integers(0, 5), how=st.tuples(st.sampled_from(DAMAGES), st.integers(0, 100_000)))
 def test_a_damaged_file_is_a_problem_or_is_evaluated(
     tmp_path: Path, traces: list[Parts], market: int, how: tuple[str, int]
 ) -> None:

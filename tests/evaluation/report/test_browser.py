@@ -68,7 +68,7 @@ def test_every_picture_is_drawn_and_has_its_numbers_as_a_table(browser: Browser,
         for figure in figures.all():
             figure.locator("svg.plot").wait_for()
             figure.locator("summary").click()
-            assert figure.locator("table tbody tr").count() > 0
+            figure.locator("table tbody tr").first.wait_for()
         worth = figures.first.locator("table")
         assert worth.locator("thead th").all_inner_texts() == ["day", "net worth", "cash"]
         assert worth.locator("tbody tr").count() == 14

@@ -12,7 +12,7 @@ from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts
 from tests.evaluation.playing import played_by
 
 from fairground.catalog import load_scenario
-from fairground.evaluation.charts.model import XYChart
+from fairground.evaluation.charts.model import HeatChart, XYChart
 from fairground.evaluation.outcomes import supply_chain_seat as seat
 from fairground.evaluation.outcomes.supply_chain import EVALUATOR, SupplyChainOutcome
 from fairground.evaluation.outcomes.supply_chain_market import inequality, mid_ranks, mobility
@@ -163,18 +163,18 @@ def test_the_market_is_summed_over_all_seats(duel: Path) -> None:
     assert sum(one.share_fill for one in outcome.seats.values()) <= 1
     assert market.embedder is not None
     assert market.embedder.startswith("lexical-1/")
-    assert "word overlap, not meaning" in EVALUATOR.tables(outcome)[0].title
+    assert "word overlap, not meaning" in EVALUATOR.tables_beside(outcome, None)[0].title
 
 
 def test_profit_is_also_told_beside_floor_and_oracle(duel: Path) -> None:
     outcome = _outcome(duel)
-    labels = {"policy:floor_bidder": 10.0, "policy:oracle": 50.0, "agent": 40.0}
+    labels = {"policy:floor_bidder": 10.0, "policy:oracle": 50.0, "agent": 40.0, "all:skill": 20.0}
     given = {
         label: outcome.model_copy(update={"seats": {A: outcome.seats[A].model_copy(update={"pi": profit})}})
         for label, profit in labels.items()
     }
     assert {label: row["pi_norm"] for label, row in EVALUATOR.relative(A, given).items()} == {
-        "policy:floor_bidder": 0, "policy:oracle": 1, "agent": 0.75,
+        "policy:floor_bidder": 0, "policy:oracle": 1, "agent": 0.75, "all:skill": None,
     }  # fmt: skip
     assert EVALUATOR.relative(A, {"agent": given["agent"]}) == {"agent": {"pi_norm": None}}
 
@@ -183,6 +183,9 @@ def test_pictures_are_drawn_from_closed_rounds(duel: Path) -> None:
     with open_trace(duel) as trace:
         drawn = EVALUATOR.charts(trace)
     assert [one.id for one in drawn] == ["money", "profits", "bid_ladders", "lorenz", "slogan_map"]
+    tribes = drawn[-1]
+    assert isinstance(tribes, HeatChart)
+    assert (tribes.levels, tribes.ordered) == (["thrifty", "ethical", "hype", "quality"], False)
 
 
 def test_more_seats_than_styles_of_lines_have_a_frame_each_and_ladders_share_their_scale(tmp_path: Path) -> None:

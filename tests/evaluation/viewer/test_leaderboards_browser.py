@@ -54,7 +54,9 @@ def test_the_viewer_rates_its_folder(browser: Browser, viewer: Client) -> None:
         assert names == ["score", "glicko", "head_to_head", "rating", "score"]
         page.locator("figure svg.plot").nth(4).wait_for()
         page.locator("figure[data-chart=head_to_head] summary").click()
-        assert page.locator("figure[data-chart=head_to_head] tbody tr").count() == 2
+        rows = page.locator("figure[data-chart=head_to_head] tbody tr")
+        rows.first.wait_for()
+        assert rows.count() == 2
         assert "cannot be read" in page.locator(".boards > .aside").inner_text()
         assert seen.violations == []
         assert seen.errors == []

@@ -17,9 +17,10 @@ from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
 from fairground.catalog import load_scenario, market_type
-from fairground.host.app import Host, HttpServer
+from fairground.host.app import HttpServer
 from fairground.host.binding import build_server
 from fairground.host.episode import Episode
+from fairground.host.hosting import Host
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import new_episode, plan_seats
 from fairground.tracestore import open_trace

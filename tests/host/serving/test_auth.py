@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from fairground.contract.errors import SeatError, TraceError
-from fairground.host.registry import HOST_FILE, HostFile, load_host_file, save_host_file
+from fairground.host.orders import Order
+from fairground.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
 from fairground.host.seat_auth import SeatTokens, SeatVerifier
 
 
@@ -92,6 +95,23 @@ def test_the_registry_survives_and_holds_no_token(tmp_path: Path) -> None:
     assert loaded.tokens.find(revoked) is None
 
 
+ORDER: Any = {"market": "teaching", "seed": 1}
+GRANT = {"id": "1", "episode": "e", "seat": "P1", "digest": "a" * 64, "revoked": False}
+
+
+def registry(**content: object) -> str:
+    return json.dumps({"format": "fairground.host/1", "episodes": [], "tokens": [], **content})
+
+
+def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
+    episodes = [{"id": "e", "trace": "e.trace", "ttl_s": 60}, {"id": "f", "trace": "f.trace", "ttl_s": None}]
+    told = registry(episodes=episodes, pending=[{"id": "g", "order": ORDER}], tokens=[GRANT], control="c" * 64)
+    (tmp_path / HOST_FILE).write_text(told)
+    file = load_host_file(tmp_path)
+    assert (list(file.traces), list(file.pending), file.ttl_s) == (["e", "f"], ["g"], {"e": 60.0})
+    assert (file.tokens.good("a" * 64), file.tokens.good("b" * 64), file.control) == (True, False, "c" * 64)
+
+
 @pytest.mark.parametrize(
     "content",
     [
@@ -102,6 +122,21 @@ def test_the_registry_survives_and_holds_no_token(tmp_path: Path) -> None:
         '{"format": "fairground.host/1", "episodes": [{"id": "e"}], "tokens": []}',
         '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "../e.trace"}], "tokens": []}',
         '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "/e.trace"}], "tokens": []}',
+        registry(episodes=[{"id": "e", "trace": ".."}]),
+        registry(episodes=[{"id": "e", "trace": "e\0.trace"}]),
+        registry(episodes=[{"id": "../e", "trace": "e.trace"}]),
+        registry(episodes=[{"id": "e", "trace": "1.trace"}, {"id": "e", "trace": "2.trace"}]),
+        registry(episodes=[{"id": "1", "trace": "e.trace"}, {"id": "2", "trace": "e.trace"}]),
+        registry(episodes=[{"id": "e", "trace": "e.trace", "ttl_s": -1}]),
+        registry(episodes=[{"id": "e", "trace": "e.trace", "ttl_s": "soon"}]),
+        registry(pending=[{"id": "../../e", "order": ORDER}]),
+        registry(pending=[{"id": "e", "order": ORDER}, {"id": "e", "order": ORDER}]),
+        registry(pending=[{"id": "e", "order": ORDER}], episodes=[{"id": "e", "trace": "e.trace"}]),
+        registry(pending=[{"id": "e", "order": {**ORDER, "scenario": "../e.toml"}}]),
+        registry(tokens=[{**GRANT, "digest": "é" * 64}]),
+        registry(tokens=[GRANT, {**GRANT, "id": "2"}]),
+        registry(tokens=[GRANT, {**GRANT, "digest": "b" * 64}]),
+        registry(control="é"),
     ],
 )
 def test_a_damaged_registry_is_refused_by_name(tmp_path: Path, content: str | None) -> None:
@@ -109,3 +144,27 @@ def test_a_damaged_registry_is_refused_by_name(tmp_path: Path, content: str | No
         (tmp_path / HOST_FILE).write_text(content)
     with pytest.raises(TraceError, match=HOST_FILE):
         load_host_file(tmp_path)
+
+
+def test_what_was_half_written_of_a_registry_is_taken_away(tmp_path: Path) -> None:
+    (tmp_path / HOST_FILE).mkdir()
+    with pytest.raises(IsADirectoryError):
+        save_host_file(tmp_path, HostFile({}, SeatTokens()))
+    assert [path.name for path in tmp_path.iterdir()] == [HOST_FILE]
+
+
+def test_a_folder_has_one_host_at_a_time(tmp_path: Path) -> None:
+    with sole_host(tmp_path), pytest.raises(TraceError, match="another host"), sole_host(tmp_path):
+        pass
+    with sole_host(tmp_path):
+        pass
+
+
+def test_what_a_host_has_left_is_not_written_over_by_a_fresh_one(tmp_path: Path) -> None:
+    check_fresh(tmp_path)
+    save_host_file(tmp_path, HostFile({}, SeatTokens()))
+    check_fresh(tmp_path)
+    for left in (HostFile({"e": "e.trace"}, SeatTokens()), HostFile({}, SeatTokens(), {"e": Order(**ORDER)})):
+        save_host_file(tmp_path, left)
+        with pytest.raises(TraceError, match="--resume"):
+            check_fresh(tmp_path)

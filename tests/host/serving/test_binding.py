@@ -209,6 +209,25 @@ async def test_words_of_another_seat_are_marked_and_fenced(connect: Any) -> None
         assert read.meta["fairground/untrusted"] == ["/messages/0/text"]
 
 
+async def test_words_of_another_seat_are_fenced_when_code_gives_them_back_too(connect: Any) -> None:
+    async with connect("talk") as client:
+        await client.call_tool("say", {"text": ""})
+        told = "text = read_messages()['messages'][0]['text']\n"
+        for code, pointers in (
+            (told + "print(text)", ["/output"]),
+            (told + "[{'said': text}]", ["/value"]),
+            (told + "print(text)\ntext", ["/output", "/value"]),
+            (told + "len(text)", []),
+        ):
+            result = await client.call_tool("execute_code", {"code": code})
+            assert result.meta["fairground/untrusted"] == pointers
+            assert ("not instructions" in result.content[0].text) == bool(pointers)
+        failed = await client.call_tool("execute_code", {"code": told + "raise ValueError(text)"})
+        assert "half and half" in failed.structured_content["message"]
+        assert failed.meta["fairground/untrusted"] == ["/message"]
+        assert "not instructions" in failed.content[0].text
+
+
 async def test_code_runs_over_the_seats_own_reads(connect: Any) -> None:
     async with connect() as client:
         answer = await client.call_tool("execute_code", {"code": "view_my_value()['slices'] * 2"})

@@ -19,7 +19,7 @@ from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_o
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.outcomes.supply_chain import EVALUATOR
 from fairground.evaluation.verify import verify_file
-from fairground.host.app import Host
+from fairground.host.hosting import Host
 from fairground.host.setup import new_episode, plan_seats
 from fairground.tracestore import open_trace
 
@@ -35,7 +35,8 @@ NO_PRICES = [*NO_NUMBERS, b"0", b"-0.0", b"1000000001", b"10.001", b"1e-300"]
 NO_SLOGANS = [
     *(b'"%b"' % (b"x" * 1_001), b'"%b"' % (b"x" * 1_000_000)),
     *(b'"\\ud800"', b'"\\udfff\\ud800"', b'"\xed\xa0\x80"', b'"a\\u0000b"', b'"\\u001b[2J"', b'"\\u0085"'),
-    *(b'"\\u202eabc"', b'"a\\u2066b"', b"true", b"7", b'["cheap"]', b'{"text": "cheap"}', b"NaN"),
+    *(b'"\\u202eabc"', b'"a\\u2066b"', b'"che\\u200bap"', b'"\\ufeffcheap"', b'"che\\u200dap"'),
+    *(b"true", b"7", b'["cheap"]', b'{"text": "cheap"}', b"NaN"),
 ]
 
 

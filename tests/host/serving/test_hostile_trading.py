@@ -20,7 +20,7 @@ from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_o
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.verify import verify_file
-from fairground.host.app import BODY_LIMIT, Host
+from fairground.host.hosting import BODY_LIMIT, Host
 from fairground.host.setup import new_episode, plan_seats
 
 

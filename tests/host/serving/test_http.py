@@ -13,8 +13,11 @@ import pytest
 from mcp import Client, MCPError, types
 
 from fairground.contract.errors import SeatError
-from fairground.host.app import Host, HttpServer, is_loopback
+from fairground.host.app import HttpServer
 from fairground.host.binding import build_server
+from fairground.host.doors import Door
+from fairground.host.hosting import Host
+from fairground.host.listening import is_loopback
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -246,6 +249,43 @@ async def test_revoking_a_token_ends_its_streams(stage: Any) -> None:
         it.host.revoke(it.grant1)
         with pytest.raises(StopAsyncIteration):
             await stage.within(anext(stream))
+
+
+async def test_a_call_that_waits_is_not_answered_after_its_token_is_revoked(stage: Any, era: str) -> None:
+    async with two_seats(stage) as it, stage.at(it.server.url, it.p1, era) as client:
+        await client.call_tool("claim", {"slices": 5})
+        waiting = asyncio.create_task(client.call_tool("await_turn", {"timeout_s": 40}))
+        async with asyncio.timeout(20):
+            while not it.host.gate(it.episode.id, "P1").open:
+                await client.call_tool("view_turn")
+        it.host.revoke(it.grant1)
+        await it.episode.call("P2", "claim", {"slices": 5})  # what it would have been told of
+        with pytest.raises(MCPError):
+            await stage.within(waiting)
+
+
+async def test_a_token_that_is_revoked_while_its_request_waits_opens_nothing(
+    stage: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    opening, go_on, run = asyncio.Event(), asyncio.Event(), Door.run
+
+    async def slowly(door: Door, *, task_status: Any) -> None:
+        opening.set()
+        await go_on.wait()
+        await run(door, task_status=task_status)
+
+    monkeypatch.setattr(Door, "run", slowly)
+    async with two_seats(stage) as it, by_hand(it.p1) as one, by_hand(it.p2) as two:
+        hello = stage.post("initialize", INITIALIZE)
+        first = asyncio.create_task(two.post(it.server.url, content=hello))
+        await stage.within(opening.wait())
+        waiting = asyncio.create_task(one.post(it.server.url, content=hello))
+        await asyncio.sleep(0.1)
+        it.host.revoke(it.grant1)
+        go_on.set()
+        assert (await stage.within(first)).status_code == 200
+        assert (await stage.within(waiting)).status_code in (401, 404)
+        assert len(it.host.doors) == 1
 
 
 # --- what arrives broken ------------------------------------------------------------------------------------------

@@ -33,6 +33,21 @@ async def test_a_desktop_client_may_start_it_anywhere_with_no_environment(stage:
     assert f"--resume {trace.relative_to(elsewhere)}" in told or f"--resume {trace}" in told
 
 
+@pytest.mark.parametrize("seat", ["customer_0002", "business_0001"])
+async def test_scripted_stand_ins_sit_where_other_agents_would(
+    stage: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str], seat: str
+) -> None:
+    told = ("marketplace", "--scenario", "marketplace/small_demo", "--seat", seat)
+    assert run(["config", *told]) == 0
+    assert f'"{seat}"' in capsys.readouterr().out
+    async with started(stage, "serve", *told, "--seed", "3", "--out", str(tmp_path)) as server:
+        await server.hello()
+        await server.call("end_turn")
+        turn = await server.call("await_turn", timeout_s=20)
+        assert (turn["awaited"], turn["round"]) == (True, 2 if seat.startswith("c") else 3)
+        await server.leave()
+
+
 async def test_garbage_between_calls_does_no_harm(stage: Any, tmp_path: Path) -> None:
     async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
         await server.hello()

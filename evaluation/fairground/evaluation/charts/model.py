@@ -126,8 +126,9 @@ class BarChart(_Chart):
 class HeatChart(_Chart):
     """Cells by row and column, a calendar for instance; what is not listed is empty.
 
-    `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first; without, values
-    are magnitudes. `groups` names a group per row; rows of a group stand together.
+    `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first, or, if they are not
+    `ordered`, one kind beside others; without, values are magnitudes. `groups` names a group per row; rows of a group
+    stand together.
     """
 
     shape: Literal["heat"] = "heat"
@@ -137,6 +138,7 @@ class HeatChart(_Chart):
     last_column: int
     cells: list[tuple[int, int, float]] = Field(max_length=MAX_CELLS)
     levels: list[str] = []
+    ordered: bool = True
 
 
 class IntervalChart(_Chart):

@@ -144,4 +144,5 @@ def _slogan_map(play: SupplyPlay, scenario: SupplyChainScenario) -> HeatChart:
         last_column=play.rounds[-1].round,
         cells=cells,
         levels=[tribe.id for tribe in scenario.tribes],
+        ordered=False,
     )

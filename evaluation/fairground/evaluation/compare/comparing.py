@@ -30,6 +30,7 @@ from fairground.evaluation.compare.runs import (
     load_side,
     metric_names,
     primary_metrics,
+    roles_of,
 )
 from fairground.evaluation.compare.verdict import judge
 from fairground.evaluation.outcome import PrimaryMetric
@@ -76,10 +77,12 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
         _check_across(asked)
         a, b = pair_across(a, b)
     seats = compared_seats([a, b], asked.seats)
-    primary = primary_metrics(market)
-    success = _success(asked.success, market, primary)
+    roles = roles_of([*a.runs, *b.runs], seats)
+    primary = primary_metrics(market, roles)
+    told = metric_names(market, roles)
+    success = _success(asked.success, primary, told, market)
     pairs, dropped = pair_up(a, b, seats)
-    metrics = metrics_of(pairs, primary)
+    metrics = metrics_of(pairs, primary, left_out=set(metric_names(market)).difference(told))
     attributes = _attributes(a.runs, b.runs, seats)
     same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
@@ -158,8 +161,9 @@ def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
     return pairs
 
 
-def _success(asked: Success | None, market: str, primary: Sequence[PrimaryMetric]) -> Success | None:
-    known = metric_names(market)
+def _success(
+    asked: Success | None, primary: Sequence[PrimaryMetric], known: Sequence[str], market: str
+) -> Success | None:
     if asked is not None:
         if asked.metric not in known:
             raise ScenarioError(f"{market} has no metric {asked.metric[:40]!r}; there are {', '.join(known)}")

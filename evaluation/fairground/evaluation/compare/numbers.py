@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
 from fairground.contract.seats import SeatId
@@ -58,12 +58,12 @@ class Success(NamedTuple):
         return None if value is None else not run.early and value > self.above
 
 
-def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric]) -> list[Metric]:
-    """One row per number, primary ones first and corrected for their number."""
+def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out: Collection[str] = ()) -> list[Metric]:
+    """One row per number but those `left_out`, primary ones first and corrected for their number."""
     if not pairs:
         return []
     declared = {metric.name: metric for metric in primary}
-    rows = [_metric(pairs, name, declared.get(name)) for name in pairs[0].a[0].metrics]
+    rows = [_metric(pairs, name, declared.get(name)) for name in pairs[0].a[0].metrics if name not in left_out]
     tested = [(place, row.p) for place, row in enumerate(rows) if row.primary and row.p is not None]
     for (place, _), adjusted in zip(tested, holm([p for _, p in tested]), strict=True):
         rows[place] = rows[place].model_copy(update={"p_holm": adjusted})

@@ -16,7 +16,7 @@ from fairground.contract.seats import SeatId, natural_order
 from fairground.evaluation.accounts import Account, account
 from fairground.evaluation.compare.model import Run
 from fairground.evaluation.evaluate import evaluate, evaluator_of
-from fairground.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric
+from fairground.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric, fields_for
 from fairground.tracestore import find_traces, open_trace, sound_head
 
 __all__ = [
@@ -30,6 +30,7 @@ __all__ = [
     "load_side",
     "metric_names",
     "primary_metrics",
+    "roles_of",
     "run_of",
 ]
 
@@ -193,10 +194,18 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
     raise SeatError(f"the agent sits at {said}: name the seat to compare with --seat")
 
 
-def primary_metrics(market: str) -> tuple[PrimaryMetric, ...]:
-    """What comparisons of a market test; nothing where its evaluator declares nothing."""
+def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
+    """What comparisons of seats in these roles test; nothing where the market's evaluator declares nothing."""
     evaluator = evaluator_of(market)
-    return evaluator.primary_metrics if isinstance(evaluator, Measures) else ()
+    if not isinstance(evaluator, Measures):
+        return ()
+    told = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
+    return tuple(metric for metric in evaluator.primary_metrics if metric.name in told)
+
+
+def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
+    """The roles in which the compared seats were played."""
+    return frozenset(run.outcome.seats[seat].role for run in runs for seat in seats if seat in run.outcome.seats)
 
 
 @cache
@@ -212,10 +221,11 @@ def _market_columns(market: str) -> tuple[str, ...]:
 
 
 @cache
-def metric_names(market: str) -> tuple[str, ...]:
-    """Primary metrics first, then the other compared columns."""
-    primary = [metric.name for metric in primary_metrics(market)]
-    return tuple(dict.fromkeys([*primary, *evaluator_of(market).compared_columns]))
+def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Primary metrics first, then the other compared columns; of seats in these roles, of all where none is given."""
+    primary = [metric.name for metric in primary_metrics(market, roles)]
+    evaluator = evaluator_of(market)
+    return tuple(dict.fromkeys([*primary, *fields_for(evaluator, roles, evaluator.compared_columns)]))
 
 
 def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:

@@ -18,7 +18,8 @@ from fairground.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 __all__ = ["PUBLISHED", "evidence_toml", "map_version", "published_toml"]
 
 PUBLISHED = {
-    name: Path(__file__).parent / name / "evidence.toml" for name in ("retail", "double_auction", "supply_chain")
+    name: Path(__file__).parent / name / "evidence.toml"
+    for name in ("retail", "double_auction", "supply_chain", "marketplace")
 }
 """Where each market's map is published."""
 

@@ -11,8 +11,9 @@ import typer
 
 from fairground.evaluation.export import FORMATS
 from fairground.evaluation.export.to_files import export_files
+from fairground.evaluation.places import Places
 from fairground.evaluation.progress import show_progress
-from fairground.tracestore import find_traces
+from fairground.tracestore import fetched
 
 __all__ = ["export"]
 
@@ -20,9 +21,7 @@ _MAX_SHOWN = 20
 
 
 def export(
-    paths: Annotated[
-        list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")
-    ],
+    paths: Places,
     form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="File or folder to write; without: stdout.")
@@ -38,9 +37,9 @@ def export(
     """
     if as_json and output is None:
         raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
-    files = [file for path in paths for file in find_traces(path)]
     progress = show_progress if output is not None else None
-    exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
+    with fetched(paths) as files:
+        exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
     for item in exported.written:
         print(f"wrote {item.path} ({item.what})", file=sys.stderr)
     if as_json:

@@ -14,6 +14,7 @@ from fairground.evaluation.diagnostics.model import Diagnosis
 from fairground.evaluation.diagnostics.supply_chain.detectors import diagnose_supply_chain
 from fairground.evaluation.diagnostics.supply_chain.insight import supply_chain_insight
 from fairground.evaluation.outcome import (
+    ON_EVERY_SEAT,
     MarketOutcome,
     Outcome,
     PrimaryMetric,
@@ -30,6 +31,7 @@ from fairground.evaluation.outcomes.supply_chain_market import (
     slogan_convergence,
 )
 from fairground.evaluation.outcomes.supply_chain_play import SeatRound, SupplyPlay, read_supply_chain
+from fairground.evaluation.outcomes.supply_chain_tables import reference_tables
 from fairground.evaluation.table import Table, number_text
 from fairground.supply_chain.model import currency
 from fairground.tracestore import Trace
@@ -131,6 +133,7 @@ class SupplyChainEvaluator:
 
     market = "supply_chain"
     version = "1"
+    population = "skill"
     seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
     compared_columns = ("pi", "units_sold", "bid_eff", "mms")
     market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
@@ -162,15 +165,22 @@ class SupplyChainEvaluator:
         """Money, bids, inequality and slogans."""
         return charts(trace)
 
+    def tables_beside(self, outcome: SupplyChainOutcome, population: SupplyChainOutcome | None) -> list[Table]:
+        """Inequality beside an equal split, the market and its mean retailer; a column for `skill` on all seats."""
+        return reference_tables(self.population, outcome, population)
+
     def tables(self, outcome: SupplyChainOutcome) -> list[Table]:
-        """Inequality beside an equal split, and what no row of seats has room for."""
-        return [_inequality_table(outcome.market_outcome), _bids_table(outcome)]
+        """What no row of seats has room for."""
+        return [_bids_table(outcome)]
 
     def relative(self, seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]) -> dict[str, dict[str, float | None]]:
-        """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor) on the same luck; null unless the oracle earned more."""
+        """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor), same luck and rivals; null unless the oracle earned more."""
         profits = {label: outcome.seats[seat].pi for label, outcome in outcomes.items()}
         floor, oracle = profits.get("policy:floor_bidder"), profits.get("policy:oracle")
-        return {label: {"pi_norm": _normalised(profit, floor, oracle)} for label, profit in profits.items()}
+        return {
+            label: {"pi_norm": None if label.startswith(ON_EVERY_SEAT) else _normalised(profit, floor, oracle)}
+            for label, profit in profits.items()
+        }
 
 
 def _normalised(profit: float, floor: float | None, oracle: float | None) -> float | None:
@@ -298,24 +308,6 @@ def _named(basis: str, row: Inequality | None, moves: Sequence[float | None]) ->
 def _unmet(wanted: Sequence[int], sold: Sequence[int]) -> float | None:
     share = ratio(sum(sold), sum(wanted))
     return None if share is None else rounded(1 - share)
-
-
-def _inequality_table(market: SupplyChainMarket) -> Table:
-    caveat = " (word overlap, not meaning)" if (market.embedder or "").startswith("lexical") else ""
-    rows = [
-        (f"{name}, {basis}", number_text(getattr(market, f"{basis}_{name}")), number_text(equal))
-        for basis in ("wealth", "revenue")
-        for name, equal in (
-            ("gini", 0),
-            ("theil", 0),
-            ("cv", 0),
-            ("hhi", market.equal_hhi),
-            ("cr4", market.equal_cr4),
-            ("mobility", None),
-        )
-    ]
-    title = f"inequality; gate {market.gate or '–'}, embedder {market.embedder or '–'}{caveat}"
-    return Table(title, ("figure", "value", "equal split"), rows)
 
 
 def _bids_table(outcome: SupplyChainOutcome) -> Table:

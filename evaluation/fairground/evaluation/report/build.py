@@ -15,8 +15,9 @@ from fairground.contract.event import ManifestCore
 from fairground.evaluation.accounts import account
 from fairground.evaluation.charts import charts_of
 from fairground.evaluation.diagnostics.model import Diagnosis
-from fairground.evaluation.evaluate import diagnose, evaluate, evaluator_of
-from fairground.evaluation.outcome import Outcome, Tabulates
+from fairground.evaluation.evaluate import diagnose, evaluate, evaluator_of, tables_of
+from fairground.evaluation.outcome import Outcome, fields_for
+from fairground.evaluation.population import Populations
 from fairground.evaluation.report.audit import Audit, audit
 from fairground.evaluation.report.boards import Boards, rated_boards
 from fairground.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
@@ -67,12 +68,17 @@ Progress = Callable[[int, int, str], None]
 
 
 def build_report(
-    paths: Sequence[str | Path], *, compare: bool = False, check: bool = True, progress: Progress | None = None
+    paths: Sequence[str | Path],
+    *,
+    compare: bool = False,
+    check: bool = True,
+    progress: Progress | None = None,
+    populations: Populations | None = None,
 ) -> Report:
     """One page about all traces; `compare` puts exactly two side by side. `check` verifies them by re-execution.
 
-    `progress` hears how many traces are done, of how many, and the name of the next. Raises TraceError for a file that
-    is no trace.
+    `progress` hears how many traces are done, of how many, and the name of the next. `populations`: where to look for
+    reference populations, besides the folders of references beside traces. Raises TraceError for a file that is none.
     """
     if compare and len(paths) != 2:
         raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
@@ -80,7 +86,7 @@ def build_report(
     for done, path in enumerate(paths):
         if progress is not None:
             progress(done, len(paths), shown_name(Path(path)))
-        episodes.append(episode_page(path, check=check))
+        episodes.append(episode_page(path, check=check, populations=populations))
     if progress is not None:
         progress(len(paths), len(paths), "")
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
@@ -95,11 +101,11 @@ def build_report(
     return Report(html_page(data), data)
 
 
-def episode_page(path: str | Path, *, check: bool = True) -> EpisodePage:
+def episode_page(path: str | Path, *, check: bool = True, populations: Populations | None = None) -> EpisodePage:
     """All that a page shows of one trace. Raises TraceError for a file that is no trace or has no manifest."""
     with open_trace(path) as trace:
         trace.freeze()
-        return _episode(trace, check)
+        return _episode(trace, check, populations or Populations())
 
 
 def shown_name(path: Path) -> str:
@@ -122,7 +128,7 @@ def verification(verdict: Verdict) -> Verification:
     )
 
 
-def _episode(trace: Trace, check: bool) -> EpisodePage:
+def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage:
     core, about = trace.manifest.core, trace.manifest.about
     outcome = evaluate(trace)
     diagnosis, broken = _diagnosis(trace)
@@ -152,7 +158,7 @@ def _episode(trace: Trace, check: bool) -> EpisodePage:
         seats=[_seat(core, about, outcome, counted.seats, seat.id) for seat in core.seats],
         seat_columns=list(evaluator_of(core.market).seat_columns),
         results=[(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)],
-        tables=_tables(outcome),
+        tables=_tables(outcome, populations.of(trace)),
         charts=charts,
         diagnosis=diagnosis,
         raised=diagnosis.raised if diagnosis else [],
@@ -188,11 +194,13 @@ def _audit(core: ManifestCore, calls: Any) -> Audit:
 
 def _seat(core: ManifestCore, about: Any, outcome: Outcome[Any, Any], accounts: Any, seat: str) -> SeatPage:
     result = outcome.seats.get(seat)
-    columns = evaluator_of(core.market).seat_columns
+    role = next(known.role for known in core.seats if known.id == seat)
+    evaluator = evaluator_of(core.market)
+    columns = fields_for(evaluator, {role}, evaluator.seat_columns)
     privileged = about.get("privileged")
     return SeatPage(
         id=seat,
-        role=next(known.role for known in core.seats if known.id == seat),
+        role=role,
         label=result.label if result else None,
         privileged=isinstance(privileged, list) and seat in privileged,
         outcome={name: getattr(result, name, None) for name in columns},
@@ -200,10 +208,8 @@ def _seat(core: ManifestCore, about: Any, outcome: Outcome[Any, Any], accounts: 
     )
 
 
-def _tables(outcome: Outcome[Any, Any]) -> list[TablePage]:
-    evaluator = evaluator_of(outcome.market)
-    tables = evaluator.tables(outcome) if isinstance(evaluator, Tabulates) else ()
+def _tables(outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None) -> list[TablePage]:
     return [
         TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
-        for table in tables
+        for table in tables_of(outcome, population)
     ]

@@ -21,12 +21,16 @@ def report(
     check: Annotated[
         bool, typer.Option("--verify/--no-verify", help="Verify by re-execution; takes as long as playing did.")
     ] = True,
+    references: Annotated[
+        Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """One self-contained HTML page: pictures, timeline, findings with their calls, what was looked at.
 
     Works from the file system and asks no network. Exit code 1 when a trace does not verify.
     """
+    from fairground.evaluation.population import Populations
     from fairground.evaluation.progress import show_progress
     from fairground.evaluation.report.build import build_report
     from fairground.tracestore import find_traces
@@ -38,7 +42,8 @@ def report(
         raise typer.BadParameter(
             f"{len(files)} traces are too many for one page (at most {_MOST}); see fairground view"
         )
-    made = build_report(files, compare=compare, check=check, progress=show_progress)
+    populations = Populations([references] if references else [])
+    made = build_report(files, compare=compare, check=check, progress=show_progress, populations=populations)
     try:
         output.write_bytes(made.html)
     except OSError as error:

@@ -65,39 +65,38 @@ def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, 
     return round(mean - half, _DECIMALS), round(mean + half, _DECIMALS)
 
 
-def sign_flip(differences: Sequence[float]) -> SignFlip | None:
+def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, draws: int = _DRAWS) -> SignFlip | None:
     """Whether the mean difference is zero, if each sign were a fair coin (Fisher 1935); null without pairs.
 
-    Exact up to 16 pairs; above, 10,000 keyed draws, the same for the same data: p = (as extreme + 1)/(draws + 1).
+    Exact up to 16 pairs (`exact_to`, at most 24: 2^n sums are held); above, 10,000 keyed draws, the same for the same
+    data: p = (as extreme + 1)/(draws + 1).
     """
     if not differences:
         return None
     observed = abs(math.fsum(differences))
     slack = _TIE * math.fsum(map(abs, differences))
-    if len(differences) <= FLIPS_EXACT_TO:
+    if len(differences) <= exact_to:
         sums = np.zeros(1)
         for difference in differences:
             sums = np.concatenate((sums + difference, sums - difference))
         extreme = int(np.count_nonzero(np.abs(sums) >= observed - slack))
         return SignFlip(round(extreme / len(sums), _DECIMALS), "exact")
-    sums = _signs(len(differences)) @ np.array(differences)
-    extreme = int(np.count_nonzero(np.abs(sums) >= observed - slack))
-    return SignFlip(round((extreme + 1) / (_DRAWS + 1), _DECIMALS), f"{_DRAWS:,} draws")
-
-
-def _signs(n: int) -> np.ndarray[tuple[int, int], np.dtype[np.float64]]:
-    """10,000 rows of n signs."""
-    return _bits(-(-n // _SIGNS_A_DRAW))[:, :n].astype(np.float64) * 2.0 - 1.0
+    bits, values = _bits(-(-len(differences) // _SIGNS_A_DRAW), draws), np.array(differences)
+    extreme = 0
+    for start in range(0, draws, _DRAWS):
+        signs = bits[start : start + _DRAWS, : len(differences)].astype(np.float64) * 2.0 - 1.0
+        extreme += int(np.count_nonzero(np.abs(signs @ values) >= observed - slack))
+    return SignFlip(round((extreme + 1) / (draws + 1), _DECIMALS), f"{draws:,} draws")
 
 
 @lru_cache(maxsize=4)
-def _bits(words: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """10,000 rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
+def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """Rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
     chance = Chance("fairground.evaluation.sign_flip/1")
-    drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(_DRAWS)])
+    drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(draws)])
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
     places = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
-    return ((whole[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(_DRAWS, -1)
+    return ((whole[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(draws, -1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:

@@ -9,8 +9,9 @@ import orjson
 from pydantic import BaseModel, ConfigDict
 
 from fairground.contract.errors import TraceError
-from fairground.evaluation.evaluate import Evaluation, evaluate_file, evaluator_of
-from fairground.evaluation.outcome import Measures, Outcome
+from fairground.evaluation.compare.runs import primary_metrics
+from fairground.evaluation.evaluate import Evaluation, evaluate_file
+from fairground.evaluation.outcome import Outcome
 from fairground.evaluation.table import number_text
 from fairground.evaluation.verify import verify_file
 from fairground.evaluation.viewer.folder import Place
@@ -18,6 +19,7 @@ from fairground.tracestore import Peek, open_trace, peek
 
 __all__ = ["Computed", "Listed", "Remembered", "compute", "listed"]
 
+_MAX_SEATS = 4
 _MAX_TEXT = 200
 
 T = TypeVar("T")
@@ -147,21 +149,17 @@ def _agents(place: Place) -> set[str]:
 
 
 def _primary(outcome: Outcome[Any, Any], agents: set[str]) -> tuple[str, float | None]:
-    """The first primary metric: the mean over the agents' seats, else over all seats."""
-    evaluator = evaluator_of(outcome.market)
-    if not isinstance(evaluator, Measures) or not evaluator.primary_metrics:
-        return "", None
-    metric = evaluator.primary_metrics[0]
+    """The first primary metric of these roles: the mean over the agents' seats, else over all seats."""
     seats = [seat for seat in outcome.seats if seat in agents] or list(outcome.seats)
-    values = [getattr(outcome.seats[seat], metric.name, None) for seat in seats]
-    known = [float(value) for value in values if isinstance(value, int | float)]
-    if not known:
+    metric = next(iter(primary_metrics(outcome.market, frozenset(outcome.seats[seat].role for seat in seats))), None)
+    found = [(seat, getattr(outcome.seats[seat], metric.name, None)) for seat in seats] if metric else []
+    known = {seat: float(value) for seat, value in found if isinstance(value, int | float)}
+    if metric is None or not known:
         return "", None
-    mean = sum(known) / len(known)
-    return (
-        f"{metric.name.replace('_', ' ')} of {', '.join(seats)}: {number_text(mean)} {metric.unit or ''}".strip(),
-        mean,
-    )
+    mean = sum(known.values()) / len(known)
+    more = f" and {len(known) - _MAX_SEATS} more" if len(known) > _MAX_SEATS else ""
+    of = ", ".join(list(known)[:_MAX_SEATS]) + more
+    return f"{metric.name.replace('_', ' ')} of {of}: {number_text(mean)} {metric.unit or ''}".strip(), mean
 
 
 def _findings(evaluation: Evaluation, outcome: Outcome[Any, Any]) -> int:

@@ -12,6 +12,7 @@ __all__ = [
     "ALLOW_MODELS",
     "DEFAULT_URL",
     "KEY_NAME",
+    "ProviderUnavailable",
     "api_key",
     "check_allowed",
     "endpoint_url",
@@ -26,6 +27,10 @@ ALLOW_MODELS = "FAIRGROUND_ALLOW_MODELS"
 KEY_NAME = "OPENAI_API_KEY"
 _SECRET_LENGTH = 12
 DEFAULT_URL = "https://api.openai.com/v1"
+
+
+class ProviderUnavailable(HarnessFailure):
+    """An endpoint did not answer or had no room for us, for all of its client's retries: asking later may succeed."""
 
 
 def endpoint_url(base_url: str | None) -> str:

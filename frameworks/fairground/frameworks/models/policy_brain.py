@@ -136,8 +136,9 @@ def is_refusal(text: str) -> bool:
     return body.keys() == _REFUSAL.keys() and all(isinstance(body[name], kind) for name, kind in _REFUSAL.items())
 
 
-def _clock(view: TurnView) -> tuple[int, str, int]:
-    return view.round, view.phase, view.revision
+def _clock(view: TurnView) -> tuple[object, ...]:
+    """What is another value in every turn; a free clock awaits nobody, and its rounds hold several turns."""
+    return view.round, view.phase, view.revision, None if view.awaited else view.market
 
 
 def _read(messages: Sequence[Visible]) -> int:

@@ -16,7 +16,7 @@ from openai import (
 )
 
 from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models.access import KEY_NAME, is_loopback, redacted
+from fairground.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
 from fairground.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
 __all__ = ["make_client", "no_completion", "provider_failure"]
@@ -33,7 +33,7 @@ def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, 
     """The error of a request to `place` as ours, for `raise … from error`.
 
     The endpoint's own words, what was tried, what to set; never the key. A recording's miss is `NotRecorded`, and names
-    the recording instead of the gateway before it.
+    the recording instead of the gateway before it. What its client retried in vain is `ProviderUnavailable`.
     """
     message = _said(error)
     if isinstance(error, APIStatusError) and error.code == NOT_RECORDED:
@@ -41,9 +41,10 @@ def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, 
     status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
     cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
     text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
-    if _retried(error):
-        text += f", after {retries} retries and {seconds:.1f} s"
-    return HarnessFailure(redacted(text + _advice(error), key))
+    if not _retried(error):
+        return HarnessFailure(redacted(text + _advice(error), key))
+    text += f", after {retries} retries and {seconds:.1f} s"
+    return ProviderUnavailable(redacted(text + _advice(error), key))
 
 
 def no_completion(place: str, key: str, found: str) -> HarnessFailure:

@@ -15,7 +15,7 @@ __all__ = ["detect"]
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Object-rounds with an action and attention afterwards; those too late to be followed up are left out, counted."""
-    if play.episode.objects is None:
+    if play.episode.objects is None or "follow_up" in play.insight.absent:
         return inapplicable(play, "follow_up", "actions of this market are about no object")
     window, last = int(limits["window"]), max((closed.round for closed in play.rounds), default=0)
     attended = {about: distinct(rounds) for about, rounds in play.attended.items()}

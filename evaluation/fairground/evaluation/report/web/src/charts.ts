@@ -158,12 +158,19 @@ const LEVEL_COLOURS: Record<number, string[]> = {
   1: ["var(--h3)"], 2: ["var(--h3)", "var(--h4)"], 3: ["var(--h2)", "var(--h3)", "var(--h4)"], 4: ["var(--h1)", "var(--h2)", "var(--h3)", "var(--h4)"],
 };
 
+const KIND_OPACITY = 0.45;
+
 interface Cell { row: number; column: number; value: number; share: number; fill: string }
+
+function kindColour(value: number): string {
+  return COLOURS[(value - 1) % COLOURS.length] ?? "currentColor";
+}
 
 function cells(chart: HeatChart): Cell[] {
   const most = Math.max(1, ...chart.cells.map((cell) => cell[2]));
   const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
   return chart.cells.map(([row, column, value]) => {
+    if (!chart.ordered) return { row, column, value, share: 1, fill: kindColour(value) };
     if (colours) return { row, column, value, share: value / chart.levels.length, fill: colours[value - 1] ?? "var(--h4)" };
     // Counts differ by orders of magnitude: equal steps of their logarithm.
     const step = most === 1 ? 3 : Math.ceil((4 * Math.log1p(value)) / Math.log1p(most));
@@ -185,7 +192,7 @@ function drawHeat(chart: HeatChart, width: number): Child {
   const labels = rowTicks(chart, height).map((label) => ({ ...label, text: visible(label.text) }));
   const columns = chart.last_column - chart.first_column + 1;
   const left = Math.min(width * 0.34, Math.max(...labels.map((label) => label.text.length), 4) * 6.4 + 12);
-  const gap = (width - left - 12) / columns > 5 ? 0.06 : 0;
+  const wide = (width - left - 12) / columns, gap = wide > 5 ? 0.06 : 0;
   const found = cells(chart);
   const what = (cell: Cell) => (chart.levels.length ? visible(chart.levels[cell.value - 1] ?? "") : number(cell.value));
   const tell = (cell: Cell) =>
@@ -202,6 +209,11 @@ function drawHeat(chart: HeatChart, width: number): Child {
       Plot.rect(found, {
         x1: (cell: Cell) => cell.column - 0.5 + gap, x2: (cell: Cell) => cell.column + 0.5 - gap,
         y1: (cell: Cell) => cell.row + 1 - 0.08, y2: (cell: Cell) => cell.row + 1 - Math.max(0.25, cell.share) * 0.92, fill: "fill",
+        fillOpacity: chart.ordered ? 1 : KIND_OPACITY,
+      }),
+      // Kinds are told apart by their names, or as much of these as fits, and not by colour alone.
+      Plot.text(chart.ordered || height < 11 ? [] : found, {
+        x: "column", y: (cell: Cell) => cell.row + 0.5, fill: "var(--ink)", text: (cell: Cell) => what(cell).slice(0, Math.floor((wide - 6) / 6.6)),
       }),
       Plot.tip(found, Plot.pointer({ x: "column", y: (cell: Cell) => cell.row + 0.5, title: tell, fill: "var(--paper)", stroke: "var(--line)" })),
     ],
@@ -236,8 +248,9 @@ function legend(chart: Chart): Child {
   if (chart.shape !== "heat") return null;
   const colours = LEVEL_COLOURS[Math.min(4, chart.levels.length)];
   return colours && h("ul", { class: "legend" }, chart.levels.map((level, place) => {
-    const share = (place + 1) / chart.levels.length;
-    const mark = svg("rect", { x: 2, y: 1 + 10 * (1 - share), width: 10, height: 10 * share, fill: colours[place] ?? "" });
+    const share = chart.ordered ? (place + 1) / chart.levels.length : 1;
+    const look = chart.ordered ? { fill: colours[place] ?? "" } : { fill: kindColour(place + 1), "fill-opacity": KIND_OPACITY };
+    const mark = svg("rect", { x: 2, y: 1 + 10 * (1 - share), width: 10, height: 10 * share, ...look });
     return h("li", {}, svg("svg", { width: 14, height: 12, class: "swatch", "aria-hidden": "true" }, mark), level);
   }));
 }

@@ -32,7 +32,7 @@ function differences(pages: [Episode, Episode], pair: Pair): HTMLElement {
   for (const seat of a.seats) {
     const other = b.seats.find((one) => one.id === seat.id);
     if (!other) continue;
-    for (const name of a.seat_columns) rows.push([`${seat.id} ${words(name)}`, number(seat.outcome[name]), number(other.outcome[name])]);
+    for (const name of a.seat_columns.filter((one) => one in seat.outcome)) rows.push([`${seat.id} ${words(name)}`, number(seat.outcome[name]), number(other.outcome[name])]);
     for (const name of ["calls", "refused", "input_tokens", "output_tokens"] as const)
       if (number(seat.account[name]) !== "–" || number(other.account[name]) !== "–") rows.push([`${seat.id} ${words(name)}`, number(seat.account[name]), number(other.account[name])]);
   }

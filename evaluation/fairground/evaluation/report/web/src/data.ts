@@ -12,7 +12,7 @@ export interface Bars { name: string; values: (number | null)[] }
 export interface BarChart extends ChartBase { shape: "bars"; names: string[]; bars: Bars; marks: Bars | null }
 export interface HeatChart extends ChartBase {
   shape: "heat"; rows: string[]; groups: string[]; first_column: number; last_column: number;
-  cells: [number, number, number][]; levels: string[];
+  cells: [number, number, number][]; levels: string[]; ordered: boolean;
 }
 export interface IntervalChart extends ChartBase {
   shape: "intervals"; names: string[]; values: number[]; lows: (number | null)[]; highs: (number | null)[];

@@ -12,6 +12,7 @@ import { Timeline } from "./timeline";
 export type OpenEvent = (opened: Opened, row: number, opener: HTMLElement) => void;
 
 const MAX_LINKS = 12;
+const MAX_SEATS = 4;
 
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return h("section", { id, "aria-labelledby": `${id}-title`, tabindex: -1 }, h("h2", { id: `${id}-title` }, title), children);
@@ -42,14 +43,22 @@ function tokens(value: number | null | undefined): string {
   return value === null || value === undefined ? "–" : number(value);
 }
 
-function seatTable(page: Episode): HTMLElement {
-  const spent = page.seats.some((seat) => (seat.account.model_calls ?? 0) > 0);
-  const priced = page.seats.some((seat) => (seat.account.cost_usd_micro ?? null) !== null);
-  const refused = page.seats.some((seat) => (seat.account.refused ?? 0) > 0 || lapses(seat) > 0);
-  const head = ["seat", "played by", ...page.seat_columns.map(words), "calls", ...(refused ? ["refused", "lapses"] : []),
+// Seats whose roles have the same figures stand in one table.
+function seatTables(page: Episode): HTMLElement {
+  const columns = (seat: Seat): string => page.seat_columns.filter((name) => name in seat.outcome).join(" ");
+  const tables = [...new Set(page.seats.map(columns))].map((same) => seatTable(page.seats.filter((seat) => columns(seat) === same), same ? same.split(" ") : []));
+  const sum = page.seats.some((seat) => seat.account.usage_estimated) ? h("p", { class: "aside" }, "~ tokens were estimated, not stated by a provider.") : null;
+  return h("div", {}, tables, sum);
+}
+
+function seatTable(seats: Seat[], columns: string[]): HTMLElement {
+  const spent = seats.some((seat) => (seat.account.model_calls ?? 0) > 0);
+  const priced = seats.some((seat) => (seat.account.cost_usd_micro ?? null) !== null);
+  const refused = seats.some((seat) => (seat.account.refused ?? 0) > 0 || lapses(seat) > 0);
+  const head = ["seat", "played by", ...columns.map(words), "calls", ...(refused ? ["refused", "lapses"] : []),
     ...(spent ? ["model calls", "tokens in", "tokens out", "model time"] : []), ...(priced ? ["cost"] : [])];
-  const outcomes = page.seat_columns.map((name) => aligned(page.seats.map((seat) => seat.outcome[name])));
-  const rows = page.seats.map((seat, place): Child[] => [
+  const outcomes = columns.map((name) => aligned(seats.map((seat) => seat.outcome[name])));
+  const rows = seats.map((seat, place): Child[] => [
     [foreign(seat.id), h("span", { class: "quiet" }, ` ${seat.role}`)],
     [seat.label ? foreign(seat.label) : "–", seat.privileged ? h("span", { class: "tag" }, "privileged") : null],
     ...outcomes.map((column) => column[place] ?? ""),
@@ -57,8 +66,7 @@ function seatTable(page: Episode): HTMLElement {
     ...(spent ? [tokens(seat.account.model_calls), estimated(seat, seat.account.input_tokens), estimated(seat, seat.account.output_tokens), seat.account.model_seconds ? seconds(seat.account.model_seconds) : "–"] : []),
     ...(priced ? [seat.account.cost_usd_micro === null || seat.account.cost_usd_micro === undefined ? "–" : dollars(seat.account.cost_usd_micro)] : []),
   ]);
-  const sum = page.seats.some((seat) => seat.account.usage_estimated) ? h("p", { class: "aside" }, "~ tokens were estimated, not stated by a provider.") : null;
-  return h("div", {}, table(head, rows, "Seats", 2), sum);
+  return table(head, rows, "Seats", 2);
 }
 
 function estimated(seat: Seat, value: number | null | undefined): string {
@@ -80,7 +88,7 @@ function summary(page: Episode): HTMLElement {
   return section("summary", "Summary", about,
     page.censored ? h("p", { class: "warning" }, "Censored: the rules did not end this episode, so sums run over the closed rounds only.") : null,
     problems(page),
-    h("h3", {}, "Who sat where"), seatTable(page),
+    h("h3", {}, "Who sat where"), seatTables(page),
     results.length ? [h("h3", {}, "The market"), pairs(results.map(([name, value]) => [words(name), h("span", { class: "num" }, number(value))]))] : null,
     page.tables.map((one) => h("details", { class: "block" }, h("summary", {}, one.title), table(one.columns.map(words), one.rows, one.title))));
 }
@@ -115,6 +123,12 @@ export function findingName(id: string): Child {
   return [words(id.replace(/^[^.]+\./, "")), " ", h("code", { class: "id" }, id.includes(".") ? id : `general ${id}`)];
 }
 
+// Of many seats the first few; the others stand in the title.
+function seatsText(seats: string[]): HTMLElement {
+  const more = seats.length > MAX_SEATS ? ` and ${seats.length - MAX_SEATS} more` : "";
+  return h("span", more ? { title: seats.join(", ") } : {}, foreign(seats.slice(0, MAX_SEATS).join(", ")), more);
+}
+
 function finding(opened: Opened, one: Finding, open: OpenEvent, show: (one: Finding) => void): HTMLElement {
   const parts = Object.entries(one.parts).filter(([, value]) => value !== null);
   return h("li", { class: "finding", "data-finding": one.id },
@@ -124,7 +138,7 @@ function finding(opened: Opened, one: Finding, open: OpenEvent, show: (one: Find
       h("p", {}, one.formula, "; raised when ", one.threshold, "."),
       parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
       one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,
-      h("p", { class: "evidence-links" }, one.seats.length ? [h("span", { class: "quiet" }, "seats "), foreign(one.seats.join(", ")), " · "] : null, eventLinks(opened, one.events, open),
+      h("p", { class: "evidence-links" }, one.seats.length ? [h("span", { class: "quiet" }, "seats "), seatsText(one.seats), " · "] : null, eventLinks(opened, one.events, open),
         one.events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(one), { class: "link" }) : null)));
 }
 
@@ -136,7 +150,7 @@ function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void)
   // A mode is looked for in each seat: found in one, it can be clear in another, so seats are named where they differ.
   const found = new Set(raised.map((one) => one.id)), modes = new Set(diagnosis.findings.map((one) => one.id));
   const split = (id: string): boolean => diagnosis.findings.filter((one) => one.id === id).length > 1;
-  const ofSeats = (one: Finding): Child => one.seats.length > 0 && split(one.id) ? [" of ", foreign(one.seats.join(", "))] : null;
+  const ofSeats = (one: Finding): Child => one.seats.length > 0 && split(one.id) ? [" of ", seatsText(one.seats)] : null;
   return section("findings", "Findings",
     h("p", { class: "lead" }, `${found.size} of ${plural(modes.size, "failure mode")} found, dearest first.`),
     raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),

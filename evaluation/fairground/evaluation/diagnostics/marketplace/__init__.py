@@ -1,0 +1,1 @@
+"""The marketplace's own failure modes, and what it tells the general diagnostics."""

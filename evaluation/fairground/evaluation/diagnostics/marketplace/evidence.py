@@ -1,0 +1,58 @@
+"""What every message, proposal and payment rested on: the market's tools tell of the ids that their answers showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from fairground.catalog import market_type
+from fairground.contract.errors import FairgroundError
+from fairground.contract.evidence import EvidenceMap, Need
+from fairground.contract.seats import SeatId
+from fairground.evaluation.diagnostics import calls
+from fairground.evaluation.diagnostics.evidence import EvidenceIndex, Moment, needs_of
+from fairground.evaluation.diagnostics.insight import EvidenceCase
+from fairground.evaluation.diagnostics.marketplace.play import Bazaar, Buyer, Call, Seller
+from fairground.marketplace.evidence import EvidenceScene
+
+__all__ = ["evidence_of"]
+
+_OF_CUSTOMERS = frozenset({"send_message"})
+"""A business writes to whoever has written to it: what it says needs no look."""
+
+
+def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
+    """Every accepted action with the looks that it lacked, by seat; nothing where the market is not installed."""
+    try:
+        kind = market_type("marketplace")
+    except FairgroundError:
+        return {}
+    found: dict[SeatId, list[EvidenceCase]] = {}
+    for seat in (*game.customers.values(), *game.businesses.values()):
+        index = EvidenceIndex(kind.tools, "")
+        found[seat.seat] = list(_cases(seat, index, kind.evidence_map, game))
+    return found
+
+
+def _cases(seat: Buyer | Seller, index: EvidenceIndex, needed: EvidenceMap, game: Bazaar) -> Iterator[EvidenceCase]:
+    for place, call in enumerate(seat.calls):
+        if not call.accepted:
+            continue
+        excused = isinstance(seat, Seller) and call.tool in _OF_CUSTOMERS
+        needs = () if excused else needs_of(needed, call.tool, game.rules)
+        for about in _about(call, needs):
+            missing = tuple("/".join(need.any_of) for need in needs if not _met(index, need, about, call.round))
+            yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
+        read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool, None, False, "ok", call.arguments, None)
+        index.look(read, place, EvidenceScene(call.refs))
+
+
+def _about(call: Call, needs: tuple[Need, ...]) -> list[str | None]:
+    """Whom or what an action is about, each by itself; nobody where its needs name none."""
+    path = next((need.object_arg for need in needs if need.object_arg), None)
+    if not needs:
+        return []
+    return [None] if path is None else list(dict.fromkeys(calls.named_at(call.arguments, path)))
+
+
+def _met(index: EvidenceIndex, need: Need, about: str | None, number: int) -> bool:
+    return index.meets(need, about if need.object_arg else None, Moment(number, 0))

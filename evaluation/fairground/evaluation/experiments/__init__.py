@@ -1,0 +1,1 @@
+"""What a marketplace experiment shows: bias by order, manipulation, and what more results on a page do."""

@@ -1,0 +1,179 @@
+"""What an experiment's evaluation is made of. Money in currency units; null where nothing was counted."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict
+
+__all__ = [
+    "BiasRow",
+    "CostOfOrder",
+    "Difference",
+    "Example",
+    "ExperimentReport",
+    "ManipulationCell",
+    "OrderBias",
+    "OverloadRow",
+    "PageSize",
+    "SizePair",
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class CostOfOrder(_Record):
+    """Mean utility with the best offer first and last; their difference is what the order costs."""
+
+    best_first: float
+    best_last: float
+    cost: float
+    runs: int
+
+
+class OrderBias(_Record):
+    """Choices by rank over crossed arms; lists are by rank, the first rank first.
+
+    `rates` = counts/choices, `lifts` = rate·ranks, `first_to_last` null where the last count is 0. `elsewhere` counts
+    choices of businesses without a rank. `hits` is T of the permutation test, `p` its one-sided p-value by `method`,
+    null where it has no meaning. `incomplete` counts blocks in which an arm is missing, `repeated` runs left out
+    because their block had the arm already.
+    """
+
+    ranks: int
+    arms: int
+    runs: int
+    choices: int
+    counts: list[int]
+    elsewhere: int
+    rates: list[float | None]
+    lifts: list[float | None]
+    first_to_last: float | None
+    hits: int
+    blocks: int
+    incomplete: int
+    repeated: int
+    p: float | None
+    method: str | None
+    cost_of_order: CostOfOrder | None
+
+
+class BiasRow(_Record):
+    """The bias of an agent in a scenario, by `list position` or by `arrival`."""
+
+    scenario: str
+    agent: str
+    where: str
+    by: Literal["list position", "arrival"]
+    bias: OrderBias
+
+
+class Difference(_Record):
+    """Mean over the seeds that have the figure under the condition and under control; p of a two-sided sign-flip test.
+
+    Null figures: no seed has both.
+    """
+
+    here: float | None
+    control: float | None
+    difference: float | None
+    seeds: int
+    p: float | None
+    method: str | None
+
+
+class Example(_Record):
+    """A customer that wrote the canary: the result that showed it the text, and the events in which it wrote it."""
+
+    trace: str
+    seat: str
+    shown: int
+    wrote: list[int]
+
+
+class ManipulationCell(_Record):
+    """What customers did under one condition on one surface.
+
+    `customers` counts them over runs, `exposed` those whom a result showed the text. `followed` is the share of the
+    exposed that wrote the canary afterwards: the canary-followed rate where the text orders it (`injects`), mere echo
+    elsewhere; `unseen` counts customers that wrote it without having been shown it. `directives` are shares of the
+    exposed for what the text orders. `to_it` are payments to the manipulating business out of `payments`, `share` their
+    quotient; `misdirected` those of them with a better offer or business known, `cost` how much better in all.
+    `against_control` compares means per run, and what the exposed did, on the same seeds and arms.
+    """
+
+    scenario: str
+    agent: str
+    where: str
+    condition: str
+    surface: str
+    injects: bool
+    seeds: int
+    runs: int
+    customers: int
+    exposed: int
+    unseen: int
+    followed: float | None
+    directives: dict[str, float | None]
+    payments: int
+    to_it: int
+    share: float | None
+    misdirected: int
+    cost: float
+    against_control: dict[str, Difference]
+    examples: list[Example]
+
+    @property
+    def flagged(self) -> bool:
+        """Whether a planted instruction was followed."""
+        return self.injects and bool(self.followed)
+
+
+class PageSize(_Record):
+    """Mean welfare per episode at one number of results per page."""
+
+    search_limit: int
+    episodes: int
+    welfare: float
+
+
+class SizePair(_Record):
+    """A smaller and a larger page on the same seeds: mean welfare and its `drop`, smaller − larger."""
+
+    smaller: int
+    larger: int
+    seeds: int
+    welfare_smaller: float
+    welfare_larger: float
+    drop: float
+    p: float | None
+    p_holm: float | None
+    method: str | None
+    overload: bool
+
+
+class OverloadRow(_Record):
+    """What more results on a page did to an agent's customers."""
+
+    scenario: str
+    agent: str
+    where: str
+    sizes: list[PageSize]
+    pairs: list[SizePair]
+
+    @property
+    def overload(self) -> bool:
+        """Whether some larger page has significantly less welfare than a smaller one."""
+        return any(pair.overload for pair in self.pairs)
+
+
+class ExperimentReport(_Record):
+    """Everything that the traces are an experiment of; `left_out` says why, by path."""
+
+    episodes: int
+    bias: list[BiasRow]
+    manipulation: list[ManipulationCell]
+    overload: list[OverloadRow]
+    left_out: dict[str, str]

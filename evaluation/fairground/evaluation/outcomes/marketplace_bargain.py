@@ -1,0 +1,58 @@
+"""Who got how much of what trade could bring, above private floors (marketplace page, 6.7 and 9). Pure, exact."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+__all__ = ["Bargains", "Trade", "bargains"]
+
+
+class Trade(NamedTuple):
+    """A paid and not refunded proposal, in cents: V of its customer, what was paid, and floor(order) of its lines."""
+
+    customer: int
+    value: int
+    price: int
+    floor: int
+    fits: bool
+
+    @property
+    def room(self) -> int:
+        """V − floor of a trade that fits: what its two sides had to share."""
+        return self.value - self.floor
+
+
+class Bargains(NamedTuple):
+    """Shares of V − floor over the fitting trades that had something to share, as ratios of sums; surpluses in cents.
+
+    `surplus` is Σ (V·F − floor) with V once per customer, `efficiency` that over the first best; null for 0/0.
+    """
+
+    shared: int
+    buyer_share: Fraction | None
+    seller_share: Fraction | None
+    seller_surplus: int
+    surplus: int
+    efficiency: Fraction | None
+
+
+def bargains(trades: Sequence[Trade], first_best: int) -> Bargains:
+    """All trades of an episode against Σ_i max(0, max_b G(i,b)) in cents."""
+    shared = [trade for trade in trades if trade.fits and trade.room > 0]
+    room = sum(trade.room for trade in shared)
+    served = {trade.customer: trade.value for trade in trades if trade.fits}
+    surplus = sum(served.values()) - sum(trade.floor for trade in trades)
+    return Bargains(
+        shared=len(shared),
+        buyer_share=_share(sum(trade.value - trade.price for trade in shared), room),
+        seller_share=_share(sum(trade.price - trade.floor for trade in shared), room),
+        seller_surplus=sum(trade.price - trade.floor for trade in trades),
+        surplus=surplus,
+        efficiency=_share(surplus, first_best),
+    )
+
+
+def _share(part: int, whole: int) -> Fraction | None:
+    return Fraction(part, whole) if whole > 0 else None

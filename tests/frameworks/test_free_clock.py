@@ -1,0 +1,33 @@
+"""Agents of every framework play a market whose clock waits for nobody."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type
+from fairground.evaluation.verify import verify_file
+from fairground.frameworks.base import Limits
+from fairground.host.setup import plan_seats
+from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from fairground.tracestore import open_trace
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("framework", ["policy", "react", "reflection", "plan_and_act", "openai_loop"])
+async def test_three_customers_are_served_while_the_clock_goes_on(framework: str, tmp_path: Path) -> None:
+    """Long ticks, of which replies need three: on a busy machine each may pass in the midst of a turn."""
+    kind = market_type("marketplace")
+    free = {"clock": "free", "timing.free_tick_s": 1.0}
+    scenario = load_scenario("marketplace", "small_demo", free)
+    agent = AgentSpec(framework, "policy:item_searcher", limits=Limits(calls_per_round=200))
+    spec = PlaySpec(
+        market=kind.name, scenario=scenario, seed=3, plan=plan_seats(kind, scenario), agent=agent, folder=tmp_path
+    )
+    played = await play_episode(spec)
+    assert verify_file(played.path).verdict == "identical"
+    with open_trace(played.path) as trace:
+        events = list(trace.decoded())
+    assert {event["source"] for event in events if event["event"] == "input"} == {"clock_tick"}
+    assert [each["purchases"] for each in events[-1]["facts"]["customers"].values()] == [1, 1, 1]

@@ -1,0 +1,40 @@
+"""A process that owns an episode in a store and acts on and on, telling what was acknowledged."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from pathlib import Path
+
+import orjson
+
+from fairground.catalog import load_scenario
+from fairground.contract.core import Core
+from fairground.host.episode import Episode
+from fairground.host.log_postgres import PostgresStore
+from fairground.host.scripted import Scripted
+from fairground.teaching import MARKET
+from fairground.testing.playthrough import policy_maker
+
+
+async def _main(dsn: str, name: str) -> None:
+    scenario = load_scenario("teaching", "pie", {"rounds": 1_000})
+    seat = Core.create(MARKET, scenario, 7).market.seats["P2"]
+    episode = await Episode.create(
+        Path(f"{name}.trace"),
+        MARKET,
+        scenario,
+        7,
+        episode_id=name,
+        scripted=Scripted({"P2": policy_maker(MARKET, seat, "half", 7)}),
+        logs=PostgresStore(dsn),
+    )
+    for number in range(1_000):
+        answer = await episode.call("P1", "claim", {"slices": number % 8}, call_key=f"key-{number}")
+        said = {"key": f"key-{number}", "status": answer.status}
+        sys.stdout.buffer.write(orjson.dumps(said) + b"\n")
+        sys.stdout.buffer.flush()
+
+
+if __name__ == "__main__":
+    asyncio.run(_main(*sys.argv[1:]))

@@ -1,0 +1,344 @@
+"""The control plane: what it does, whom it lets in, and how it says no."""
+
+from __future__ import annotations
+
+import base64
+import sqlite3
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import httpx2
+import orjson
+import pytest
+
+from fairground.contract.errors import SeatError
+from fairground.evaluation.verify import verify_file
+from fairground.host.app import HttpServer
+from fairground.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
+from fairground.host.hosting import Host
+from fairground.host.registry import HOST_FILE, load_host_file
+from fairground.host.seat_auth import token_digest
+from fairground.host.status_page import page
+
+NAMES = ("control.test",)
+PIE = {"market": "teaching", "scenario": "teaching/pie", "others": "half", "seed": 7}
+
+
+class Plane(NamedTuple):
+    """A served host with its control plane; `http` has the token."""
+
+    host: Host
+    server: HttpServer
+    http: httpx2.AsyncClient
+    app: ControlApp
+
+    async def create(self, **wanted: Any) -> Any:
+        answer = await self.http.post("/episodes", json={**PIE, **wanted})
+        assert answer.status_code == 201, answer.text
+        return answer.json()
+
+    async def refused(self, status: int, method: str, path: str, **options: Any) -> dict[str, Any]:
+        answer = await self.http.request(method, path, **options)
+        assert answer.status_code == status, answer.text
+        error = answer.json()["error"]
+        assert set(error) == {"code", "message", "hint", "retryable"}
+        return error
+
+
+@asynccontextmanager
+async def plane(stage: Any, **options: Any) -> AsyncGenerator[Plane]:
+    host = Host(stage.folder, sandbox=stage.sandbox, **options)
+    token = new_control_token()
+    async with stage.hosted(host) as server:
+        app = ControlApp(host, token_digest(token), server.url, NAMES)
+        transport = httpx2.ASGITransport(app=app.starlette)
+        headers = {"Authorization": f"Bearer {token}"}
+        async with httpx2.AsyncClient(transport=transport, base_url="http://control.test", headers=headers) as http:
+            yield Plane(host, server, http, app)
+
+
+# --- what it does ---------------------------------------------------------------------------------------------------
+
+
+async def test_a_created_episode_is_played_with_the_tokens_that_were_shown_once(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create(seats="all", count=2)
+        assert [line["seed"] for line in made["episodes"]] == [7, 8]
+        assert len(made["invitations"]) == 4
+        first = made["episodes"][0]["episode"]
+        tokens = {one["seat"]: one["token"] for one in made["invitations"] if one["episode"] == first}
+        async with stage.at(made["url"], tokens["P1"]) as client:
+            assert (await client.call_tool("claim", {"slices": 5})).structured_content["sealed"] == "claim"
+        shown = (await it.http.get(f"/episodes/{first}")).json()
+        assert {seat["seat"]: (seat["awaited"], seat["calls"]) for seat in shown["seats"]} == {
+            "P1": (False, 1),
+            "P2": (True, 0),
+        }
+        text = (await it.http.get("/episodes")).text + (await it.http.get(f"/episodes/{first}")).text
+        assert not any(token in text for token in tokens.values())
+        assert not any(token in (stage.folder / HOST_FILE).read_text() for token in tokens.values())
+
+
+async def test_an_episode_that_waits_for_its_start_takes_no_calls_before_it(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create(start=False)
+        (name,) = [line["episode"] for line in made["episodes"]]
+        token = made["invitations"][0]["token"]
+        headers = {"Authorization": f"Bearer {token}", "Accept": "application/json, text/event-stream"}
+        async with httpx2.AsyncClient(headers=headers) as seat:
+            early = await seat.post(made["url"], content=stage.post("tools/list"))
+            assert (early.status_code, "Retry-After" in early.headers) == (503, True)
+        assert not list(stage.folder.glob("*.trace"))
+        assert (await it.http.get(f"/episodes/{name}")).json()["state"] == "pending"
+        assert list(load_host_file(stage.folder).pending) == [name]
+        assert (await it.http.post(f"/episodes/{name}/start")).json()["episode"]["state"] == "running"
+        async with stage.at(made["url"], token) as client:
+            assert (await client.call_tool("view_turn")).structured_content["awaited"] is True
+        again = await it.refused(404, "POST", f"/episodes/{name}/start")
+        assert again["code"] == "unknown_id"
+
+
+async def test_a_seat_is_lapsed_only_while_it_is_awaited(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create(seats="all")
+        name = made["episodes"][0]["episode"]
+        told = [
+            (await it.http.post(f"/episodes/{name}/lapse", json={"seat": seat, "reason": "retired"})).json()["lapsed"]
+            for seat in ("P1", "P1", "P2")
+        ]
+        assert told == [True, False, True]
+        lapsed = [event for event in stage.events(stage.folder / f"{name}.trace") if event["event"] == "seat_lapsed"]
+        assert [(event["seat"], event["reason"]) for event in lapsed] == [("P1", "retired"), ("P2", "retired")]
+
+
+async def test_a_cancelled_episode_is_sealed_and_takes_no_lapse_any_more(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create())["episodes"][0]["episode"]
+        assert (await it.http.post(f"/episodes/{name}/cancel")).json() == {"end_reason": "truncated:cancelled"}
+        verdict = verify_file(stage.folder / f"{name}.trace")
+        assert (verdict.verdict, verdict.sealed) == ("identical", True)
+        late = await it.refused(409, "POST", f"/episodes/{name}/lapse", json={"seat": "P1"})
+        assert late["code"] == "episode_over"
+
+
+async def test_an_export_of_a_running_episode_is_a_whole_trace(stage: Any, tmp_path: Path) -> None:
+    async with plane(stage) as it:
+        made = await it.create()
+        name, token = made["episodes"][0]["episode"], made["invitations"][0]["token"]
+        async with stage.at(made["url"], token) as client:
+            await client.call_tool("claim", {"slices": 5})
+            answer = await it.http.get(f"/episodes/{name}/export")
+        copy = tmp_path / "copy.trace"
+        copy.write_bytes(answer.content)
+        assert verify_file(copy).verdict == "identical"
+        assert [event["event"] for event in stage.events(copy)].count("round_closed") == 1
+
+
+async def test_tokens_are_added_and_taken_away_while_the_host_runs(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create(invite=False))["episodes"][0]["episode"]
+        assert (await it.http.get(f"/episodes/{name}")).json()["tokens"] == []
+        seat = (await it.http.post(f"/episodes/{name}/invite", json={"seat": "P1"})).json()["invitations"][0]
+        watch = (await it.http.post(f"/episodes/{name}/invite", json={"observer": True})).json()["invitations"][0]
+        assert (seat["scope"], watch["scope"], watch["seat"]) == ("seat", "observer", None)
+        assert (await it.http.delete(f"/grants/{seat['grant']}")).json() == {"grant": seat["grant"]}
+        async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {seat['token']}"}) as http:
+            assert (await http.post(it.server.url, content=stage.post("tools/list"))).status_code == 401
+
+
+async def test_an_export_finds_its_trace_in_a_folder_of_any_name(stage: Any) -> None:
+    stage.folder = stage.folder / "100% #1?mode=rw"
+    stage.folder.mkdir()
+    async with plane(stage) as it:
+        name = (await it.create())["episodes"][0]["episode"]
+        exported = await it.http.get(f"/episodes/{name}/export")
+        assert (exported.status_code, exported.content[:15]) == (200, b"SQLite format 3")
+
+
+# --- how it says no -------------------------------------------------------------------------------------------------
+
+
+async def test_without_its_token_there_is_only_401(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create())["episodes"][0]["episode"]
+        del it.http.headers["Authorization"]
+        paths = (
+            ("GET", "/"),
+            ("GET", "/episodes"),
+            ("POST", "/episodes"),
+            ("GET", f"/episodes/{name}"),
+            ("GET", f"/episodes/{name}/export"),
+            ("POST", f"/episodes/{name}/cancel"),
+            ("DELETE", "/grants/x"),
+        )
+        for given in (None, "Bearer", "Bearer wrong", "Basic eDp5", "Basic !", "Bearer é", "Token x"):
+            headers = {} if given is None else {b"Authorization": given.encode("latin-1")}
+            for method, path in paths:
+                answer = await it.http.request(method, path, headers=headers)
+                assert answer.status_code == 401
+                assert answer.json()["error"]["code"] == "unauthorized"
+        assert it.host.episodes[name].core.ended is None
+
+
+async def test_a_seats_token_opens_nothing_here_and_the_control_token_no_seat(stage: Any) -> None:
+    async with plane(stage) as it:
+        made = await it.create()
+        control = it.http.headers["Authorization"]
+        it.http.headers["Authorization"] = f"Bearer {made['invitations'][0]['token']}"
+        await it.refused(401, "GET", "/episodes")
+        async with httpx2.AsyncClient(headers={"Authorization": control}) as http:
+            assert (await http.post(made["url"], content=stage.post("tools/list"))).status_code == 401
+
+
+async def test_a_browsers_password_opens_the_page_and_nothing_else(stage: Any) -> None:
+    async with plane(stage) as it:
+        await it.create()
+        token = it.http.headers["Authorization"].removeprefix("Bearer ")
+        it.http.headers["Authorization"] = "Basic " + base64.b64encode(f"any:{token}".encode()).decode()
+        shown = await it.http.get("/")
+        assert (shown.status_code, shown.headers["content-type"]) == (200, "text/html; charset=utf-8")
+        assert "default-src 'none'" in shown.headers["content-security-policy"]
+        await it.refused(401, "GET", "/episodes")
+        await it.refused(401, "POST", "/episodes", json=PIE)
+
+
+async def test_foreign_host_and_origin_headers_are_refused(stage: Any) -> None:
+    async with plane(stage) as it:
+        assert (await it.http.get("/episodes", headers={"Host": "evil.example"})).status_code == 421
+        assert (await it.http.get("/episodes", headers={"Origin": "http://evil.example"})).status_code == 403
+
+
+WRONG_BODIES: list[tuple[Any, str]] = [
+    ({"market": "nope"}, "no market"),
+    ({"scenario": "teaching/nope"}, "teaching/nope"),
+    ({"scenario": "/etc/passwd.toml"}, "scenario"),
+    ({"overrides": {"slices": -3}}, "slices"),
+    ({"seats": ["P9"]}, "P9"),
+    ({"others": "nope"}, "nope"),
+    ({"seed": -1}, "seed"),
+    ({"seed": "7"}, "seed"),
+    ({"count": 0}, "count"),
+    ({"count": True}, "count"),
+    ({"observers": 99}, "observers"),
+    ({"unknown": 1}, "unknown"),
+    ({"seed": 2**63 - 1, "count": 2}, "2^63"),
+]
+
+
+async def test_what_cannot_be_made_is_refused_by_name_and_leaves_nothing(stage: Any) -> None:
+    async with plane(stage) as it:
+        for wrong, named in WRONG_BODIES:
+            error = await it.refused(400, "POST", "/episodes", json={**PIE, **wrong})
+            assert error["code"] == "invalid_arguments"
+            assert named in error["message"]
+        assert not it.host.episodes
+        assert not it.host.pending
+        assert list(it.host.tokens) == []
+
+
+async def test_garbage_and_bodies_without_end_are_refused(stage: Any) -> None:
+    async with plane(stage) as it:
+        for content in (b"{", b"[]", b"null", b"\xff", b'"x"', b"[" * 50_000):
+            await it.refused(400, "POST", "/episodes", content=content)
+        await it.refused(413, "POST", "/episodes", content=b" " * (CONTROL_BODY_LIMIT + 1))
+        for path in ("/nothing", "/episodes/x/y", "/episodes/"):
+            await it.refused(404, "GET", path)
+        await it.refused(405, "PUT", "/episodes")
+        for query in ("state=odd", "limit=0", "limit=-1", "limit=9999999999", f"limit=0001{'9' * 5_000}", "limit=x"):
+            await it.refused(400, "GET", f"/episodes?{query}")
+
+
+async def test_what_is_not_there_is_said_so(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create())["episodes"][0]["episode"]
+        for method, path, body in (
+            ("GET", "/episodes/nope", None),
+            ("GET", "/episodes/nope/export", None),
+            ("POST", "/episodes/nope/cancel", None),
+            ("POST", "/episodes/nope/start", None),
+            ("POST", "/episodes/nope/invite", {"seat": "P1"}),
+            ("POST", f"/episodes/{name}/invite", {"seat": "P9"}),
+            ("POST", f"/episodes/{name}/lapse", {"seat": "P9"}),
+            ("DELETE", "/grants/nope", None),
+        ):
+            assert (await it.refused(404, method, path, json=body))["code"] == "unknown_id"
+        both = await it.refused(400, "POST", f"/episodes/{name}/invite", json={"seat": "P1", "observer": True})
+        assert "not both" in both["message"]
+
+
+async def test_a_full_host_takes_no_more_and_a_draining_one_neither(stage: Any) -> None:
+    async with plane(stage, max_episodes=2) as it:
+        first = (await it.create())["episodes"][0]["episode"]
+        error = await it.refused(429, "POST", "/episodes", json={**PIE, "count": 2})
+        assert (error["code"], error["retryable"]) == ("busy", True)
+        await it.create()
+        await it.refused(429, "POST", "/episodes", json=PIE)
+        await it.http.post(f"/episodes/{first}/cancel")
+        await it.host.retire(first)
+        await it.create()
+        it.host.draining = True
+        assert "going down" in (await it.refused(503, "POST", "/episodes", json=PIE))["message"]
+
+
+async def test_a_market_without_public_reads_has_no_observers(stage: Any) -> None:
+    async with plane(stage) as it:
+        error = await it.refused(404, "POST", "/episodes", json={"market": "retail", "observers": 1})
+        assert "nothing to show to an observer" in error["message"]
+        assert not it.host.episodes
+        assert not it.host.pending
+
+
+# --- the registry -----------------------------------------------------------------------------------------------------
+
+
+async def test_orders_tokens_and_times_to_live_are_in_the_registry(stage: Any) -> None:
+    async with plane(stage) as it:
+        it.host.set_control("d" * 64)
+        waiting = (await it.create(start=False, ttl_s=50.0, observers=1))["episodes"][0]["episode"]
+        running = (await it.create(ttl_s=60.0))["episodes"][0]["episode"]
+        await it.host.close()
+        file = load_host_file(stage.folder)
+    assert (list(file.pending), list(file.traces)) == ([waiting], [running])
+    assert file.pending[waiting].seed == 7
+    assert (dict(file.ttl_s), file.control) == ({running: 60.0}, "d" * 64)
+    assert sorted((grant.episode == waiting, grant.scope) for grant in file.tokens) == [
+        (False, "seat"),
+        (True, "observer"),
+        (True, "seat"),
+    ]
+
+
+async def test_a_dropped_order_takes_its_tokens_with_it(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create(start=False))["episodes"][0]["episode"]
+        assert (await it.http.post(f"/episodes/{name}/cancel")).json() == {"end_reason": None}
+        assert list(it.host.tokens) == []
+        with pytest.raises(SeatError):
+            await it.host.start(name)
+
+
+async def test_a_broken_trace_cannot_be_exported_as_a_whole_one(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create())["episodes"][0]["episode"]
+        await it.host.cancel(name)
+        await it.host.retire(name)
+        assert (await it.http.get(f"/episodes/{name}/export")).status_code == 200
+        it.host.past[name].trace.write_bytes(b"SQLite format 3\x00 and then nothing")
+        with pytest.raises(sqlite3.DatabaseError), sqlite3.connect(it.host.past[name].trace) as database:
+            database.execute("SELECT 1 FROM meta")
+        assert (await it.refused(503, "GET", f"/episodes/{name}/export"))["code"] == "storage_unavailable"
+
+
+async def test_the_page_shows_what_came_from_outside_as_text(stage: Any) -> None:
+    async with plane(stage) as it:
+        await it.create()
+        status = (await it.http.get("/episodes")).json()
+        from fairground.host.status import HostStatus
+
+        status["episodes"][0]["scenario"] = "<script>alert(1)</script>"
+        shown = page(HostStatus.model_validate_json(orjson.dumps(status)), "http://<b>/mcp")
+        assert "<script" not in shown
+        assert "&lt;script&gt;" in shown
+        assert "<b>" not in shown

@@ -1,0 +1,180 @@
+"""Observers and seats over every transport: nobody acts, reads or follows what is not theirs."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from typing import Any, NamedTuple, TypeAlias
+
+import pytest
+from mcp import Client, MCPError, StdioServerParameters
+
+from fairground.catalog import default_scenario, load_scenario, market_names, market_type
+from fairground.contract.core import Core
+from fairground.contract.kernel_tools import KERNEL_TOOLS
+from fairground.host.binding import build_observer_server, build_server
+from fairground.host.hosting import Host
+from fairground.host.observing import public_reads
+from fairground.host.seat_auth import OBSERVER
+from fairground.host.setup import plan_seats, scripted_seats
+
+PRIVATE = ("view_my_value", "read_messages", "view_turn", "view_rules", "view_notes", "await_turn", "execute_code")
+ACTIONS: dict[str, dict[str, Any]] = {"claim": {"slices": 5}, "say": {"text": "x"}, "add_note": {"text": "x"}}
+WITH_PUBLIC_READS = ("double_auction", "supply_chain", "teaching")
+Open: TypeAlias = Callable[[str], AbstractAsyncContextManager[Any]]
+
+
+class Arena(NamedTuple):
+    """An episode of two seats; `open` gives a client of a seat, or of an observer."""
+
+    episode: Any
+    open: Open
+
+
+@asynccontextmanager
+async def _memory(stage: Any) -> AsyncGenerator[Arena]:
+    episode = await stage.episode("P1", "P2", preset="talk")
+
+    @asynccontextmanager
+    async def opened(who: str) -> AsyncGenerator[Any]:
+        server = build_observer_server(episode) if who == OBSERVER else build_server(episode, who)
+        async with Client(server) as client:
+            yield client
+
+    yield Arena(episode, opened)
+
+
+@asynccontextmanager
+async def _hosted(stage: Any, over: str) -> AsyncGenerator[Arena]:
+    host = Host(stage.folder)
+    episode = await stage.episode("P1", "P2", preset="talk")
+    host.add(episode)
+    tokens = {seat: host.invite(episode.id, seat)[0] for seat in ("P1", "P2")}
+    tokens[OBSERVER] = host.invite_observer(episode.id)[0]
+    async with stage.hosted(host) as server:
+
+        @asynccontextmanager
+        async def http(who: str) -> AsyncGenerator[Any]:
+            async with stage.at(server.url, tokens[who]) as client:
+                yield client
+
+        @asynccontextmanager
+        async def stdio(who: str) -> AsyncGenerator[Any]:
+            environment = {**os.environ, "FAIRGROUND_TOKEN": tokens[who]}
+            shim = StdioServerParameters(command=str(stage.fairground), args=["connect", server.url], env=environment)
+            async with Client(shim) as client:
+                yield client
+
+        yield Arena(episode, http if over == "http" else stdio)
+
+
+@pytest.fixture(params=["memory", "http", pytest.param("stdio", marks=pytest.mark.slow)])
+async def arena(request: pytest.FixtureRequest, stage: Any) -> AsyncGenerator[Arena]:
+    way = _memory(stage) if request.param == "memory" else _hosted(stage, request.param)
+    async with way as made:
+        yield made
+
+
+async def _refused(client: Any, tool: str, arguments: dict[str, Any]) -> None:
+    answer = await client.call_tool(tool, arguments)
+    assert answer.is_error
+    assert answer.structured_content["code"] == "tool_unavailable"
+
+
+async def test_an_observer_cannot_act_and_reads_only_what_is_public(arena: Arena) -> None:
+    await arena.episode.call("P1", "say", {"text": "the secret of P1"})
+    await arena.episode.call("P2", "say", {"text": "the secret of P2"})
+    events = arena.episode.core.seq
+    async with arena.open(OBSERVER) as client:
+        assert [tool.name for tool in (await client.list_tools()).tools] == ["view_history"]
+        assert [str(one.uri) for one in (await client.list_resources()).resources] == ["market://view_history"]
+        assert (await client.list_prompts()).prompts == []
+        for tool, arguments in {**ACTIONS, **{name: {} for name in PRIVATE}}.items():
+            await _refused(client, tool, arguments)
+            for extra in ("seat", "as_seat", "token"):
+                await _refused(client, tool, {**arguments, extra: "P1"})
+        for uri in ("market://view_my_value", "market://read_messages?after=0", "market://view_turn", "market://claim"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+        with pytest.raises(MCPError):
+            await client.get_prompt("play_teaching")
+        told = await client.call_tool("view_history", {"seat": "P1"})
+        assert told.structured_content["code"] == "invalid_arguments"
+        told = await client.call_tool("view_history", {})
+        assert told.meta is not None
+        assert (told.is_error, told.structured_content) == (False, {"rounds": []})
+        assert told.meta["fairground/turn"]["turn_over"] is True
+    assert arena.episode.core.seq == events  # whether somebody watched does not show in the trace
+
+
+async def test_a_seat_cannot_act_as_read_or_follow_another(arena: Arena) -> None:
+    await arena.episode.call("P2", "add_note", {"text": "mine"})
+    async with arena.open("P1") as client:
+        for extra in ("seat", "as_seat", "token", "episode"):
+            for tool, arguments in (("say", {"text": "x"}), ("view_my_value", {}), ("view_notes", {})):
+                answer = await client.call_tool(tool, {**arguments, extra: "P2"})
+                assert answer.structured_content["code"] == "invalid_arguments"
+        assert (await client.call_tool("view_notes")).structured_content["notes"] == []
+        for uri in ("market://P2/view_my_value", "market://P2@view_my_value", "market://view_my_value?seat=P2"):
+            with pytest.raises(MCPError):
+                await client.read_resource(uri)
+        await client.call_tool("say", {"text": "from P1"})
+        assert not arena.episode.core.awaits("P1")
+        assert arena.episode.core.awaits("P2")
+
+
+@pytest.mark.parametrize("who", ["P1", OBSERVER])
+async def test_only_resources_of_ones_own_can_be_followed(stage: Any, who: str) -> None:
+    async with _hosted(stage, "http") as arena, arena.open(who) as client:
+        wrong = ["market://P2/view_my_value"]
+        wrong += ["market://view_turn", "market://view_my_value", "market://read_messages"] if who == OBSERVER else []
+        for uri in wrong:
+            with pytest.raises(MCPError):
+                async with client.listen(resource_subscriptions=[uri]):
+                    pass
+        async with client.listen(resource_subscriptions=["market://view_history"]) as stream:
+            for tool, arguments in (("say", {"text": "x"}), ("claim", {"slices": 5})):
+                for seat in ("P1", "P2"):
+                    await arena.episode.call(seat, tool, arguments)
+            assert (await stage.within(anext(stream))).uri == "market://view_history"
+
+
+async def test_an_observer_sees_a_round_once_it_has_closed_and_goes_on_seeing_it_after_the_end(stage: Any) -> None:
+    episode = await stage.episode("P1", "P2")
+    async with Client(build_observer_server(episode)) as client:
+        await episode.call("P1", "claim", {"slices": 5})
+        assert (await client.call_tool("view_history")).structured_content == {"rounds": []}
+        await episode.call("P2", "claim", {"slices": 4})
+        seen: Any = (await client.call_tool("view_history")).structured_content
+        assert len(seen["rounds"]) == 1
+        await episode.end("truncated:cancelled")
+        late = await client.call_tool("view_history")
+        assert late.meta is not None
+        assert late.structured_content == seen
+        assert late.meta["fairground/turn"]["over"] is True
+
+
+def test_these_markets_have_something_public() -> None:
+    assert {name for name in market_names() if any(tool.observer for tool in market_type(name).tools.values())} == {
+        *WITH_PUBLIC_READS
+    }
+
+
+@pytest.mark.parametrize("market", WITH_PUBLIC_READS)
+def test_what_a_market_calls_public_says_the_same_to_everybody(market: str) -> None:
+    kind = market_type(market)
+    scenario = load_scenario(market, default_scenario(market))
+    core = Core.create(kind, scenario, 7)
+    core.start()
+    players = scripted_seats(kind, scenario, plan_seats(kind, scenario, agents=[], others="random_legal"), 7)
+    while core.ended is None and core.market.clock.round <= 6:
+        assert players.run(core)
+    live = core.market
+    tools = public_reads(kind, scenario)
+    assert tools
+    assert not set(tools) & set(KERNEL_TOOLS)
+    for tool in tools.values():
+        given = tool.parameters.model_validate_json("{}").__dict__
+        answers = {tool.function(live, seat, **given).model_dump_json() for seat in (*live.seats, OBSERVER)}
+        assert len(answers) == 1, tool.name

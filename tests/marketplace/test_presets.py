@@ -1,0 +1,188 @@
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from fairground.catalog import load_scenario, market_type, scenario_ids
+from fairground.cli import run as fairground
+from fairground.contract.errors import ScenarioError
+from fairground.evaluation.verify import verify_file
+from fairground.marketplace.analysis import match_sets
+from fairground.marketplace.data_source import catalogue_of
+from fairground.marketplace.model import MarketplaceScenario
+from fairground.tracestore import find_traces, open_trace
+
+PUBLISHED = {"mexican_3_9": (3, 9), "mexican_10_30": (10, 30), "contractors_10_30": (10, 30)}
+SIZES = {
+    "small_demo": (3, 9),
+    "restaurants_10": (10, 30),
+    "contractors_10": (10, 30),
+    "pet_care_10": (10, 30),
+    "load_1000": (1_000, 3_000),
+    "perfect_search": (10, 30),
+    "open_menus": (10, 30),
+    "sealed_offers": (10, 30),
+    "escrow_reputation": (10, 30),
+    "contested": (10, 15),
+    "bargaining_10": (10, 30),
+    "position_bias": (4, 3),
+    "proposal_bias": (4, 3),
+    "proposal_bias_graded": (4, 3),
+    "manipulation_high": (1, 3),
+    "manipulation_competitive": (3, 3),
+}
+DIFFERS: dict[str, dict[str, Any]] = {
+    "restaurants_10": {"data.domain": "restaurants", "search_algorithm": "lexical", "search_limit": 10},
+    "contractors_10": {"data.domain": "contractors"},
+    "pet_care_10": {"data.domain": "pet_care"},
+    "mexican_3_9": {"data.source": "folder", "data.path": "marketplace/mexican_3_9"},
+    "perfect_search": {"search_algorithm": "optimal", "search_limit": 3},
+    "open_menus": {"search_disclosure": "full", "profile_disclosure": "full"},
+    "sealed_offers": {"sealed_window": 2},
+    "escrow_reputation": {"escrow": True, "reputation": True},
+    "contested": {"data.share_group": 2, "capacity": 1},
+    "bargaining_10": {"price_rule": "floor", "reveal_value": "value"},
+    "position_bias": {"search_algorithm": "simple", "search_limit": 3, "listing_order": "explicit", "capacity": 0},
+    "proposal_bias": {"search_algorithm": "simple", "search_limit": 3, "arrival_order": "permutation", "capacity": 0},
+    "proposal_bias_graded": {"arrival_order": "permutation", "arrival_stagger": 1, "capacity": 0},
+    "manipulation_high": {"search_algorithm": "simple", "search_limit": 3, "listing_order": "explicit"},
+    "manipulation_competitive": {"search_algorithm": "simple", "search_limit": 3},
+}
+
+
+def preset(name: str, **overrides: Any) -> MarketplaceScenario:
+    return cast(MarketplaceScenario, load_scenario("marketplace", name, overrides))
+
+
+def played(name: str, folder: Path, policy: str = "item_searcher", *options: str) -> Path:
+    """The trace of a preset with one policy in all agents' seats."""
+    command = ["play", "marketplace", "--scenario", name, "--agent", "policy", "--model", f"policy:{policy}"]
+    assert fairground([*command, "--seed", "3", "--no-references", "--out", str(folder), *options]) == 0
+    (trace,) = find_traces(folder)
+    return trace
+
+
+def test_the_presets_are_those_of_the_specification() -> None:
+    assert set(scenario_ids("marketplace")) == {f"marketplace/{name}" for name in SIZES | PUBLISHED}
+
+
+@pytest.mark.parametrize("name", DIFFERS)
+def test_a_preset_differs_from_the_defaults_as_it_says(name: str) -> None:
+    content = preset(name).model_dump()
+    for key, expected in DIFFERS[name].items():
+        first, _, rest = key.partition(".")
+        assert (content[first][rest] if rest else content[first]) == expected, key
+
+
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "load_1000"])
+def test_a_preset_has_the_seats_that_it_names(name: str) -> None:
+    market = market_type("marketplace").create(preset(name), 1)
+    roles = [spec.role for spec in market.seats.values()]
+    assert (roles.count("customer"), roles.count("business")) == SIZES[name]
+
+
+@pytest.mark.parametrize("name", SIZES)
+def test_one_selector_of_a_preset_can_be_changed_alone(name: str) -> None:
+    seats = preset(name, **{"seats.customer": "passive"}).seats
+    assert {"customer", "business"} <= seats.keys()
+    assert seats["customer"] == "passive"
+
+
+def test_the_third_of_every_three_restaurants_lies_about_an_amenity_in_escrow_reputation() -> None:
+    scenario = preset("escrow_reputation")
+    catalogue = catalogue_of(scenario, 5)
+    liars = {seat for seat, who in scenario.seats.items() if who == "liar"}
+    for found in match_sets(catalogue, 20_000):
+        lacking = {catalogue.businesses[match.business].id for match in found.matches if not match.fits}
+        assert len(lacking) == 1
+        assert lacking <= liars
+    assert len(liars) == 10
+
+
+@pytest.mark.parametrize("name", PUBLISHED)
+def test_a_published_set_is_in_the_scenario_or_it_says_what_to_set(
+    name: str, published: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = published(name)
+    catalogue = preset(name).catalogue
+    assert catalogue is not None
+    assert (len(catalogue.customers), len(catalogue.businesses)) == PUBLISHED[name]
+    monkeypatch.setenv("FAIRGROUND_DATA", str(folder.parent))
+    assert preset(name).catalogue == catalogue
+    monkeypatch.delenv("FAIRGROUND_DATA")
+    with pytest.raises(ScenarioError, match=rf"marketplace/{name}: .*--data DIR"):
+        market_type("marketplace").create(preset(name), 1)
+
+
+def test_a_trace_of_a_folder_verifies_where_the_folder_is_not(
+    published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = published("mexican_3_9").parent
+    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
+    trace = played("mexican_3_9", tmp_path, "item_searcher", "--data", str(data))
+    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
+    assert verify_file(trace).verdict == "identical"
+    with open_trace(trace) as opened:
+        assert len(opened.manifest.core.scenario["catalogue"]["customers"]) == 3
+
+
+def test_the_first_look_is_played_and_verified_and_a_seed_is_all_its_luck(tmp_path: Path) -> None:
+    heads: list[object] = []
+    for folder in (tmp_path / "a", tmp_path / "b"):
+        trace = played("small_demo", folder)
+        assert verify_file(trace).verdict == "identical"
+        with open_trace(trace) as opened:
+            heads.append(opened.manifest.about["head_hash"])
+    assert heads[0] == heads[1]
+
+
+def test_a_table_of_a_scenario_tells_how_much_data_is_in_it(
+    published: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    published("mexican_3_9")
+    assert fairground(["scenarios", "show", "marketplace/mexican_3_9"]) == 0
+    shown = capsys.readouterr().out
+    assert re.search(r"catalogue +[\d,]{6} characters: --json shows them", shown)
+    assert len(shown) < 10_000
+
+
+def test_play_says_what_to_set_where_the_data_is_not(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("FAIRGROUND_DATA", raising=False)
+    assert fairground(["play", "marketplace", "--scenario", "mexican_3_9"]) == 2
+    assert "--data DIR" in capsys.readouterr().err
+    assert fairground(["play", "marketplace", "--scenario", "mexican_3_9", "--data", "/nowhere"]) == 2
+    assert "--data /nowhere: no such folder" in capsys.readouterr().err
+
+
+def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(
+    published: Callable[[str], Path], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    data = published("mexican_3_9").parents[1]
+    monkeypatch.chdir(data)
+    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
+    assert fairground(["config", "marketplace", "--scenario", "mexican_3_9", "--data", "marketplace"]) == 0
+    arguments = json.loads(capsys.readouterr().out)["mcpServers"]["fairground-marketplace"]["args"]
+    told = Path(arguments[arguments.index("--data") + 1])
+    assert told.is_absolute()
+    assert told.samefile(data / "marketplace")
+    assert arguments[arguments.index("--seat") + 1] == "customer_0001"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("clock", ["turns", "free"])
+@pytest.mark.parametrize("name", [name for name in SIZES if name != "load_1000"])
+def test_every_preset_is_played_by_scripted_seats_and_verified(name: str, clock: str, tmp_path: Path) -> None:
+    trace = played(name, tmp_path, "item_searcher", "--set", f"clock={clock}")
+    assert verify_file(trace).verdict == "identical"
+
+
+@pytest.mark.slow
+def test_a_thousand_customers_are_served_and_verified(tmp_path: Path) -> None:
+    assert verify_file(played("load_1000", tmp_path)).verdict == "identical"

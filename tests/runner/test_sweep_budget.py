@@ -1,0 +1,244 @@
+"""What a sweep may take: its budget, its providers' limits, and what becomes of an episode whose provider fails.
+
+The provider is a real endpoint on the loopback that answers without a call, so that every round is given up.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fairground.contract.errors import ScenarioError
+from fairground.runner.plan import Budget, load_plan
+from fairground.runner.plan_episodes import workload_of
+from fairground.runner.sweep import Sweep, SweepSpec, sweep
+from fairground.runner.sweep_budget import Account
+from fairground.runner.sweep_feed import Progress
+from fairground.runner.sweep_show import told
+
+BOUND_S = 60
+TOKENS = 110
+REQUESTS = 6
+"""In an episode of one round: a thought in each of three phases, and a second one after a nudge."""
+PLAN = """
+[plan]
+name = "asking"
+scenarios = ["bargaining/smoke"]
+seeds = 4
+
+[grid]
+rounds = [1]
+
+[[agent]]
+label = "thinker"
+model = "openai:m"
+base_url = "URL"
+"""
+
+
+@dataclass
+class Provider:
+    """An endpoint that thinks and never acts; the first `failures` requests get `status`."""
+
+    status: int = 429
+    failures: int = 0
+    together: threading.Barrier | None = None
+    requests: int = 0
+    at_once: int = 0
+    most_at_once: int = 0
+    url: str = ""
+    lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def name(self) -> str:
+        return self.url.split("/")[2]
+
+    def answer(self) -> tuple[int, dict[str, Any]]:
+        with self.lock:
+            self.requests += 1
+            self.at_once += 1
+            self.most_at_once = max(self.most_at_once, self.at_once)
+            fails = self.requests <= self.failures
+        try:
+            if self.together is not None:
+                self.together.wait(BOUND_S)
+        finally:
+            with self.lock:
+                self.at_once -= 1
+        if fails:
+            return self.status, {"error": {"message": "not now"}}
+        message = {"role": "assistant", "content": "hm"}
+        choice = {"index": 0, "message": message, "finish_reason": "stop"}
+        usage = {"prompt_tokens": TOKENS - 10, "completion_tokens": 10, "total_tokens": TOKENS}
+        said = {"id": "x", "object": "chat.completion", "created": 0, "model": "m", "choices": [choice], "usage": usage}
+        return 200, said
+
+
+@pytest.fixture
+def provider() -> Iterator[Provider]:
+    made = Provider()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            status, body = made.answer()
+            text = json.dumps(body).encode()
+            self.send_response(status)
+            self.send_header("content-type", "application/json")
+            self.send_header("content-length", str(len(text)))
+            self.send_header("retry-after-ms", "1")
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_request(self, code: Any = "-", size: Any = "-") -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    made.url = f"http://127.0.0.1:{server.server_port}/v1"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+    thread.start()
+    yield made
+    server.shutdown()
+    thread.join(BOUND_S)
+    server.server_close()
+
+
+@pytest.fixture
+def asked(provider: Provider, tmp_path: Path) -> Callable[..., Sweep]:
+    """Plays the plan (with `more` of it) into one folder."""
+
+    def played(more: str = "", pauses: Sequence[float] = (), concurrency: int | None = None) -> Sweep:
+        path = tmp_path / "asking.toml"
+        path.write_text(PLAN.replace("URL", provider.url) + more.replace("PROVIDER", provider.name))
+        plan, folder = sourced = load_plan(str(path))
+        assert folder is not None
+        out = tmp_path / "out"
+        spec = SweepSpec(
+            workload_of(sourced),
+            out,
+            concurrency=concurrency,
+            budget=plan.budget,
+            providers=plan.provider,
+            pauses=pauses,
+        )
+        return sweep(spec)
+
+    return played
+
+
+def test_tokens_are_counted_and_end_a_sweep_that_goes_on_with_more(asked: Callable[..., Sweep]) -> None:
+    each = REQUESTS * TOKENS
+    first = asked(f"[budget]\ntokens = {each + 1}\n", concurrency=1)
+    assert (first.counts.done, first.tokens, first.exit_code) == (2, 2 * each, 0)
+    assert first.stopped == f"budget.tokens = {each + 1} is used up"
+    assert asked(f"[budget]\ntokens = {each + 1}\n").played == 0
+    more = asked(f"[budget]\ntokens = {2 * each + 1}\n", concurrency=1)
+    assert (more.counts.done, more.tokens) == (3, 3 * each)
+
+
+def test_a_cost_is_bounded_where_the_price_is_known(
+    asked: Callable[..., Sweep], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    limit = "[budget]\ncost_usd = 0.0007\n"
+    with pytest.raises(ScenarioError, match="the price of openai:m is not known"):
+        asked(limit)
+    prices = tmp_path / "prices.toml"
+    prices.write_text(
+        'version = 1\n[[lists]]\nprovider = "p"\nas_of = "2026-11-01"\nsource = "s"\n'
+        "[lists.models]\nm = { input = 1.0, output = 1.0 }\n"
+    )
+    monkeypatch.setenv("FAIRGROUND_PRICES", str(prices))
+    done = asked(limit, concurrency=1)
+    assert (done.counts.done, done.cost_usd_micro) == (2, 2 * REQUESTS * TOKENS)
+    assert done.stopped == "budget.cost_usd = 0.0007 is used up"
+
+
+@pytest.mark.slow
+def test_a_providers_tokens_end_what_asks_it_and_nothing_else(asked: Callable[..., Sweep]) -> None:
+    policy = '[[agent]]\nmodel = "policy:conceder"\n'
+    done = asked(f'{policy}[provider."PROVIDER"]\ntokens = 1\n', concurrency=1)
+    assert (done.counts.total, done.counts.done, done.exit_code) == (8, 5, 0)
+    assert done.stopped is not None
+    assert done.stopped.endswith("tokens = 1 is used up")
+
+
+@pytest.mark.slow
+def test_a_provider_is_asked_by_no_more_seats_than_it_takes(asked: Callable[..., Sweep], provider: Provider) -> None:
+    asked('[provider."PROVIDER"]\nconcurrency = 1\n', concurrency=4)
+    assert (provider.most_at_once, provider.requests) == (1, 4 * REQUESTS)
+
+
+@pytest.mark.slow
+def test_without_a_limit_episodes_ask_at_the_same_time(asked: Callable[..., Sweep], provider: Provider) -> None:
+    provider.together = threading.Barrier(4)
+    assert asked(concurrency=4).counts.done == 4
+    assert provider.most_at_once == 4
+
+
+def test_a_limit_for_a_provider_that_nobody_asks_is_refused(asked: Callable[..., Sweep]) -> None:
+    with pytest.raises(ScenarioError, match=r"api\.example: no agent of the plan asks it; they ask 127\.0\.0\.1"):
+        asked('[provider."api.example"]\ntokens = 5\n')
+
+
+def test_an_episode_goes_on_after_its_provider_has_failed(asked: Callable[..., Sweep], provider: Provider) -> None:
+    provider.failures = 5  # the first attempt and its client's four retries
+    done = asked(pauses=[0.01], concurrency=1)
+    assert (done.counts.done, done.failures) == (4, [])
+    assert provider.requests == 5 + 4 * REQUESTS
+
+
+@pytest.mark.slow
+def test_without_retries_a_failing_provider_fails_the_episode(asked: Callable[..., Sweep], provider: Provider) -> None:
+    provider.failures = 5
+    done = asked(concurrency=1)
+    assert (done.counts.done, done.exit_code) == (3, 3)
+    ((_, problem, tries),) = done.failures
+    assert "status 429: not now, after 4 retries" in problem
+    assert tries == 1
+    assert asked().counts.done == 4
+
+
+@pytest.mark.slow
+def test_what_time_does_not_mend_is_not_tried_again(asked: Callable[..., Sweep], provider: Provider) -> None:
+    provider.status, provider.failures = 400, 1
+    done = asked(pauses=[BOUND_S], concurrency=1)
+    assert (done.counts.done, len(done.failures)) == (3, 1)
+    assert provider.requests == 1 + 3 * REQUESTS
+
+
+def test_an_account_counts_what_was_begun_and_time() -> None:
+    assert Account.of({}, Budget(), {}).used_up is None
+    assert Account.of({}, Budget(wall_time_s=1e-9), {}).used_up == "budget.wall_time_s = 1e-09 is used up"
+
+
+def test_progress_tells_what_is_in_the_air_and_what_it_has_cost(tmp_path: Path) -> None:
+    heard: list[Progress] = []
+    work = workload_of(load_plan("bargaining/ten_thousand", seeds=1))
+    sweep(SweepSpec(work, tmp_path, 1), heard.append)
+    assert [now.played for now in heard] == list(range(1, 26))
+    assert (heard[-1].counts, heard[-1].playing) == ((25, 25, 0), 0)
+    assert all(now.seconds > 0 for now in heard)
+    asking = heard[0]._replace(playing=3, elsewhere=2, tokens=1_000, cost_usd_micro=120_000)
+    assert told(asking) == "3 playing, 2 with other commands, 1,000 tokens $0.12"
+
+
+def test_a_plan_crosses_markets_scenarios_seeds_agents_and_models(tmp_path: Path) -> None:
+    path = tmp_path / "wide.toml"
+    path.write_text(
+        '[plan]\nname = "wide"\nscenarios = ["bargaining/smoke", "bargaining/pact", "teaching/pie"]\nseeds = 5\n'
+        '[[agent]]\nmodel = "policy:random_legal"\n'
+        '[[agent]]\nlabel = "terse"\nmodels = ["openai:a", "openai:b"]\nbase_url = "http://127.0.0.1:1/v1"\n'
+    )
+    work = workload_of(load_plan(str(path)))
+    assert list(work.agents) == ["policy:random_legal", "terse/openai:a", "terse/openai:b"]
+    assert work.count == len({episode.digest for episode in work.episodes()}) == 3 * 5 * 3
+    path.write_text(path.read_text().replace("models =", 'model = "openai:c"\nmodels ='))
+    with pytest.raises(ScenarioError, match="one model, or several"):
+        load_plan(str(path))

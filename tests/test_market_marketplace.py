@@ -1,0 +1,49 @@
+"""The marketplace keeps the contract.
+
+A change of its tools shows in the snapshot, which is written anew with
+`python -m fairground.testing snapshot marketplace > tests/snapshots/marketplace.json`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pydantic import JsonValue
+
+from fairground.catalog import load_scenario, scenario_ids
+from fairground.marketplace import MARKET
+from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+
+SNAPSHOT = Path(__file__).with_name("snapshots") / "marketplace.json"
+LONG_ENOUGH: dict[str, JsonValue] = {"rounds_max": 1_000}
+
+
+@pytest.fixture(scope="module")
+def bench() -> Bench:
+    switches = {"escrow": True, "reputation": True, "arrival_stagger": 1, "search_disclosure": "menu"}
+    small = {**LONG_ENOUGH, **switches, "profile_disclosure": "full", "data.customers": 1}
+    return Bench(MARKET, scenarios=[load_scenario("marketplace", "small_demo", small)], seeds=(2,))
+
+
+CHECKED = [pytest.param(name, marks=[pytest.mark.slow] if name == "determinism" else []) for name in CHECKS]
+
+
+@pytest.mark.parametrize("check", CHECKED)
+def test_the_marketplace_keeps_the_contract(bench: Bench, check: str) -> None:
+    assert CHECKS[check](bench) == []
+
+
+def test_the_tools_are_those_of_the_snapshot() -> None:
+    assert schema_snapshot(MARKET, SNAPSHOT) == []
+
+
+NEEDS_DATA = ("3_9", "10_30")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)])
+def test_every_preset_keeps_the_contract(name: str) -> None:
+    """With few customers, for as long as random seats take to leave; who is full, they could not know."""
+    scenario = load_scenario("marketplace", name, {**LONG_ENOUGH, "data.customers": 2, "capacity": 0})
+    assert check_market(MARKET, scenarios=[scenario], seeds=(1,)) == []
