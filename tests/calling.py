@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import sys
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -14,7 +15,23 @@ from fairground.contract.market import Market
 from fairground.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
 from fairground.contract.tool import ToolTable
 
-__all__ = ["Caller", "turn_view"]
+__all__ = ["Caller", "steps_of", "turn_view"]
+
+
+def steps_of(work: Callable[[], object]) -> int:
+    """How many functions some work calls, those of C too: its cost as a number that no other load changes."""
+    count = 0
+
+    def note(frame: object, event: str, argument: object) -> None:
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(note)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
 
 
 class Caller:

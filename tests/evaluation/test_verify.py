@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import shutil
+import sqlite3
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -9,11 +11,12 @@ import orjson
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.host.disks import small_disk
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.verify import verify, verify_file
 from fairground.host.episode import Episode
-from fairground.tracestore import Trace, jsonl_lines, open_trace
+from fairground.tracestore import Trace, jsonl_lines, open_trace, peek
 
 Play = Callable[..., Path]
 Edit = Callable[[Path], Any]
@@ -48,6 +51,39 @@ def test_a_played_trace_is_identical(play: Play, scenario: str, policy: str) -> 
     with open_trace(path) as trace:
         assert verdict.events == trace.manifest.about["head_seq"] > 10
         assert verdict.head_hash == trace.manifest.about["head_hash"]
+
+
+def test_what_a_killed_writer_left_half_written_is_taken_back(play: Play, tmp_path: Path) -> None:
+    path = play("double_auction/smoke", seats={})
+    whole = verify_file(path)
+    cut = _cut_off(path, tmp_path)
+    assert peek(cut).closed_seq == peek(path).closed_seq
+    cut = _cut_off(path, tmp_path)
+    assert (verify_file(cut).verdict, verify_file(cut).head_hash) == ("identical", whole.head_hash)
+
+
+def test_a_half_written_trace_in_a_folder_that_is_read_only_says_what_it_needs(play: Play, tmp_path: Path) -> None:
+    path = play("double_auction/smoke", seats={})
+    with small_disk(tmp_path / "small") as disk:
+        cut = _cut_off(path, disk.folder)
+        disk.read_only(True)
+        verdict = verify_file(cut)
+        assert verdict.verdict == "damaged"
+        assert "needs a folder that can be written" in verdict.message
+        disk.read_only(False)
+        assert verify_file(cut).verdict == "identical"
+
+
+def _cut_off(path: Path, folder: Path) -> Path:
+    """A copy as a writer leaves it that is killed while it changes the file, its rollback journal beside it."""
+    cut = folder / "cut.trace"
+    with closing(sqlite3.connect(path)) as writer:
+        writer.execute("PRAGMA cache_size = 1")  # pages are written before the transaction ends
+        writer.execute("UPDATE events SET body = zeroblob(2000)")
+        for suffix in ("", "-journal"):
+            shutil.copy(f"{path}{suffix}", f"{cut}{suffix}")
+    assert cut.read_bytes() != path.read_bytes()
+    return cut
 
 
 def test_a_trace_that_keeps_digests_only_is_re_executed_too(play: Play, editor: Edit) -> None:

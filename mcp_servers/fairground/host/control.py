@@ -51,6 +51,7 @@ from fairground.host.seat_auth import OBSERVER_SCOPE, Grant, token_digest
 from fairground.host.setup import MAX_SEED, new_episode_id, new_seed
 from fairground.host.status import EpisodeState, episode_status, host_status
 from fairground.host.status_page import page
+from fairground.tracestore import connect_to_read
 
 __all__ = ["CONTROL_BODY_LIMIT", "ControlApp", "new_control_token"]
 
@@ -270,8 +271,7 @@ def _invitation(token: str, grant: Grant) -> bodies.Invitation:
 
 def _copied(path: Path) -> bytes:
     """A consistent copy of a trace as one file, whatever is written meanwhile."""
-    address = f"{path.absolute().as_uri()}?mode=ro"
-    with closing(sqlite3.connect(address, uri=True)) as source, closing(sqlite3.connect(":memory:")) as copy:
+    with closing(connect_to_read(path)) as source, closing(sqlite3.connect(":memory:")) as copy:
         source.backup(copy)
         return copy.serialize()
 

@@ -3,7 +3,7 @@
 from fairground.tracestore.fetching import fetch_trace, fetched, stored_traces
 from fairground.tracestore.manifest import Manifest
 from fairground.tracestore.peek import Peek, peek
-from fairground.tracestore.reader import SCHEMA, Trace, find_traces, jsonl_lines, open_trace
+from fairground.tracestore.reader import SCHEMA, Trace, connect_to_read, find_traces, jsonl_lines, open_trace
 from fairground.tracestore.soundness import sound_head
 from fairground.tracestore.source import NotATrace, SideRow, StoredEvent
 from fairground.tracestore.store import StorePlace, is_store
@@ -19,6 +19,7 @@ __all__ = [
     "StoredEvent",
     "Trace",
     "Written",
+    "connect_to_read",
     "fetch_trace",
     "fetched",
     "find_traces",

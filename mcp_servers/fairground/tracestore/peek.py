@@ -10,7 +10,7 @@ from typing import NamedTuple
 import orjson
 
 from fairground.tracestore.manifest import Manifest
-from fairground.tracestore.reader import open_trace
+from fairground.tracestore.reader import connect_to_read, open_trace
 
 __all__ = ["Peek", "peek"]
 
@@ -25,7 +25,7 @@ class Peek(NamedTuple):
 def peek(path: Path) -> Peek:
     """Manifest and last closure of a trace file. TraceError when it is none, or damaged."""
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as database:
+        with closing(connect_to_read(path)) as database:
             stored = dict(database.execute("SELECT key, value FROM meta").fetchall())
         core, about = stored.get("core"), orjson.loads(stored.get("about", b"{}"))
         # A trigger writes this one, as text.

@@ -16,7 +16,7 @@ from fairground.tracestore.manifest import Manifest
 from fairground.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from fairground.tracestore.store import StorePlace, StoreReader, is_store
 
-__all__ = ["SCHEMA", "Trace", "find_traces", "jsonl_lines", "open_trace"]
+__all__ = ["SCHEMA", "Trace", "connect_to_read", "find_traces", "jsonl_lines", "open_trace"]
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
@@ -186,12 +186,39 @@ def _about(path: Path, raw: bytes) -> dict[str, Any]:
     return about  # pyright: ignore[reportUnknownVariableType]
 
 
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a `.trace` file for reading. What its killed writer left half written is first taken back, as SQLite asks.
+
+    Raises sqlite3.Error when it is no trace, or when that would need a folder that can be written.
+    """
+    try:
+        return _connected(path, "ro")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise
+    try:
+        _connected(path, "rw").close()
+    except sqlite3.OperationalError as error:
+        told = f"its last write was cut off, and taking it back needs a folder that can be written ({error})"
+        raise sqlite3.OperationalError(told) from None
+    return _connected(path, "ro")
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
+    try:
+        database.execute("SELECT count(*) FROM meta")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
 class _Sqlite:
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
-            self._db = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True, check_same_thread=False)
-            self._db.execute("SELECT count(*) FROM meta")
+            self._db = connect_to_read(path)
         except sqlite3.Error as error:
             raise TraceError(f"{path}: not a readable trace: {error}") from None
 

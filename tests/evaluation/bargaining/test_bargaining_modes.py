@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable
 from typing import Any
 
 import orjson
 import pytest
+from tests.calling import steps_of
 from tests.evaluation.bargaining.conftest import Game, PlayTurns, Turn
 
 from fairground.evaluation.charts.bargaining import charts
@@ -244,24 +243,8 @@ def test_an_ordinary_request_shows_none(text: str) -> None:
 # --- work -------------------------------------------------------------------------------------------------------------
 
 
-def _calls(work: Callable[[], object]) -> int:
-    """How many functions are called, those of C too."""
-    count = 0
-
-    def note(frame: object, event: str, argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(None)
-    return count
-
-
 def test_messages_of_twice_the_length_are_at_most_twice_the_work(play_turns: PlayTurns) -> None:
     first, short, long = (play_turns([Turn(40, 60, "I bid 41, " * count)] * 3) for count in (1, 15, 30))
     # What is compiled once is compiled by now.
     assert first.own
-    assert _calls(lambda: long.own) <= 2 * _calls(lambda: short.own)
+    assert steps_of(lambda: long.own) <= 2 * steps_of(lambda: short.own)
