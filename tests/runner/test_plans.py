@@ -53,6 +53,8 @@ def agents(*policies: str) -> str:
         ("seeds = 2", "seed = 2", "plan.seed: unknown key"),
         ("seeds = 2", "seeds = 0", "plan.seeds"),
         ("seeds = 2", "seeds = true", "plan.seeds"),
+        ("seeds = 2", "seeds = 1000000000", "plan.seeds = 1000000000: it should be at most 1000000 or a list"),
+        ("seeds = 2", "seeds = [7, -1]", "; plan.seeds.1 = -1: it should be at least 0"),
         ("seeds = 2", "seeds = [1, 2, 1]", "plan.seeds: 1 is there twice"),
         ("seeds = 2", "seeds = 2\nfirst_seed = 9223372036854775807", "beyond 2^63 - 1"),
         ("bargaining/pact", "bargaining/nowhere", "there is no scenario 'bargaining/nowhere'"),

@@ -64,6 +64,7 @@ _VALIDATORS_WORDS = (
     ("a valid boolean", "true or false"),
     ("a valid string", "text"),
     ("a valid list", "a list"),
+    ("a valid array", "a list"),
     ("a valid dictionary", "a table"),
     ("it should be an object", "it should be a table"),
     ("greater than or equal to", "at least"),

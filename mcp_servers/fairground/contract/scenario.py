@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypeVar
 
 import orjson
@@ -71,7 +71,7 @@ def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) 
         # JSON mode is strict about numbers and booleans, and takes lists for tuples.
         return model.model_validate_json(_to_json(content), strict=True)
     except ValidationError as error:
-        raise ScenarioError(f"{source}: " + "; ".join(map(_describe, error.errors(include_url=False)))) from None
+        raise ScenarioError(f"{source}: {_complaints(content, error)}") from None
 
 
 def parse_override(text: str) -> tuple[str, JsonValue]:
@@ -109,15 +109,38 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
         raise ScenarioError(f"the scenario holds a value that is not plain data: {error}") from None
 
 
-def _describe(error: Any) -> str:
+def _complaints(content: Mapping[str, Any], error: ValidationError) -> str:
+    """Every wrong key once; where it may be one of several things, what each of them allows."""
+    told: dict[str, list[str]] = {}
+    for item in error.errors(include_url=False):
+        subject, complaint = _described(item, _keys(content, item))
+        told.setdefault(subject, []).append(complaint)
+    joined = {subject: " or ".join(complaints) for subject, complaints in told.items()}
+    return "; ".join(subject + said.replace(" or it should be ", " or ") for subject, said in joined.items())
+
+
+def _described(error: Any, keys: Sequence[str]) -> tuple[str, str]:
+    """A complaint in two parts: of what, and what is wrong with it."""
     if not error["loc"] and error["type"] == "value_error":
-        return str(error["ctx"]["error"])  # of the whole: it names its keys itself
-    where = ".".join(str(part) for part in error["loc"]) or "scenario"
+        return "", str(error["ctx"]["error"])  # of the whole: it names its keys itself
+    where = ".".join(keys) or "scenario"
     if error["type"] == "extra_forbidden":
-        return f"{where}: unknown key"
+        return f"{where}: ", "unknown key"
     if error["type"] == "missing":
-        return f"{where}: required"
+        return f"{where}: ", "required"
     given = error["input"]
     # "10" in quotes where a number is due: without them the complaint would contradict itself.
     quoted = isinstance(given, str) and error["type"].endswith("_type")
-    return f"{where} = {(repr(given) if quoted else str(given))[:60]}: {in_plain_words(error['msg'])}"
+    return f"{where} = {(repr(given) if quoted else str(given))[:60]}: ", in_plain_words(error["msg"])
+
+
+def _keys(content: Any, error: Any) -> list[str]:
+    """The place of an error as the file has it: the validator puts types in between, which nobody has written."""
+    keys: list[str] = []
+    for place in error["loc"]:
+        try:
+            content = content[place]
+        except (LookupError, TypeError):
+            continue
+        keys.append(str(place))
+    return [*keys, str(error["loc"][-1])] if error["type"] == "missing" else keys
