@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import ipaddress
+import resource
 import socket
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
@@ -10,9 +12,12 @@ from contextlib import contextmanager
 import uvicorn
 from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
+from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["Listener", "is_loopback", "security_settings"]
+__all__ = ["PATIENCE_S", "Listener", "is_loopback", "security_settings"]
 
+PATIENCE_S = 60.0
+"""How long a request may take to arrive, and a client to take what is waiting for it, before it is cut off."""
 _GRACE_S = 5
 _BACKLOG = 2_048
 
@@ -21,7 +26,8 @@ class Listener:
     """One address. `port` 0 takes a free one; `url` is `http://name:port`. Raises OSError when it cannot be had.
 
     `make_app` gets the values of the Host header (`name:port`) that are to be answered; `public_names` are further
-    host names (`market.example`, or with a port) that clients may use.
+    host names (`market.example`, or with a port) that clients may use. Of the files that the process may open,
+    connections take half at most: further ones are closed at once (`max_connections` for another number).
     """
 
     def __init__(
@@ -31,6 +37,8 @@ class Listener:
         address: str = "127.0.0.1",
         port: int = 0,
         public_names: Iterable[str] = (),
+        patience_s: float = PATIENCE_S,
+        max_connections: int | None = None,
     ) -> None:
         family = socket.AF_INET6 if ":" in address else socket.AF_INET
         self._socket = socket.create_server((address, port), family=family, backlog=_BACKLOG)
@@ -42,7 +50,8 @@ class Listener:
         local = ("127.0.0.1", "localhost", "[::1]") if is_loopback(address) else ()
         given = list(public_names)
         names = (*given, *(f"{name}:{self.port}" for name in (shown, *local, *given)))
-        self._uvicorn = _Uvicorn(make_app(names))
+        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 if max_connections is None else max_connections
+        self._uvicorn = _Uvicorn(_Config(make_app(names), patience_s, most))
 
     async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
         """Serve until `stop`; then finish what is under way."""
@@ -54,23 +63,83 @@ class Listener:
         self._uvicorn.should_exit = True
 
 
+class _Config(uvicorn.Config):
+    """Uvicorn's settings, and the bounds on its connections."""
+
+    def __init__(self, app: Starlette, patience_s: float, max_connections: int) -> None:
+        super().__init__(
+            app,
+            http=_Connection,
+            log_config=None,
+            log_level="warning",
+            access_log=False,
+            lifespan="on",
+            ws="none",
+            server_header=False,
+            backlog=_BACKLOG,
+            timeout_graceful_shutdown=_GRACE_S,
+        )
+        self.patience_s = patience_s
+        self.max_connections = max_connections
+
+
+class _Connection(H11Protocol):
+    """A connection that is cut off when a request takes too long to arrive, or a client to take its answers."""
+
+    config: _Config
+    _arriving: asyncio.TimerHandle | None = None
+    _leaving: asyncio.TimerHandle | None = None
+
+    def connection_made(self, transport: asyncio.Transport) -> None:
+        super().connection_made(transport)
+        if len(self.connections) > self.config.max_connections:
+            transport.abort()
+        else:
+            self._mind_the_request()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._arriving = _ended(self._arriving)
+        self._leaving = _ended(self._leaving)
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._mind_the_request()
+
+    def on_response_complete(self) -> None:
+        super().on_response_complete()
+        self._mind_the_request()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._leaving = self._leaving or self._cut_off_later()
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        self._leaving = _ended(self._leaving)
+
+    def _mind_the_request(self) -> None:
+        """Its time runs from the last answer until all of it is there, however many bytes come in between."""
+        whole = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
+        if whole:
+            self._arriving = _ended(self._arriving)
+        elif self._arriving is None and not self.transport.is_closing():
+            self._arriving = self._cut_off_later()
+
+    def _cut_off_later(self) -> asyncio.TimerHandle:
+        return self.loop.call_later(self.config.patience_s, self.transport.abort)
+
+
+def _ended(timer: asyncio.TimerHandle | None) -> None:
+    if timer is not None:
+        timer.cancel()
+
+
 class _Uvicorn(uvicorn.Server):
     """Says when it is ready, and leaves signals alone: uvicorn raises them again before the episodes are closed."""
 
-    def __init__(self, app: Starlette) -> None:
-        super().__init__(
-            uvicorn.Config(
-                app,
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                lifespan="on",
-                ws="none",
-                server_header=False,
-                backlog=_BACKLOG,
-                timeout_graceful_shutdown=_GRACE_S,
-            )
-        )
+    def __init__(self, config: _Config) -> None:
+        super().__init__(config)
         self.on_ready: Callable[[], None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
