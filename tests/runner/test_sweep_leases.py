@@ -97,6 +97,45 @@ def test_another_plan_is_refused_while_a_command_plays(tmp_path: Path) -> None:
     assert sweep(SweepSpec(meant(SEEDS + 1), tmp_path, 1)).played == EPISODES + 25
 
 
+@pytest.mark.parametrize(
+    "column",
+    [
+        "path = '../../' || path",
+        "path = '/tmp/' || path",
+        "path = replace(path, '/', '/../')",
+        "path = 'a/b/0123456789ab.trace'",
+        "path = x'00'",
+        "players = '{'",
+    ],
+)
+def test_a_row_that_no_plan_has_written_is_not_played(tmp_path: Path, column: str) -> None:
+    with SweepTable(tmp_path) as table:
+        table.take_in(meant())
+        with closing(sqlite3.connect(tmp_path / TABLE)) as other, other:
+            other.execute(f"UPDATE episodes SET {column} WHERE place = 1")
+        with pytest.raises(ScenarioError, match=r"sweep\.sqlite: damaged"):
+            table.claim(5)
+        assert table.held_by_others() == 0
+        with closing(sqlite3.connect(tmp_path / TABLE)) as other:
+            assert other.execute("SELECT count(*) FROM episodes WHERE lease IS NOT NULL").fetchone() == (0,)
+
+
+def test_a_table_that_cannot_be_read_is_said_so(tmp_path: Path) -> None:
+    with SweepTable(tmp_path) as table:
+        table.take_in(meant())
+        with closing(sqlite3.connect(tmp_path / TABLE)) as other, other:
+            other.execute("UPDATE episodes SET spent = '{' WHERE place = 1")
+        with pytest.raises(StorageUnavailable, match=TABLE):
+            table.spent()
+        with closing(sqlite3.connect(tmp_path / TABLE)) as other, other:
+            other.execute("ALTER TABLE episodes RENAME TO gone")
+        for ask in (table.counts, table.totals, table.held_by_others, lambda: list(table.failures())):
+            with pytest.raises(StorageUnavailable, match=TABLE):
+                ask()
+        with closing(sqlite3.connect(tmp_path / TABLE)) as other, other:
+            other.execute("ALTER TABLE gone RENAME TO episodes")
+
+
 def test_a_folder_of_an_earlier_version_goes_on(tmp_path: Path) -> None:
     sweep(SweepSpec(meant(1), tmp_path, 1, budget=Budget(episodes=5)))
     with closing(sqlite3.connect(tmp_path / TABLE, isolation_level=None)) as table:

@@ -7,12 +7,13 @@ plan: each takes a lease on the episodes that it plays next, and what a dead com
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import orjson
 
@@ -53,6 +54,7 @@ _INDICES = (
 _LATER_COLUMNS = ("lease", "spent")
 """Columns that folders of earlier versions do not have."""
 
+_PATH = re.compile(r"\w[\w.-]*/\w[\w.-]*/(?P<id>[0-9a-f]{12})\.trace", re.ASCII)
 _ROW = "place, digest, variant, seed, players, path"
 _INSERT = f"INSERT INTO episodes ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)"
 _SEEN = "ON CONFLICT (digest) DO UPDATE SET place = excluded.place, variant = excluded.variant"
@@ -141,17 +143,20 @@ class SweepTable:
                 draft.unlink(missing_ok=True)
 
     def claim(self, most: int) -> list[EpisodeSpec]:
-        """Take the lease of up to `most` open episodes that nobody holds, in the order of the plan."""
+        """Take the lease of up to `most` open episodes that nobody holds, in the order of the plan.
+
+        Raises ScenarioError for a row that no plan has written: a table may come with a folder of somebody else's.
+        """
         with self._writing():
-            rows = self._db.execute(_CLAIM, (self.lease.name, most)).fetchall()
-        return sorted(EpisodeSpec(row[0], row[1], row[2], row[3], orjson.loads(row[4]), row[5]) for row in rows)
+            claimed = [self._episode(row) for row in self._db.execute(_CLAIM, (self.lease.name, most))]
+        return sorted(claimed)
 
     def held_by_others(self) -> int:
         """Episodes that living commands play elsewhere; those of dead ones are free afterwards."""
         with self._writing():
             self._free_dead()
         sql = "SELECT count(*) FROM episodes WHERE lease IS NOT NULL AND lease <> ?"
-        return self._db.execute(sql, (self.lease.name,)).fetchone()[0]
+        return self._read(sql, self.lease.name)[0][0]
 
     def finish(self, results: Iterable[SweepResult]) -> None:
         """Write down what became of episodes, and give their leases back."""
@@ -164,25 +169,25 @@ class SweepTable:
 
     def counts(self) -> Counts:
         """How far the sweep is."""
-        by_status: Mapping[str, int] = dict(self._db.execute("SELECT status, count(*) FROM episodes GROUP BY status"))
+        by_status: Mapping[str, int] = dict(self._read("SELECT status, count(*) FROM episodes GROUP BY status"))
         return Counts(sum(by_status.values()), by_status.get("done", 0), by_status.get("failed", 0))
 
     def totals(self) -> Totals:
         """What everything that is done took."""
         sql = "SELECT coalesce(sum(size), 0), coalesce(sum(cpu_ms), 0) FROM episodes WHERE status = 'done'"
-        size, cpu_ms = self._db.execute(sql).fetchone()
+        ((size, cpu_ms),) = self._read(sql)
         return Totals(size, cpu_ms / 1000)
 
     def spent(self) -> dict[str, Spent]:
         """Tokens and cost by label of agent, of all episodes, failed and unfinished ones too."""
         sql = """SELECT key, sum(json_extract(value, '$[0]')), sum(json_extract(value, '$[1]'))
         FROM episodes, json_each(episodes.spent) WHERE spent IS NOT NULL AND spent <> '{}' GROUP BY key"""
-        return {label: Spent(tokens, cost) for label, tokens, cost in self._db.execute(sql)}
+        return {label: Spent(tokens, cost) for label, tokens, cost in self._read(sql)}
 
     def failures(self) -> Iterator[tuple[str, str, int]]:
         """(path, problem, tries) of the episodes that failed at their last try."""
         sql = "SELECT path, coalesce(problem, ''), tries FROM episodes WHERE status = 'failed' ORDER BY place"
-        yield from self._db.execute(sql)
+        yield from self._read(sql)
 
     def _make(self) -> None:
         self._db.execute(_META)
@@ -236,6 +241,24 @@ class SweepTable:
     def _said(self, key: str) -> str | None:
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]
+
+    def _read(self, sql: str, *given: object) -> list[Any]:
+        try:
+            return self._db.execute(sql, given).fetchall()
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self.folder / TABLE}: {error}") from None
+
+    def _episode(self, row: Sequence[Any]) -> EpisodeSpec:
+        """A row as an episode, if it lies where a plan has put it."""
+        place, digest, variant, seed, players, path = row
+        try:
+            episode = EpisodeSpec(place, digest, variant, seed, orjson.loads(players), path)
+            lies = _PATH.fullmatch(path)
+            if lies is not None and lies["id"] == episode.id:
+                return episode
+        except (TypeError, ValueError):
+            pass
+        raise ScenarioError(f"{self.folder / TABLE}: damaged: no plan has put an episode at {str(path)[:80]!r}")
 
     def _writing(self) -> _Transaction:
         return _Transaction(self._db, self.folder / TABLE)
