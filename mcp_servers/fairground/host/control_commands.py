@@ -106,7 +106,7 @@ def invite(
 
 @control.command()
 def revoke(
-    grant: Annotated[str, typer.Argument(help="The grant's id, as `control status EPISODE` shows it.")],
+    grant: Annotated[str, typer.Argument(help="The grant's id, shown with its token and by `control status EPISODE`.")],
     url: _Url = "",
     token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
     token_file: _TokenFile = None,
@@ -206,7 +206,7 @@ def _created(answer: bodies.Created) -> list[str]:
 def _invitations(answer: bodies.Invitations) -> list[str]:
     if not answer.invitations:
         return []
-    rows = [f"  {one.episode} {one.seat or 'observer'}: {one.token}" for one in answer.invitations]
+    rows = [f"  {one.episode} {one.seat or 'observer'}: {one.token} (grant {one.grant})" for one in answer.invitations]
     return [f"tokens at {answer.url}, not shown again:", *rows]
 
 

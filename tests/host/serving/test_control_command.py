@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import re
 import signal
 import sys
 from collections.abc import AsyncGenerator
@@ -19,7 +20,11 @@ from tests.host.serving.by_hand import started
 
 from fairground.cli import run
 from fairground.evaluation.verify import verify_file
+from fairground.host.control import ControlApp
+from fairground.host.hosting import Host
+from fairground.host.listening import Listener
 from fairground.host.logs import JsonLines, PlainLines
+from fairground.host.seat_auth import token_digest
 
 TOKEN = "a-token-of-the-operator-0123456789"
 
@@ -83,6 +88,25 @@ async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_p
     assert {"episode started", "episode ended", "draining"} <= {line["message"] for line in said}
     assert all({"time", "level", "logger"} <= line.keys() for line in said)
     assert not any(token in told for token in (TOKEN, *tokens.values()))
+
+
+async def test_a_token_is_shown_with_the_grant_that_revokes_it(
+    stage: Any, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    host = Host(stage.folder, sandbox=stage.sandbox)
+    async with stage.hosted(host) as server:
+        listener = Listener(lambda names: ControlApp(host, token_digest(TOKEN), server.url, names).starlette)
+        serving = asyncio.create_task(listener.serve())
+        monkeypatch.setenv("FAIRGROUND_CONTROL_URL", listener.url)
+        monkeypatch.setenv("FAIRGROUND_CONTROL_TOKEN", TOKEN)
+        assert await asyncio.to_thread(run, ["control", "create", "teaching"]) == 0
+        shown = re.search(r"(fg_\S+) \(grant (\w+)\)", capsys.readouterr().out)
+        assert shown is not None
+        assert host.tokens.find(shown[1]) is not None
+        assert await asyncio.to_thread(run, ["control", "revoke", shown[2]]) == 0
+        assert host.tokens.find(shown[1]) is None
+        listener.stop()
+        await stage.within(serving)
 
 
 @pytest.mark.slow
