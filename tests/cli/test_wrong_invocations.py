@@ -41,6 +41,8 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
         (("serve",), 2, "name a market: "),
         (("serve", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("host", "double_auction", "--out", "/dev/null/x"), 3, "the folder cannot be made"),
+        (("host", "teaching", "--store", "mysql://db/m"), 2, "--store takes the URL of a PostgreSQL database"),
+        (("host", "teaching", "--store", "postgresql://db/m#e1"), 2, "--store takes the URL of a PostgreSQL database"),
         (("host", "--resume", "nope"), 1, "cannot be read: No such file"),
         (("scenarios", "show", "teaching/pie", "--set", "rounds=many"), 2, "it should be a whole number"),
     ],

@@ -18,7 +18,7 @@ from fairground.runner.summary import show
 from fairground.runner.sweep import MAX_PROCESSES, Executor, Sweep, SweepSpec, sweep
 from fairground.runner.sweep_play import RETRIES, pauses_of
 from fairground.runner.sweep_show import print_sweep, show_progress
-from fairground.tracestore import is_store
+from fairground.tracestore import is_whole_store
 
 __all__ = [
     "AsJson",
@@ -124,7 +124,7 @@ def sweep_plan(
 
 def play_plan(name: str, how: How) -> Sweep:
     """Load, work out and play a plan, with progress where somebody watches. Raises as `sweep` does."""
-    if how.store is not None and not is_store(how.store):
+    if how.store is not None and not is_whole_store(how.store):
         raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
     use_data(how.data)
     plan, folder = load_plan(name, seeds=how.seeds, overrides=dict(map(parse_override, how.overrides or [])))

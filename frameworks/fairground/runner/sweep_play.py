@@ -25,7 +25,7 @@ from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
 from fairground.frameworks.models.access import ProviderUnavailable
 from fairground.host.episode import Episode
-from fairground.host.log import FILES, LogStore
+from fairground.host.log import logs_at
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import (
     SeatPlan,
@@ -121,7 +121,7 @@ class Table:
     ) -> None:
         self.pauses = pauses
         self.shared = store is not None
-        self.logs = FILES if store is None else _shared(store)
+        self.logs = logs_at(store)
         self._variants = [
             (market_type(market), build_scenario(market_type(market).scenario_model, content, source=market))
             for market, content in variants
@@ -315,12 +315,6 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
         sandbox=sandbox,
         logs=table.logs,
     )
-
-
-def _shared(store: str) -> LogStore:
-    from fairground.host.log_postgres import PostgresStore
-
-    return PostgresStore(store)
 
 
 def _thinking(players: Players) -> dict[SeatId, str]:

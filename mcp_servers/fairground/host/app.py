@@ -103,7 +103,7 @@ class SeatApp:
 
     async def _ready(self, request: Request) -> Response:
         """200 where calls and new episodes are taken; 503 with the reasons where not."""
-        reasons = readiness(self._host)
+        reasons = await readiness(self._host)
         return JSONResponse({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -14,6 +14,7 @@ from fairground.catalog import use_data
 from fairground.contract.errors import SeatError
 from fairground.host.client_config import CLIENTS, CONTROL_TOKEN_VARIABLE, TOKEN_VARIABLE, read_token, snippet
 from fairground.host.logs import LogFormat, LogLevel, log_to_stderr
+from fairground.tracestore import is_whole_store
 
 __all__ = ["config", "connect", "host", "serve"]
 
@@ -67,7 +68,11 @@ def host(
     remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False,
     names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None,
     body_limit: Annotated[int, typer.Option(min=1_024, help="Largest request body in bytes.")] = _MIB,
-    out: _Out = None,
+    out: Annotated[Path | None, typer.Option(help="Folder of registry and traces; default ./runs/<time>-…")] = None,
+    store: Annotated[
+        str | None,
+        typer.Option(envvar="FAIRGROUND_STORE", help="postgresql://HOST/DB for the traces; --out holds the registry."),
+    ] = None,
     resume: Annotated[Path | None, typer.Option(help="Folder of an earlier host: its tokens stay valid.")] = None,
     until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False,
     linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60,
@@ -93,7 +98,8 @@ def host(
 ) -> None:
     """Host episodes over streamable HTTP, one bearer token per seat.
 
-    Tokens are shown once; only their digests are kept, in host.json beside the traces. With --control-port episodes are
+    Tokens are shown once; only their digests are kept, in host.json in the folder of --out, beside the traces, or with
+    the address of the store that holds them. With --control-port episodes are
     made and ended while it runs (fairground control), and no market need be named. SIGTERM lets open rounds end, takes
     no more requests and closes the episodes; --resume FOLDER goes on with them.
     """
@@ -103,6 +109,8 @@ def host(
 
     if not remote and not is_loopback(address):
         raise typer.BadParameter(f"{address} can be reached by others: add --allow-remote if that is meant")
+    if store is not None and not is_whole_store(store):
+        raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
     log_to_stderr(log_format, log_level)
     use_data(data)
     hosting = HostOptions(
@@ -122,6 +130,7 @@ def host(
         ttl_s=ttl or None,
         drain_s=drain,
         quotas=Quotas(rate or None, burst, budget or None),
+        store=store,
     )
     asyncio.run(run_host(EpisodeOptions(market, scenario, others, seed, overrides or (), out), hosting, resume))
 

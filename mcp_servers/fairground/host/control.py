@@ -18,10 +18,7 @@ import binascii
 import hmac
 import logging
 import secrets
-import sqlite3
 from collections.abc import Awaitable, Callable, Iterable
-from contextlib import closing
-from pathlib import Path
 from typing import TypeVar
 
 import anyio
@@ -51,7 +48,7 @@ from fairground.host.seat_auth import OBSERVER_SCOPE, Grant, token_digest
 from fairground.host.setup import MAX_SEED, new_episode_id, new_seed
 from fairground.host.status import EpisodeState, episode_status, host_status
 from fairground.host.status_page import page
-from fairground.tracestore import connect_to_read
+from fairground.tracestore import trace_copy
 
 __all__ = ["CONTROL_BODY_LIMIT", "ControlApp", "new_control_token"]
 
@@ -199,7 +196,7 @@ class ControlApp:
             raise _invalid(f"state is one of {', '.join(_STATES)}")
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4 and 1 <= int(limit) <= _MAX_LISTED):
             raise _invalid(f"limit is a number from 1 to {_MAX_LISTED}")
-        return _answer(host_status(self._host, state=_STATES.get(state or ""), limit=int(limit)))
+        return _answer(await host_status(self._host, state=_STATES.get(state or ""), limit=int(limit)))
 
     async def _show(self, request: Request) -> Response:
         return _answer(episode_status(self._host, _name(request)))
@@ -228,10 +225,7 @@ class ControlApp:
             path = self._host.past[name].trace
         else:
             raise SeatError(f"there is no trace of {name[:80]!r} here")
-        try:
-            content = await anyio.to_thread.run_sync(_copied, path)
-        except sqlite3.Error as error:
-            raise StorageUnavailable(f"{path.name}: cannot be read: {error}") from None
+        content = await anyio.to_thread.run_sync(trace_copy, self._host.logs.reading(path))
         headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
         return Response(content, media_type="application/vnd.sqlite3", headers=headers)
 
@@ -253,7 +247,7 @@ class ControlApp:
     # --- the page ---------------------------------------------------------------------------------------------------
 
     async def _page(self, request: Request) -> Response:
-        return HTMLResponse(page(host_status(self._host), self._url), headers=_PAGE_HEADERS)
+        return HTMLResponse(page(await host_status(self._host), self._url), headers=_PAGE_HEADERS)
 
 
 def _name(request: Request) -> str:
@@ -267,13 +261,6 @@ def _line(host: Host, name: str) -> bodies.EpisodeSummary:
 def _invitation(token: str, grant: Grant) -> bodies.Invitation:
     seat = None if grant.scope == OBSERVER_SCOPE else grant.seat
     return bodies.Invitation(episode=grant.episode, scope=grant.scope, seat=seat, grant=grant.id, token=token)
-
-
-def _copied(path: Path) -> bytes:
-    """A consistent copy of a trace as one file, whatever is written meanwhile."""
-    with closing(connect_to_read(path)) as source, closing(sqlite3.connect(":memory:")) as copy:
-        source.backup(copy)
-        return copy.serialize()
 
 
 def _password(encoded: str) -> str:
@@ -331,7 +318,7 @@ def _typed(error: FairgroundError) -> tuple[int, ErrorInfo]:
     if isinstance(error, TooManyEpisodes):
         return 429, ErrorInfo("busy", str(error), "cancel some, or wait until some are over", True)
     if isinstance(error, StorageUnavailable):
-        return 503, ErrorInfo("storage_unavailable", "the log or the registry could not be written", "ask again", True)
+        return 503, ErrorInfo("storage_unavailable", "the log or the registry could not be reached", "ask again", True)
     if isinstance(error, HarnessFailure):
         return 503, ErrorInfo("busy", str(error), "ask again later", True)
     _log.error("the control plane failed", exc_info=error)

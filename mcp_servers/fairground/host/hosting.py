@@ -21,6 +21,7 @@ import anyio.abc
 from fairground.contract.errors import FairgroundError, HarnessFailure, SeatError, StorageUnavailable
 from fairground.contract.seats import SeatId
 from fairground.host.doors import Doors
+from fairground.host.log import FILES, LogStore
 from fairground.host.observing import public_reads
 from fairground.host.orders import Checked, Order, begin
 from fairground.host.quotas import Gate, Quotas
@@ -48,7 +49,7 @@ class TooManyEpisodes(FairgroundError):
 
 
 class Past(NamedTuple):
-    """An episode that is over and closed: why it ended, what it was, and its trace."""
+    """An episode that is over and closed: why it ended, what it was, and the path of its trace."""
 
     reason: str
     scenario: str
@@ -59,9 +60,9 @@ class Past(NamedTuple):
 class Host:
     """Episodes by id, orders that wait for their start, tokens, and the doors behind them.
 
-    With a `folder` (where the traces lie) the registry is kept in its `host.json`. With `linger_s` a host that is being
-    served retires each episode that many seconds after its end, and its tokens with it. `ttl_s` is the time to live of
-    every episode, from its creation; an order may name a shorter one.
+    With a `folder` the registry is kept in its `host.json`; the traces lie there too, or where `logs` puts them. With
+    `linger_s` a host that is being served retires each episode that many seconds after its end, and its tokens with it.
+    `ttl_s` is the time to live of every episode, from its creation; an order may name a shorter one.
     """
 
     def __init__(
@@ -75,12 +76,14 @@ class Host:
         max_episodes: int = MAX_EPISODES,
         quotas: Quotas | None = None,
         sandbox: Sandbox | None = None,
+        logs: LogStore = FILES,
     ) -> None:
         self.episodes: dict[str, Episode] = {}
         self.pending: dict[str, Checked] = {}
         self.past: OrderedDict[str, Past] = OrderedDict()
         self.tokens = tokens or SeatTokens()
         self.folder = folder
+        self.logs = logs
         self.body_limit = body_limit
         self.max_episodes = max_episodes
         self.quotas = quotas or Quotas()
@@ -118,10 +121,14 @@ class Host:
     def order(self, wanted: Checked, episode_id: str) -> None:
         """Take an order in; `start` carries it out. Raises TooManyEpisodes, HarnessFailure (draining)."""
         self.check_room(1)
+        self.order_again(wanted, episode_id)
+        self._save()
+
+    def order_again(self, wanted: Checked, episode_id: str) -> None:
+        """Take in what an earlier host of the folder was ordered: it has its room and stands in the registry."""
         self.pending[episode_id] = wanted
         if wanted.order.ttl_s is not None:
             self.ttl_s_of[episode_id] = wanted.order.ttl_s
-        self._save()
 
     async def start(self, episode: str) -> Episode:
         """Begin an ordered episode. Raises SeatError (no such order), ScenarioError, StorageUnavailable."""
@@ -130,7 +137,7 @@ class Host:
             raise SeatError(f"no episode {episode[:80]!r} waits for its start")
         self._starting.add(episode)
         try:
-            begun = await begin(wanted, self.folder, episode, self._sandbox)
+            begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
         finally:
             self._starting.discard(episode)
         if self.pending.pop(episode, None) is None:  # cancelled meanwhile
@@ -375,7 +382,7 @@ class Host:
             self._saving = None
         if self.folder is not None:
             traces = {name: episode.path.name for name, episode in self.episodes.items()}
-            file = HostFile(traces, self.tokens, self._orders(), self.control, self.ttl_s_of)
+            file = HostFile(traces, self.tokens, self._orders(), self.control, self.ttl_s_of, self.logs.address)
             try:
                 save_host_file(self.folder, file)
             except OSError as error:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import orjson
 
 from fairground.catalog import default_scenario, load_scenario, market_names, market_type
-from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
+from fairground.contract.errors import HarnessFailure, ScenarioError, StorageUnavailable, TraceError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario, parse_override
 from fairground.contract.seats import SeatId
@@ -25,9 +25,10 @@ from fairground.host.control import ControlApp, new_control_token
 from fairground.host.episode import Episode
 from fairground.host.hosting import Host
 from fairground.host.listening import Listener
+from fairground.host.log import FILES, LogStore, logs_at
 from fairground.host.orders import checked
 from fairground.host.quotas import Quotas
-from fairground.host.registry import HOST_FILE, check_fresh, load_host_file, sole_host
+from fairground.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from fairground.host.sandbox import Sandbox
 from fairground.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
 from fairground.host.setup import (
@@ -41,7 +42,7 @@ from fairground.host.setup import (
     plan_seats,
     reopen_episode,
 )
-from fairground.tracestore import find_traces, open_trace
+from fairground.tracestore import StorePlace, find_traces, open_trace
 
 __all__ = ["EpisodeOptions", "HostOptions", "choose", "run_host", "run_serve", "seat_alone"]
 
@@ -61,7 +62,10 @@ class EpisodeOptions(NamedTuple):
 
 
 class HostOptions(NamedTuple):
-    """Where and how to host. `control_port` is None without a control plane; without `control_token` one is made."""
+    """Where and how to host. `control_port` is None without a control plane; without `control_token` one is made.
+
+    `store` is the address of a shared store for the traces; None keeps them in files.
+    """
 
     seats: str
     episodes: int
@@ -79,6 +83,7 @@ class HostOptions(NamedTuple):
     ttl_s: float | None
     drain_s: float
     quotas: Quotas
+    store: str | None = None
 
 
 class Shown(NamedTuple):
@@ -204,7 +209,18 @@ def _listening_on(address: str, port: int) -> Generator[None]:
         raise HarnessFailure(f"cannot listen on {address} port {port}: {error.strerror}") from None
 
 
-def _host(hosting: HostOptions, folder: Path, sandbox: Sandbox, tokens: SeatTokens | None = None) -> Host:
+async def _logs(store: str | None) -> LogStore:
+    """Where the traces go. Raises StorageUnavailable now, not at the first call, where that cannot be reached."""
+    logs = logs_at(store)
+    trouble = await logs.trouble()
+    if trouble is not None:
+        raise StorageUnavailable(trouble)
+    return logs
+
+
+def _host(
+    hosting: HostOptions, folder: Path, sandbox: Sandbox, logs: LogStore, tokens: SeatTokens | None = None
+) -> Host:
     return Host(
         folder,
         tokens=tokens,
@@ -214,6 +230,7 @@ def _host(hosting: HostOptions, folder: Path, sandbox: Sandbox, tokens: SeatToke
         max_episodes=hosting.max_episodes,
         quotas=hosting.quotas,
         sandbox=sandbox,
+        logs=logs,
     )
 
 
@@ -221,18 +238,20 @@ async def _fresh_host(
     options: EpisodeOptions, hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack
 ) -> tuple[Host, list[Shown]]:
     if not options.market and hosting.control_port is not None:
+        logs = await _logs(hosting.store)
         _take_fresh(folder, held)
-        return _host(hosting, folder, sandbox), []
+        return _host(hosting, folder, sandbox, logs), []
     kind, scenario = choose(options)
     plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
+    logs = await _logs(hosting.store)
     _take_fresh(folder, held)
-    host = _host(hosting, folder, sandbox)
+    host = _host(hosting, folder, sandbox, logs)
     host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
         seed = None if options.seed is None else options.seed + index
-        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox), save=False)
+        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox, logs), save=False)
     with host.saved_once():
         invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
         invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
@@ -249,24 +268,29 @@ def _take_fresh(folder: Path, held: ExitStack) -> None:
 async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
     """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire.
 
-    A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun.
+    A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun. The
+    registry stays as it was until everything that it names is here.
     """
     if (folder / HOST_FILE).exists():
         held.enter_context(sole_host(folder))
     file = load_host_file(folder)
-    host = _host(hosting, folder, sandbox, file.tokens)
+    logs = await _logs(_store_of(folder, file, hosting))
+    host = _host(hosting, folder, sandbox, logs, file.tokens)
     host.control = file.control
     host.ttl_s_of.update(file.ttl_s)
-    begun = {name: f"{name}.trace" for name in file.pending if (folder / f"{name}.trace").exists()}
+    begun = {name: f"{name}.trace" for name in file.pending if logs.holds(folder / f"{name}.trace")}
     try:
         for name in {**file.traces, **begun}.values():
-            episode = await reopen_episode(folder / name, sandbox=sandbox)
-            host.add(episode, used=_calls_so_far(episode.path) if hosting.quotas.calls else None, save=False)
+            episode = await reopen_episode(folder / name, sandbox=sandbox, logs=logs)
+            used = _calls_so_far(logs.reading(episode.path)) if hosting.quotas.calls else None
+            host.add(episode, used=used, save=False)
+        waiting = {name: checked(order) for name, order in file.pending.items() if name not in begun}
+        with host.saved_once():
+            for name, wanted in waiting.items():
+                host.order_again(wanted, name)
+        for episode in list(host.episodes.values()):
             if episode.core.ended is not None:
                 await host.retire(episode.id)
-        with host.saved_once():
-            for name in file.pending.keys() - begun.keys():
-                host.order(checked(file.pending[name]), name)
     except BaseException:
         await host.close()
         raise
@@ -275,9 +299,16 @@ async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, h
     return host
 
 
-def _calls_so_far(path: Path) -> Counter[SeatId]:
+def _store_of(folder: Path, file: HostFile, hosting: HostOptions) -> str | None:
+    """The store of a host that goes on; whoever names it again may reach it in another way, with another user."""
+    if file.store is None and hosting.store is not None:
+        raise TraceError(f"{folder}: its traces are files: go on without --store and FAIRGROUND_STORE")
+    return hosting.store or file.store
+
+
+def _calls_so_far(place: str | Path) -> Counter[SeatId]:
     """How many calls each seat has made, those of its programs not counted."""
-    with open_trace(path) as trace:
+    with open_trace(place) as trace:
         return Counter(
             event["seat"] for event in trace.decoded() if event["event"] == "tool_called" and event["parent"] is None
         )
@@ -292,10 +323,16 @@ def _allow_many_files() -> None:
 
 
 async def _new(
-    kind: MarketType, scenario: Scenario, options: EpisodeOptions, plan: SeatPlan, folder: Path, sandbox: Sandbox
+    kind: MarketType,
+    scenario: Scenario,
+    options: EpisodeOptions,
+    plan: SeatPlan,
+    folder: Path,
+    sandbox: Sandbox,
+    logs: LogStore = FILES,
 ) -> Episode:
     seed = new_seed() if options.seed is None else options.seed
-    return await new_episode(kind, scenario, seed, plan, folder, sandbox=sandbox)
+    return await new_episode(kind, scenario, seed, plan, folder, sandbox=sandbox, logs=logs)
 
 
 def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | None:
@@ -349,9 +386,14 @@ def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> No
     ends.update(past.reason or "not over" for name, past in host.past.items() if name not in hosted)
     ends.update("not started" for _ in host.pending)
     counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items())) or "none"
-    _say(f"no longer serving; episodes: {counts}; traces in {folder.absolute()}")
+    _say(f"no longer serving; episodes: {counts}; traces in {_traces_in(host) or folder.absolute()}")
     if ends["not over"] or ends["not started"]:
         _say(f"to go on: fairground host --resume {folder}")
+
+
+def _traces_in(host: Host) -> str | None:
+    """The shared store, as it may be shown."""
+    return None if host.logs.address is None else str(StorePlace.of(host.logs.address))
 
 
 def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict[str, object]:
@@ -367,17 +409,20 @@ def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict
             "episode": episode.id,
             "scenario": episode.core.scenario.id,
             "seed": episode.core.manifest.seed,
-            "trace": str(episode.path.absolute()),
+            "trace": host.logs.shown(episode.path),
             "seats": told(episode, SEAT_SCOPE),
             "observers": told(episode, OBSERVER_SCOPE),
         }
         for episode in host.episodes.values()
     ]
-    return {"url": url, "folder": str(folder.absolute()), "episodes": episodes}
+    return {"url": url, "folder": str(folder.absolute()), "store": _traces_in(host), "episodes": episodes}
 
 
 def _readable(report: Mapping[str, Any]) -> str:
-    lines = [f"serving {report['url']} (health at /health); registry and traces in {report['folder']}"]
+    kept = f"registry in {report['folder']}, traces in {report['store']}"
+    if report["store"] is None:
+        kept = f"registry and traces in {report['folder']}"
+    lines = [f"serving {report['url']} (health at /health); {kept}"]
     for episode in report["episodes"]:
         lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
         invited = [*episode["seats"], *episode["observers"]]

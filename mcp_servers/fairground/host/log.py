@@ -18,7 +18,7 @@ from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.contract.seats import SeatId
 from fairground.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
-__all__ = ["FILES", "EventLog", "Head", "LogStore", "Row", "Side", "SqliteLog"]
+__all__ = ["FILES", "EventLog", "Head", "LogStore", "Row", "Side", "SqliteLog", "logs_at"]
 
 _COLUMNS = 15
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
@@ -98,6 +98,11 @@ class EventLog(Protocol):
 class LogStore(Protocol):
     """Where the logs of episodes lie. `path` names one; its folder means something to files only."""
 
+    @property
+    def address(self) -> str | None:
+        """The address of a shared store, without a password; None where logs are files."""
+        ...
+
     async def create(self, path: Path, manifest: Manifest) -> EventLog:
         """A new log. Raises StorageUnavailable when it cannot be written, TraceError when it exists."""
         ...
@@ -108,6 +113,14 @@ class LogStore(Protocol):
 
     def reading(self, path: Path) -> str | Path:
         """What `open_trace` takes to read it."""
+        ...
+
+    def shown(self, path: Path) -> str:
+        """Where it is, for people; holds no secret."""
+        ...
+
+    async def trouble(self) -> str | None:
+        """Why the store cannot be reached, as of a few seconds ago; None where it can, or needs not be."""
         ...
 
     def holds(self, path: Path) -> bool:
@@ -297,6 +310,8 @@ class SqliteLog:
 class _Files:
     """A file each."""
 
+    address = None
+
     async def create(self, path: Path, manifest: Manifest) -> EventLog:
         return await SqliteLog.create(path, manifest)
 
@@ -305,6 +320,12 @@ class _Files:
 
     def reading(self, path: Path) -> str | Path:
         return path
+
+    def shown(self, path: Path) -> str:
+        return str(path.absolute())
+
+    async def trouble(self) -> str | None:
+        return None
 
     def holds(self, path: Path) -> bool:
         return path.exists()
@@ -318,6 +339,15 @@ class _Files:
 
 FILES: LogStore = _Files()
 """The default: `.trace` files."""
+
+
+def logs_at(store: str | None) -> LogStore:
+    """The logs of the shared store at this address, or files. Raises TraceError where its driver is missing."""
+    if store is None:
+        return FILES
+    from fairground.host.log_postgres import PostgresStore
+
+    return PostgresStore(store)
 
 
 class _Lease:

@@ -13,7 +13,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import secrets
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -24,7 +26,7 @@ from fairground.contract.chain import next_hash, noted_hash, seal
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.contract.seats import SeatId
 from fairground.host.log import EventLog, Head, Row
-from fairground.tracestore import Manifest, StorePlace, open_trace, sound_head
+from fairground.tracestore import Manifest, StorePlace, open_trace, sound_head, without_password
 from fairground.tracestore.store import STORE_SCHEMA, psycopg_of
 
 if TYPE_CHECKING:
@@ -37,6 +39,9 @@ __all__ = ["PostgresLog", "PostgresStore"]
 _CONNECT_S = 10
 _DEAD_AFTER_S = 45
 """How long a session whose client's machine has vanished keeps its lease."""
+_ASK_AGAIN_S = 5.0
+
+_log = logging.getLogger("fairground.host")
 
 _COLUMNS = (
     ("seq", "bigint"),
@@ -66,7 +71,16 @@ class PostgresStore:
     """The logs of one database; an episode is named by the stem of its path."""
 
     def __init__(self, dsn: str) -> None:
+        psycopg_of()
         self._dsn = dsn
+        self._asking = asyncio.Lock()
+        self._ask_at = 0.0
+        self._trouble: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The database, without a password."""
+        return without_password(self._dsn)
 
     async def create(self, path: Path, manifest: Manifest) -> EventLog:
         """A new log. Raises StorageUnavailable, TraceError when it exists."""
@@ -79,6 +93,28 @@ class PostgresStore:
     def reading(self, path: Path) -> str | Path:
         """The address of the log of this path."""
         return self.place(path).url
+
+    def shown(self, path: Path) -> str:
+        """The same without user, password and options."""
+        return str(self.place(path))
+
+    async def trouble(self) -> str | None:
+        """Why it cannot be reached; asked at most every five seconds, and what has changed since is logged."""
+        async with self._asking:
+            if time.monotonic() >= self._ask_at:
+                first, before = self._ask_at == 0.0, self._trouble
+                self._trouble = await asyncio.to_thread(self._asked_for_trouble)
+                self._ask_at = time.monotonic() + _ASK_AGAIN_S
+                if self._trouble != before and not first:
+                    _log.warning(self._trouble or "the store can be reached again")
+            return self._trouble
+
+    def _asked_for_trouble(self) -> str | None:
+        try:
+            self.holds(Path())
+        except StorageUnavailable as error:
+            return str(error)
+        return None
 
     def holds(self, path: Path) -> bool:
         """Whether it is there. Raises StorageUnavailable."""

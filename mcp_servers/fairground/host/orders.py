@@ -12,6 +12,7 @@ from fairground.contract.errors import ScenarioError
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import Scenario
 from fairground.host.episode import Episode
+from fairground.host.log import FILES, LogStore
 from fairground.host.sandbox import Sandbox
 from fairground.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
 
@@ -58,7 +59,11 @@ def checked(order: Order) -> Checked:
     return Checked(order, kind, scenario, plan)
 
 
-async def begin(wanted: Checked, folder: Path, episode_id: str, sandbox: Sandbox | None) -> Episode:
+async def begin(
+    wanted: Checked, folder: Path, episode_id: str, sandbox: Sandbox | None, logs: LogStore = FILES
+) -> Episode:
     """Carry an order out. Raises ScenarioError, StorageUnavailable, TraceError (the id is taken)."""
     order, kind, scenario, plan = wanted
-    return await new_episode(kind, scenario, order.seed, plan, folder, episode_id=episode_id, sandbox=sandbox)
+    return await new_episode(
+        kind, scenario, order.seed, plan, folder, episode_id=episode_id, sandbox=sandbox, logs=logs
+    )

@@ -1,7 +1,7 @@
 """`host.json`: which episodes a host keeps or has been ordered, and which tokens open them, across restarts.
 
-It lies beside the traces, holds digests instead of tokens, and only its owner may read it. One process at a time is the
-host of a folder.
+It lies beside the traces, or names the shared store that holds them. It holds digests instead of tokens, and only its
+owner may read it. One process at a time is the host of a folder.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from pydantic import ValidationError
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.host.orders import MAX_TTL_S, Order
 from fairground.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens
+from fairground.tracestore import is_whole_store
 
 __all__ = ["HOST_FILE", "HostFile", "check_fresh", "load_host_file", "save_host_file", "sole_host"]
 
@@ -35,7 +36,8 @@ class HostFile(NamedTuple):
     """Trace files by episode id (names, relative to the folder), the tokens, and orders that wait for their start.
 
     `control` is the digest of the control plane's token, where it has one of its own making. `ttl_s` are the times to
-    live of those episodes that were given one.
+    live of those episodes that were given one. `store` is the address of the shared store where the traces lie, without
+    a password; None where they are files of the folder.
     """
 
     traces: Mapping[str, str]
@@ -43,6 +45,7 @@ class HostFile(NamedTuple):
     pending: Mapping[str, Order] = {}
     control: str | None = None
     ttl_s: Mapping[str, float] = {}
+    store: str | None = None
 
 
 @contextmanager
@@ -87,6 +90,7 @@ def save_host_file(folder: Path, file: HostFile) -> None:
         "pending": [{"id": episode, "order": order.model_dump(mode="json")} for episode, order in file.pending.items()],
         "tokens": [_grant_record(grant) for grant in file.tokens],
         "control": file.control,
+        "store": file.store,
     }
     draft = folder / f".{HOST_FILE}.{secrets.token_hex(4)}"
     try:
@@ -119,8 +123,15 @@ def load_host_file(folder: Path) -> HostFile:
         tokens = [_grant(item) for item in grants]
         for told in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
             _each_once(path, told)
-        control = content.get("control")
-        return HostFile(traces, SeatTokens(tokens), pending, None if control is None else _digest(control), lives)
+        control, store = content.get("control"), content.get("store")
+        return HostFile(
+            traces,
+            SeatTokens(tokens),
+            pending,
+            None if control is None else _digest(control),
+            lives,
+            None if store is None else _store(store),
+        )
     except OSError as error:
         raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
     except ValidationError as error:
@@ -149,6 +160,12 @@ def _grant(item: Mapping[str, Any]) -> Grant:
 def _digest(given: object) -> str:
     if not isinstance(given, str) or not _DIGEST.fullmatch(given):
         raise ValueError("a digest is 64 hex digits")
+    return given
+
+
+def _store(given: object) -> str:
+    if not isinstance(given, str) or not is_whole_store(given):
+        raise ValueError("a store is the URL of a PostgreSQL database")
     return given
 
 

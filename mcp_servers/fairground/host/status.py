@@ -93,7 +93,7 @@ class HostStatus(_Report):
     episodes: list[EpisodeSummary]
 
 
-def readiness(host: Host) -> list[str]:
+async def readiness(host: Host) -> list[str]:
     """Why the host takes no calls or no episodes now; empty when it does."""
     reasons: list[str] = []
     if host.tasks is None:
@@ -102,6 +102,8 @@ def readiness(host: Host) -> list[str]:
         reasons.append("draining")
     if host.folder is not None:
         reasons += _storage_troubles(str(host.folder))
+    if await host.logs.trouble() is not None:  # why is for the log: anybody may read this
+        reasons.append("storage: the store cannot be reached")
     return reasons
 
 
@@ -115,10 +117,10 @@ def _storage_troubles(folder: str) -> list[str]:
     return ["storage: the disk is full"] if free < _LEAST_FREE_BYTES else []
 
 
-def host_status(host: Host, *, state: EpisodeState | None = None, limit: int = 100) -> HostStatus:
+async def host_status(host: Host, *, state: EpisodeState | None = None, limit: int = 100) -> HostStatus:
     """Figures of the host and up to `limit` episodes, newest first."""
-    reasons = readiness(host)
-    alive = [_summary(episode) for episode in host.episodes.values()]
+    reasons = await readiness(host)
+    alive = [_summary(host, episode) for episode in host.episodes.values()]
     lines = [*_past(host), *alive, *(_pending(host, name) for name in host.pending)]
     chosen = [line for line in reversed(lines) if state is None or line.state == state]
     ended = sum(line.state == "ended" for line in alive)
@@ -147,7 +149,7 @@ def episode_status(host: Host, name: str) -> EpisodeStatus:
     if name in host.pending:
         line, seats = _pending(host, name), _ordered_seats(host, name)
     elif name in host.episodes:
-        line, seats = _summary(host.episodes[name]), _seats(host, host.episodes[name])
+        line, seats = _summary(host, host.episodes[name]), _seats(host, host.episodes[name])
     else:
         line, seats = next((one for one in _past(host) if one.episode == name), None), []
     if line is None:
@@ -155,7 +157,7 @@ def episode_status(host: Host, name: str) -> EpisodeStatus:
     return EpisodeStatus(**line.__dict__, seats=seats, tokens=tokens)
 
 
-def _summary(episode: Episode) -> EpisodeSummary:
+def _summary(host: Host, episode: Episode) -> EpisodeSummary:
     core = episode.core
     clock = core.market.clock
     return EpisodeSummary(
@@ -169,7 +171,7 @@ def _summary(episode: Episode) -> EpisodeSummary:
         awaited=0 if core.ended is not None else len(core.market.awaited()),
         events=core.seq,
         end_reason=core.ended,
-        trace=str(episode.path.absolute()),
+        trace=host.logs.shown(episode.path),
     )
 
 
@@ -180,7 +182,7 @@ def _pending(host: Host, name: str) -> EpisodeSummary:
 
 def _past(host: Host) -> list[EpisodeSummary]:
     return [
-        _bare(name, "closed", past.scenario, past.seed, past.reason, str(past.trace.absolute()))
+        _bare(name, "closed", past.scenario, past.seed, past.reason, host.logs.shown(past.trace))
         for name, past in host.past.items()
     ]
 

@@ -1,12 +1,12 @@
 """Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
 
-from fairground.tracestore.fetching import fetch_trace, fetched, stored_traces
+from fairground.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
 from fairground.tracestore.manifest import Manifest
 from fairground.tracestore.peek import Peek, peek
-from fairground.tracestore.reader import SCHEMA, Trace, connect_to_read, find_traces, jsonl_lines, open_trace
+from fairground.tracestore.reader import SCHEMA, Trace, find_traces, jsonl_lines, open_trace
 from fairground.tracestore.soundness import sound_head
 from fairground.tracestore.source import NotATrace, SideRow, StoredEvent
-from fairground.tracestore.store import StorePlace, is_store
+from fairground.tracestore.store import StorePlace, is_store, is_whole_store, without_password
 from fairground.tracestore.writer import Written, write_trace
 
 __all__ = [
@@ -19,15 +19,17 @@ __all__ = [
     "StoredEvent",
     "Trace",
     "Written",
-    "connect_to_read",
     "fetch_trace",
     "fetched",
     "find_traces",
     "is_store",
+    "is_whole_store",
     "jsonl_lines",
     "open_trace",
     "peek",
     "sound_head",
     "stored_traces",
+    "trace_copy",
+    "without_password",
     "write_trace",
 ]

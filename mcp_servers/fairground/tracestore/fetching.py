@@ -1,4 +1,4 @@
-"""A stored trace as a `.trace` file: the same bytes, and all that is kept beside them."""
+"""A trace as one `.trace` file of its own: the same bytes, and all that is kept beside them."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from tempfile import TemporaryDirectory
 import orjson
 
 from fairground.contract.errors import StorageUnavailable, TraceError
-from fairground.tracestore.reader import SCHEMA, find_traces
+from fairground.tracestore.reader import SCHEMA, connect_to_read, find_traces
 from fairground.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
-__all__ = ["fetch_trace", "fetched", "stored_traces"]
+__all__ = ["fetch_trace", "fetched", "stored_traces", "trace_copy"]
 
 _EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
@@ -55,6 +55,26 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
             if folder.is_dir():
                 draft.unlink(missing_ok=True)
     return path
+
+
+def trace_copy(place: str | Path) -> bytes:
+    """The bytes of a `.trace` file with what a trace holds now, whatever is written to it meanwhile.
+
+    `place` is a `.trace` file or the address of a stored one. Raises StorageUnavailable where it cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(":memory:")) as copy:
+            if is_store(str(place)):
+                with closing(StoreReader(StorePlace.of(str(place)))) as stored:
+                    _fill(copy, stored)
+            else:
+                with closing(connect_to_read(Path(place))) as source:
+                    source.backup(copy)
+            return copy.serialize()
+    except sqlite3.Error as error:
+        raise StorageUnavailable(f"{Path(place).name}: cannot be read: {error}") from None
+    except TraceError as error:
+        raise StorageUnavailable(str(error)) from None
 
 
 @contextmanager

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import unquote, urlsplit
 
 import orjson
 
@@ -19,9 +19,13 @@ from fairground.tracestore.source import NotATrace, SideRow, StoredEvent
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = ["STORE_SCHEMA", "StorePlace", "StoreReader", "is_store", "psycopg_of", "stored_episodes"]
+__all__ = [
+    "STORE_SCHEMA", "StorePlace", "StoreReader", "is_store", "is_whole_store", "psycopg_of", "stored_episodes",
+    "without_password",
+]  # fmt: skip
 
 _SCHEMES = ("postgresql://", "postgres://")
+_SECRETS = frozenset({"password", "sslpassword"})
 _CHUNK = 1_000
 _COLUMNS = """seq, body, hash, closes, blob_digest, blob, seat, call_key, request_digest, at_ms, latency_us, transport,
 client, request_id, traceparent"""
@@ -87,13 +91,26 @@ class StorePlace(NamedTuple):
 
     def __str__(self) -> str:
         parts = urlsplit(self.dsn)
-        host = parts.netloc.rpartition("@")[2]
-        return urlunsplit((parts.scheme, host, parts.path, "", self.episode))
+        store = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{store}#{self.episode}" if self.episode else store
 
 
 def is_store(text: str) -> bool:
     """Whether this is the address of a store, or of a trace in one."""
     return text.startswith(_SCHEMES)
+
+
+def is_whole_store(text: str) -> bool:
+    """Whether this is the address of a store and names no episode of it."""
+    return is_store(text) and "#" not in text
+
+
+def without_password(dsn: str) -> str:
+    """The address of a store as it may be kept in a file: user and options, no password."""
+    parts = urlsplit(dsn)
+    user, at, hosts = parts.netloc.rpartition("@")
+    options = "&".join(one for one in parts.query.split("&") if unquote(one.partition("=")[0]) not in _SECRETS)
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}" + (f"?{options}" if options else "")
 
 
 def psycopg_of() -> Any:

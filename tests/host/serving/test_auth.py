@@ -14,6 +14,7 @@ from fairground.contract.errors import SeatError, TraceError
 from fairground.host.orders import Order
 from fairground.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
 from fairground.host.seat_auth import SeatTokens, SeatVerifier
+from fairground.tracestore import StorePlace, without_password
 
 
 def test_a_token_finds_the_seat_it_was_issued_for() -> None:
@@ -113,6 +114,28 @@ def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("given", "kept"),
+    [
+        ("postgresql://db.example/markets", "postgresql://db.example/markets"),
+        (
+            "postgresql://me@one:1,two:2/m?target_session_attrs=any",
+            "postgresql://me@one:1,two:2/m?target_session_attrs=any",
+        ),
+        ("postgres://me:p%40ss@db/m", "postgres://me@db/m"),
+        ("postgresql://me@db/m?password=x&sslmode=require&sslp%61ssword=y", "postgresql://me@db/m?sslmode=require"),
+        ("postgresql:///m?host=/run/postgresql&password=x", "postgresql:///m?host=/run/postgresql"),
+    ],
+)
+def test_the_registry_keeps_the_address_of_the_store_without_its_password(
+    tmp_path: Path, given: str, kept: str
+) -> None:
+    save_host_file(tmp_path, HostFile({}, SeatTokens(), store=without_password(given)))
+    assert load_host_file(tmp_path).store == kept
+    scheme, _, rest = kept.partition("?")[0].partition("://")
+    assert str(StorePlace(given, "e1")) == f"{scheme}://{rest.rpartition('@')[2]}#e1"
+
+
+@pytest.mark.parametrize(
     "content",
     [
         None,
@@ -137,6 +160,9 @@ def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
         registry(tokens=[GRANT, {**GRANT, "id": "2"}]),
         registry(tokens=[GRANT, {**GRANT, "digest": "b" * 64}]),
         registry(control="é"),
+        registry(store="/var/lib/markets"),
+        registry(store="postgresql://db/markets#0f3a"),
+        registry(store=["postgresql://db/markets"]),
     ],
 )
 def test_a_damaged_registry_is_refused_by_name(tmp_path: Path, content: str | None) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 import signal
 import subprocess
@@ -14,6 +15,9 @@ from mcp import Client, StdioServerParameters
 from tests.host.serving.by_hand import started
 
 from fairground.cli import run
+from fairground.host.hosting import Host
+from fairground.host.orders import Order, checked
+from fairground.host.registry import HOST_FILE
 
 each_era = pytest.mark.parametrize("era", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 
@@ -162,6 +166,22 @@ async def test_a_restarted_host_takes_the_same_tokens(stage: Any, tmp_path: Path
         async with stage.at(again["url"], token) as client:
             rounds = (await client.call_tool("view_history")).structured_content["rounds"]
             assert [row["claims"]["P1"] for row in rounds] == [4]
+
+
+async def test_a_host_that_cannot_go_on_leaves_the_registry_as_it_was(stage: Any) -> None:
+    host = Host(stage.folder)
+    over, torn = await stage.episode(), await stage.episode()
+    with host.saved_once():
+        for episode in (over, torn):
+            host.add(episode)
+            host.invite(episode.id, "P1")
+        host.order(checked(Order(market="teaching", seed=7)), "waiting")
+    await over.end("truncated:cancelled")
+    await host.close()
+    kept = (stage.folder / HOST_FILE).read_bytes()
+    torn.path.write_bytes(b"torn")
+    assert await asyncio.to_thread(run, ["host", "--resume", str(stage.folder)]) == 1
+    assert (stage.folder / HOST_FILE).read_bytes() == kept
 
 
 @each_era
