@@ -117,8 +117,8 @@ _REST = {
     "lapses": "SELECT episode, seq, round, seat, 'deadline', 'pass' FROM read_parquet({calls}) WHERE seq % 997 = 0",
     "gives": "FROM (VALUES ('synthetic', 'stock', 'inventory'), ('synthetic', 'sales', 'sales'),"
     " ('synthetic', 'cost', 'cost'), ('synthetic', 'quotes', 'quotes'), ('synthetic', 'catalogue', 'catalogue'))",
-    "needs": "SELECT DISTINCT episode, action, need, category, 1, 1, 'product_id' FROM read_parquet({calls}),"
-    " (VALUES ('order'), ('price')) AS actions (action),"
+    "needs": "SELECT DISTINCT episode, action, 'manager', need, category, 1, 1, 'product_id'"
+    " FROM read_parquet({calls}), (VALUES ('order'), ('price')) AS actions (action),"
     " (VALUES (0, 'inventory'), (1, 'sales'), (2, 'cost'), (2, 'quotes')) AS needed (need, category) ORDER BY ALL",
 }
 

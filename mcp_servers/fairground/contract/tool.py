@@ -155,6 +155,10 @@ class ToolTable(Mapping[str, Tool]):
     def __len__(self) -> int:
         return len(self._tools)
 
+    def looks(self, scenario: Scenario, role: str) -> list[Tool]:
+        """The read and analysis tools that a seat of `role` is offered under `scenario`, in order."""
+        return [item for item in self._tools.values() if item.read_only and item.visible(scenario, role)]
+
     def declarations(self) -> list[dict[str, Any]]:
         """Every declaration, in order: the schema snapshot."""
         return [item.declaration() for item in self._tools.values()]

@@ -51,9 +51,10 @@ def evidence(tables: Tables) -> Iterator[Row]:
     gives: dict[tuple[str, str], set[str]] = defaultdict(set)
     for record in tables["gives"]:
         gives[record["market"], record["tool"]].add(record["category"])
-    needs: dict[tuple[str, str], list[Record]] = defaultdict(list)
+    role = {(record["episode"], record["seat"]): record["role"] for record in tables["seats"]}
+    needs: dict[tuple[str, str, str], list[Record]] = defaultdict(list)
     for record in tables["needs"]:
-        needs[record["episode"], record["tool"]].append(record)
+        needs[record["episode"], record["tool"], record["role"]].append(record)
     looked: dict[tuple[str, str], list[Record]] = defaultdict(list)
     found: dict[tuple[Any, ...], dict[int, bool]] = defaultdict(dict)
     for touch in tables["objects"]:
@@ -63,7 +64,7 @@ def evidence(tables: Tables) -> Iterator[Row]:
             looked[touch["episode"], touch["seat"]].append(touch)
             continue
         before = [look for look in looked[touch["episode"], touch["seat"]] if look["seq"] < touch["seq"]]
-        for need in needs[touch["episode"], touch["tool"]]:
+        for need in needs[touch["episode"], touch["tool"], role[touch["episode"], touch["seat"]]]:
             if touch["kind"] != "action" or touch["round"] < need["from_round"]:
                 continue
             if need["path"] not in ("", touch["path"]):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from itertools import product
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.store.reference import REFERENCE, tables_of
 
 from fairground.contract.errors import ScenarioError
@@ -57,7 +59,7 @@ def made_up_rows(draw: st.DrawFn) -> list[TableRow]:
     for episode in ("e1", "e2")[: draw(st.integers(1, 2))]:
         closed = draw(st.integers(0, 4))
         rows.append(TableRow("episodes", (episode, "m", "1", "m/x", "0", "unfinished", closed, 9)))
-        rows += [TableRow("seats", (episode, seat, "role", "")) for seat in ("A", "B")]
+        rows += [TableRow("seats", (episode, seat, f"role {seat}", "")) for seat in ("A", "B")]
         rows += _needs(draw, episode)
         for seq in range(2, 2 + draw(st.integers(0, 14))):
             rows += _call(draw, episode, seq)
@@ -68,12 +70,12 @@ def made_up_rows(draw: st.DrawFn) -> list[TableRow]:
 
 def _needs(draw: st.DrawFn, episode: str) -> list[TableRow]:
     rows: list[TableRow] = []
-    for tool in ("order", "wait"):
+    for tool, role in product(("order", "wait"), ("role A", "role B")):
         for number in range(draw(st.integers(0, 2))):
             reach, first = draw(st.sampled_from((-1, 0, 1, 2, 3))), draw(st.integers(1, 2))
             path = draw(st.sampled_from(("", PATHS.get(tool, ""))))
             for category in draw(st.sets(st.sampled_from(CATEGORIES), min_size=1)):
-                rows.append(TableRow("needs", (episode, tool, number, category, reach, first, path)))
+                rows.append(TableRow("needs", (episode, tool, role, number, category, reach, first, path)))
     return rows
 
 
@@ -109,12 +111,13 @@ def test_duckdb_over_parquet_says_what_plain_python_says(query: Query, rows: lis
 
 
 @pytest.fixture
-def real(play: Play) -> list[TableRow]:
-    """Rows of real traces of both markets and of the one for docs, ids set apart."""
+def real(play: Play, tmp_path: Path) -> list[TableRow]:
+    """Rows of real traces of several markets and of the one for docs, ids set apart."""
     traces = [
         play("double_auction/bazaar", seed=3, name="bazaar", rounds=6, seats={}),
         play("retail/smoke", "careful_reader", seed=3, name="shop", horizon_days=4, seats={}),
         play("teaching/pie", "half", seed=3, name="pie", seats={}),
+        play_marketplace(tmp_path / "services.trace", seed=3),
     ]
     return [row for path in traces for row in gather(path)]
 

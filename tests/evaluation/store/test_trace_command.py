@@ -8,6 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.playing import played_by
 
 from fairground.cli import run
@@ -87,7 +88,7 @@ def test_an_event_is_shown_in_full_with_what_became_public_before_it(quotes: Pat
 
 def test_evidence_of_an_action_names_each_need_and_the_look_that_met_it(quotes: Path, ask: Ask) -> None:
     action = next(call for call in calls_of(quotes) if call["round"] == 2 and call["kind"] == "action")
-    _, needs, _ = ask(quotes, "evidence", action["seq"], whole=True)["tables"]
+    _, needs, _, _ = ask(quotes, "evidence", action["seq"], whole=True)["tables"]
     met = {row["category"]: row["look_seq"] for row in needs["rows"]}
     looks = [call["seq"] for call in calls_of(quotes) if call["seat"] == action["seat"] and call["kind"] == "read"]
     assert met["private_value"] == max(seq for seq in looks if seq < action["seq"])
@@ -101,10 +102,40 @@ def test_the_needs_of_every_action_agree_with_the_shares_of_the_query(play: Play
     shares = ask(path, "evidence", "--limit", 10_000)
     assert 0 < sum(row["met"] for row in shares) < sum(row["needs"] for row in shares)
     for row in shares[:8]:
-        _, needs, _ = ask(path, "evidence", row["seq"], whole=True)["tables"]
+        _, needs, _, _ = ask(path, "evidence", row["seq"], whole=True)["tables"]
         own = [need for need in needs["rows"] if need["object"] == row["object"]]
         assert len({need["need"] for need in own}) == row["needs"]
         assert len({need["need"] for need in own if need["look_seq"]}) == row["met"]
+
+
+def test_evidence_of_messages_and_payments_names_the_looks_that_made_them_possible(tmp_path: Path, ask: Ask) -> None:
+    path = play_marketplace(tmp_path / "services.trace")
+    calls = [call for call in calls_of(path) if call["seat"] == "customer_0001" and call["status"] == "ok"]
+    by_tool = {call["tool"]: call for call in reversed(calls)}
+    asked, search = by_tool["send_message"], by_tool["search_businesses"]
+    _, needs, names, _ = ask(path, "evidence", asked["seq"], whole=True)["tables"]
+    listed = {row["object"]: row["look_seq"] for row in needs["rows"] if row["category"] == "market_listing"}
+    assert listed == dict.fromkeys(asked["arguments"]["to"], search["seq"])
+    assert {(row["first_seq"], row["first_tool"]) for row in names["rows"]} == {(search["seq"], "search_businesses")}
+    paid = by_tool["pay_proposal"]
+    _, needs, names, _ = ask(path, "evidence", paid["seq"], whole=True)["tables"]
+    met = {(row["category"], row["object"]): row["look_seq"] for row in needs["rows"]}
+    proposal = paid["arguments"]["proposal"]
+    assert met["own_objective", ""] == by_tool["view_my_request"]["seq"]
+    assert met["offer_comparison", proposal] == by_tool["compare_proposals"]["seq"]
+    (known,) = names["rows"]
+    assert (known["object"], known["first_tool"], known["first_seq"], known["last_seq"]) == (
+        *(proposal, "receive_messages", by_tool["receive_messages"]["seq"], by_tool["compare_proposals"]["seq"]),
+    )
+
+
+def test_nobody_needs_evidence_that_no_tool_of_its_role_gives(tmp_path: Path, ask: Ask) -> None:
+    path = play_marketplace(tmp_path / "services.trace")
+    needed = ask(path, "sql", "SELECT DISTINCT tool, role, category FROM needs")
+    assert {row["role"] for row in needed if row["tool"] == "send_message"} == {"customer"}
+    answer = next(call for call in calls_of(path) if (call["tool"], call["seat"][:4]) == ("send_message", "busi"))
+    _, needs, names, _ = ask(path, "evidence", answer["seq"], whole=True)["tables"]
+    assert (needs["rows"], [row["first_tool"] for row in names["rows"]]) == ([], ["receive_messages"])
 
 
 def test_an_object_a_refusal_and_a_lapse_are_found(play: Play, quotes: Path, ask: Ask) -> None:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
 from fairground.contract.evidence import EvidenceMap, Need
+from fairground.contract.scenario import Scenario
 from fairground.contract.tool import ToolTable
 from fairground.evaluation.diagnostics.calls import Call, named_objects
 
@@ -37,9 +38,16 @@ class Moment(NamedTuple):
     revision: int
 
 
-def needs_of(evidence_map: EvidenceMap, action: str, scenario: Any) -> tuple[Need, ...]:
-    """The needs of an action that exist under this scenario."""
-    return tuple(need for need in evidence_map.get(action, ()) if need.when is None or need.when(scenario))
+def needs_of(
+    evidence_map: EvidenceMap, action: str, scenario: Scenario, tools: ToolTable, role: str
+) -> tuple[Need, ...]:
+    """The needs of an action that exist under this scenario and that a look of this role can meet."""
+    offered = {category for tool in tools.looks(scenario, role) for category in tool.evidence}
+    return tuple(
+        need
+        for need in evidence_map.get(action, ())
+        if (need.when is None or need.when(scenario)) and not offered.isdisjoint(need.any_of)
+    )
 
 
 class EvidenceIndex:

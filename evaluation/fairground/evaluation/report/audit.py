@@ -40,11 +40,11 @@ class _Known(NamedTuple):
         found = self.tools.get(tool)
         return found.evidence if found is not None and found.read_only else ()
 
-    def needed(self, action: str) -> set[str]:
-        """Categories that the action should rest on; where one of several will do, all of them."""
+    def needed(self, action: str, role: str) -> set[str]:
+        """Categories that a role's action should rest on; where one of several will do, all of them."""
         if self.scenario is None:
             return set()
-        needs = needs_of(self.kind.evidence_map, action, self.scenario)
+        needs = needs_of(self.kind.evidence_map, action, self.scenario, self.tools, role)
         return {category for need in needs for category in need.any_of}
 
 
@@ -61,7 +61,7 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
             by_seat[call.seat].append(call)
     return Audit(
         categories,
-        [row for seat, own in by_seat.items() for row in _evidence(known, seat, own)],
+        [row for seat, own in by_seat.items() for row in _evidence(known, seat, roles[seat], own)],
         [chart for seat, own in by_seat.items() if (chart := _looks(known, seat, own, categories))],
         [row for seat, own in by_seat.items() for row in _tools(known, seat, roles[seat], own)],
     )
@@ -79,7 +79,7 @@ def _known(core: ManifestCore) -> _Known | None:
     return _Known(kind, scenario, kind.tools)
 
 
-def _evidence(known: _Known, seat: str, calls: Iterable[CallRow]) -> list[EvidenceRow]:
+def _evidence(known: _Known, seat: str, role: str, calls: Iterable[CallRow]) -> list[EvidenceRow]:
     count: Counter[str] = Counter()
     looked: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
@@ -97,7 +97,7 @@ def _evidence(known: _Known, seat: str, calls: Iterable[CallRow]) -> list[Eviden
             looked[call.tool].update(seen)
     rows: list[EvidenceRow] = []
     for action in known.tools:
-        needed = known.needed(action)
+        needed = known.needed(action, role)
         if action in count and (needed or not known.tools[action].ends_turn or not known.kind.evidence_map):
             rows.append(
                 EvidenceRow(

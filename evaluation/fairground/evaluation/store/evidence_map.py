@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 from fairground.catalog import market_names, market_type
 from fairground.contract.event import ManifestCore
@@ -11,10 +11,11 @@ from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import MarketType
 from fairground.contract.scenario import build_scenario
 from fairground.contract.tool import Tool
+from fairground.evaluation.diagnostics.evidence import needs_of
 from fairground.evaluation.store.source import OddTrace
 from fairground.evaluation.store.tables import Row
 
-__all__ = ["given_rows", "installed_market", "needed_rows", "tools_of"]
+__all__ = ["given_rows", "installed_market", "needed_rows", "object_paths", "tools_of"]
 
 WHOLE_EPISODE, SINCE_CLOSE = 0, -1
 _MAX_REACH = 10_000
@@ -37,6 +38,12 @@ def tools_of(market: MarketType | None) -> Mapping[str, Tool]:
     return {} if market is None else {**market.tools, **KERNEL_TOOLS}
 
 
+def object_paths(market: MarketType | None) -> Collection[str]:
+    """Where the actions of a market name the objects that their evidence must be about."""
+    needs = () if market is None else (need for some in market.evidence_map.values() for need in some)
+    return frozenset(need.object_arg for need in needs if need.object_arg)
+
+
 def given_rows(market: MarketType | None) -> Iterator[Row]:
     """Rows of `gives`."""
     for tool in tools_of(market).values():
@@ -55,17 +62,18 @@ def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd
     try:
         scenario = build_scenario(market.scenario_model, core.scenario, source="core")
         needs = {
-            action: [need for need in all_needs if need.when is None or need.when(scenario)]
-            for action, all_needs in market.evidence_map.items()
+            (action, role): needs_of(market.evidence_map, action, scenario, market.tools, role)
+            for action in market.evidence_map
+            for role in dict.fromkeys(seat.role for seat in core.seats)
         }
     except Exception as fault:
         # Content that no scenario of this market has can break any validator.
         odd(0, f"the scenario is not one of {market.name}, so that nothing is known of evidence: {fault!r}"[:300])
         return
-    for action, some in needs.items():
+    for (action, role), some in needs.items():
         for number, need in enumerate(some):
             for category in dict.fromkeys(need.any_of):
-                yield episode, action, number, category, _reach(need), need.from_round, need.object_arg or ""
+                yield episode, action, role, number, category, _reach(need), need.from_round, need.object_arg or ""
 
 
 def _reach(need: Need) -> int:

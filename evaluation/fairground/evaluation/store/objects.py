@@ -1,8 +1,9 @@
 """Which objects a call was about: what its arguments name, else what its answer showed, else everything.
 
-An id is a string under a key called `id`, `ids`, `…_id` or `…_ids`, and any string that is a seat's name. Where a
-market's tools say what a look is about (their scope), that is followed; a scope that depends on the moment is taken
-from what the answer showed, because no rules are run here.
+An id is a string under a key called `id`, `ids`, `…_id` or `…_ids`, any string that is a seat's name, and any string
+where the market's evidence map says that an action names its objects (`to`, `proposal`). Where a market's tools say
+what a look is about (their scope), that is followed; a scope that depends on the moment is taken from what the answer
+showed, because no rules are run here.
 """
 
 from __future__ import annotations
@@ -22,6 +23,11 @@ _MAX_ID = 200
 _MAX_DEPTH = 8
 
 
+class _Known(NamedTuple):
+    seats: frozenset[str]
+    paths: frozenset[str]
+
+
 class Named(NamedTuple):
     """An object and the dotted path that names it, lists along it left out."""
 
@@ -29,9 +35,12 @@ class Named(NamedTuple):
     object: str
 
 
-def objects_of(event: Mapping[str, Any], tool: Tool | None, seats: Collection[str]) -> list[Named]:
-    """The objects of a decoded `tool_called` event, each once; at least one."""
-    found = dict(_unique(named_ids(event.get("arguments"), seats)))
+def objects_of(
+    event: Mapping[str, Any], tool: Tool | None, seats: Collection[str], paths: Collection[str] = ()
+) -> list[Named]:
+    """The objects of a decoded `tool_called` event, each once; at least one. `paths`: where actions name theirs."""
+    acts = tool is not None and tool.kind == "action"
+    found = dict(_unique(named_ids(event.get("arguments"), seats, paths if acts else ())))
     if not found and tool is not None and tool.read_only and tool.scope not in ("all", "args"):
         found = dict(_unique(_shown(event, seats)))
     elif not found and tool is None:
@@ -41,9 +50,9 @@ def objects_of(event: Mapping[str, Any], tool: Tool | None, seats: Collection[st
     return [Named(path, name) for name, path in found.items()]
 
 
-def named_ids(value: object, seats: Collection[str] = ()) -> Iterator[Named]:
-    """Every id in plain data, in order; not deeper than eight levels."""
-    return _walk(value, "", "", frozenset(seats), 0)
+def named_ids(value: object, seats: Collection[str] = (), paths: Collection[str] = ()) -> Iterator[Named]:
+    """Every id in plain data, in order; not deeper than eight levels. What stands at one of `paths` is an id."""
+    return _walk(value, "", "", _Known(frozenset(seats), frozenset(paths)), 0)
 
 
 def _unique(ids: Iterator[Named]) -> Iterator[tuple[str, str]]:
@@ -72,19 +81,23 @@ def _referred(event: Mapping[str, Any]) -> Iterator[Named]:
                 yield Named("refs", ref.partition(".")[0] or ref)
 
 
-def _walk(value: object, path: str, key: str, seats: frozenset[str], depth: int) -> Iterator[Named]:
+def _walk(value: object, path: str, key: str, known: _Known, depth: int) -> Iterator[Named]:
     if isinstance(value, str):
-        if 0 < len(value) <= _MAX_ID and value != EVERYTHING and (_names_ids(key) or value in seats):
+        if (
+            0 < len(value) <= _MAX_ID
+            and value != EVERYTHING
+            and (_names_ids(key) or value in known.seats or path in known.paths)
+        ):
             yield Named(path, value)
     elif depth == _MAX_DEPTH:
         return
     elif isinstance(value, list):
         for item in value:  # pyright: ignore[reportUnknownVariableType]
-            yield from _walk(item, path, key, seats, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
+            yield from _walk(item, path, key, known, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(value, dict):
         for name, item in value.items():  # pyright: ignore[reportUnknownVariableType]
             inner = str(name)[:_MAX_ID]  # pyright: ignore[reportUnknownArgumentType]
-            yield from _walk(item, f"{path}.{inner}" if path else inner, inner, seats, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
+            yield from _walk(item, f"{path}.{inner}" if path else inner, inner, known, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
 
 
 def _names_ids(key: str) -> bool:

@@ -149,9 +149,25 @@ SELECT DISTINCT n.need, n.category, CASE WHEN n.path = '' THEN '' ELSE o.object 
                   OR (n.reach > 0 AND l.round BETWEEN o.round - n.reach + 1 AND o.round))
        ), 0) AS look_seq
 FROM objects AS o
-JOIN needs AS n ON n.tool = o.tool AND (n.path = '' OR n.path = o.path)
+JOIN seats AS s ON s.seat = o.seat
+JOIN needs AS n ON n.tool = o.tool AND n.role = s.role AND (n.path = '' OR n.path = o.path)
 WHERE o.seq = ? AND o.kind = 'action' AND o.round >= n.from_round
 ORDER BY object, n.need, n.category
+"""
+
+_CAME_TO_KNOW = """
+SELECT n.path, n.object, n.first_seq, COALESCE(c.tool, '') AS first_tool, n.last_seq
+FROM (
+    SELECT o.path, o.object, COALESCE(MIN(l.seq), 0) AS first_seq, COALESCE(MAX(l.seq), 0) AS last_seq
+    FROM objects AS o
+    LEFT JOIN objects AS l
+        ON l.seat = o.seat AND l.object = o.object AND l.seq < o.seq AND l.status = 'ok'
+        AND l.kind IN ('read', 'analysis')
+    WHERE o.seq = ? AND o.path <> ''
+    GROUP BY o.path, o.object
+) AS n
+LEFT JOIN calls AS c ON c.seq = n.first_seq
+ORDER BY n.path, n.object
 """
 
 _LOOKED_AT = """
@@ -173,6 +189,10 @@ def _evidence(tables: TraceTables, argument: str, filters: Filters) -> Sequence[
     return [
         Part("the call", action),
         Part("what it needs, and the last look that gave it (0: none)", _cut(tables.select(_RESTS_ON, [seq]), filters)),
+        Part(
+            "what it names, and the first and last look at it (0: none)",
+            _cut(tables.select(_CAME_TO_KNOW, [seq]), filters),
+        ),
         Part("looked at before in the same round", _cut(tables.select(_LOOKED_AT, [seq]), filters)),
     ]
 

@@ -10,7 +10,7 @@ import orjson
 
 from fairground.contract.chain import canonical, digest
 from fairground.contract.tool import Tool
-from fairground.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, tools_of
+from fairground.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, object_paths, tools_of
 from fairground.evaluation.store.objects import objects_of
 from fairground.evaluation.store.source import Source, Timing
 from fairground.evaluation.store.tables import Row
@@ -54,7 +54,7 @@ def rows_of(source: Source, findings: Findings) -> Iterator[TableRow]:
     """All rows of an episode but its outcomes; findings last, those that `findings` held before included."""
     core, episode = source.core, source.episode
     market = installed_market(core.market, findings.take)
-    reading = _Reading(source, tools_of(market), findings)
+    reading = _Reading(source, tools_of(market), object_paths(market), findings)
     yield from reading.rows()
     yield from (
         TableRow("seats", (episode, seat.id, seat.role, seat.label))
@@ -77,10 +77,11 @@ def rows_of(source: Source, findings: Findings) -> Iterator[TableRow]:
 class _Reading:
     """One pass over the events of a source."""
 
-    def __init__(self, source: Source, tools: Mapping[str, Tool], findings: Findings) -> None:
+    def __init__(self, source: Source, tools: Mapping[str, Tool], paths: Collection[str], findings: Findings) -> None:
         self._source = source
         self._market = source.core.market
         self._tools = tools
+        self._paths = paths
         self._findings = findings
         self._seats: Collection[str] = frozenset(seat.id for seat in source.core.seats)
         self.end_reason = UNFINISHED
@@ -117,7 +118,7 @@ class _Reading:
         seat, number, revision = _text(event, "seat"), _number(event, "round"), _number(event, "revision")
         if seat not in self._seats:
             raise _Odd(f"a call of a seat that there is not: {seat[:80]}")
-        objects = objects_of(event, self._tools.get(tool), self._seats)
+        objects = objects_of(event, self._tools.get(tool), self._seats, self._paths)
         arguments = _json(event.get("arguments"))
         timing = self._source.timings.get(seq, Timing())
         row: Row = (

@@ -137,10 +137,11 @@ TABLES: Mapping[str, Table] = {
         _columns(("market", "name of the market"), ("tool", "name of the tool"), ("category", "what it tells about")),
     ),
     "needs": Table(
-        "evidence that an action should rest on: one of the categories that share a need",
+        "evidence that an action of a role should rest on: one of the categories that share a need",
         _columns(
             _EPISODE,
             ("tool", "name of the action"),
+            ("role", "role of the seats that have the need: their tools can meet it"),
             ("need", "number of the need", "BIGINT"),
             ("category", "one category that meets it"),
             ("reach", "rounds of the window, the open one included; 0: the episode, -1: since a closure", "BIGINT"),

@@ -12,7 +12,7 @@ from fairground.catalog import market_type
 from fairground.contract.errors import FairgroundError, TraceError
 from fairground.contract.evidence import EvidenceMap, Need
 from fairground.contract.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
-from fairground.contract.scenario import build_scenario
+from fairground.contract.scenario import Scenario, build_scenario
 from fairground.contract.seats import SeatId
 from fairground.contract.tool import Tool, ToolTable
 from fairground.evaluation.diagnostics.calls import Call, listed, mapped, named_at, named_objects
@@ -59,24 +59,29 @@ class _Rules:
     def __init__(self, market: str, content: Mapping[str, Any]) -> None:
         self.tools: Mapping[str, Tool] = KERNEL_TOOLS
         self.own = ToolTable()
-        self.needs: dict[str, tuple[Need, ...]] = {}
+        self._evidence: EvidenceMap = {}
+        self._scenario: Scenario | None = None
         try:
             kind = market_type(market)
             self.own = kind.tools
             self.tools = {**KERNEL_TOOLS, **kind.tools}
-            self.needs = _needs(kind.evidence_map, build_scenario(kind.scenario_model, content, source="manifest"))
+            self._scenario = build_scenario(kind.scenario_model, content, source="manifest")
+            self._evidence = kind.evidence_map
         except FairgroundError:
             pass
-        paths = [need.object_arg for needs in self.needs.values() for need in needs if need.object_arg]
+        paths = [need.object_arg for needs in self._evidence.values() for need in needs if need.object_arg]
         self.objects = paths[0].rpartition(".")[2].removesuffix("s").removesuffix("_id") if paths else None
 
     def object_path(self, action: str) -> str | None:
         """Where an action's arguments name its objects."""
-        return next((need.object_arg for need in self.needs.get(action, ()) if need.object_arg), None)
+        return next((need.object_arg for need in self._evidence.get(action, ()) if need.object_arg), None)
 
-
-def _needs(evidence_map: EvidenceMap, scenario: Any) -> dict[str, tuple[Need, ...]]:
-    return {action: needs_of(evidence_map, action, scenario) for action in evidence_map}
+    def needs(self, role: str) -> Mapping[str, tuple[Need, ...]]:
+        """What the actions of a role should rest on."""
+        known = self._scenario
+        if known is None:
+            return {}
+        return {action: needs_of(self._evidence, action, known, self.own, role) for action in self._evidence}
 
 
 class _Reader:
@@ -93,12 +98,13 @@ class _Reader:
             self._show_all(f"{seat.seat} {seat.role}", 0)
         self._shown = {seat: Shown(self._shared) for seat in play.seats}
         given = play.insight.evidence
+        needed = {role: rules.needs(role) for role in dict.fromkeys(seat.role for seat in play.seats.values())}
         self._evidence: dict[SeatId, _Evidence] = {}
         for seat, seat_play in play.seats.items():
             if given is not None:
                 seat_play.evidence = list(given.get(seat, ()))
-            elif rules.needs:
-                self._evidence[seat] = _Evidence(seat_play, rules)
+            elif needed[seat_play.role]:
+                self._evidence[seat] = _Evidence(seat_play, rules, needed[seat_play.role])
 
     def take(self, seq: int, body: bytes) -> None:
         """Take one event in."""
@@ -236,17 +242,18 @@ class _Reader:
 class _Evidence:
     """What one seat had looked at when it acted."""
 
-    def __init__(self, play: SeatPlay, rules: _Rules) -> None:
+    def __init__(self, play: SeatPlay, rules: _Rules, needed: Mapping[str, tuple[Need, ...]]) -> None:
         self._cases: list[EvidenceCase] = []
         play.evidence = self._cases
         self._rules = rules
+        self._needed = needed
         self._index = EvidenceIndex(rules.own, rules.objects or "")
         self._place = 0
 
     def take(self, step: Step, arguments: Mapping[str, Any]) -> None:
         """An accepted call: a look, or an action that needed some."""
         self._place += 1
-        needs = self._rules.needs.get(step.tool, ())
+        needs = self._needed.get(step.tool, ())
         if step.kind == "action":
             path = self._rules.object_path(step.tool)
             for about in [None] if path is None else list(named_at(arguments, path)):

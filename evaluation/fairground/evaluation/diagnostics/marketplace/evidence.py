@@ -6,18 +6,16 @@ from collections.abc import Iterator, Mapping
 
 from fairground.catalog import market_type
 from fairground.contract.errors import FairgroundError
-from fairground.contract.evidence import EvidenceMap, Need
+from fairground.contract.evidence import Need
 from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics import calls
 from fairground.evaluation.diagnostics.evidence import EvidenceIndex, Moment, needs_of
 from fairground.evaluation.diagnostics.insight import EvidenceCase
 from fairground.evaluation.diagnostics.marketplace.play import Bazaar, Buyer, Call, Seller
 from fairground.marketplace.evidence import EvidenceScene
+from fairground.marketplace.model import BUSINESS, CUSTOMER
 
 __all__ = ["evidence_of"]
-
-_OF_CUSTOMERS = frozenset({"send_message"})
-"""A business writes to whoever has written to it: what it says needs no look."""
 
 
 def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
@@ -27,18 +25,22 @@ def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
     except FairgroundError:
         return {}
     found: dict[SeatId, list[EvidenceCase]] = {}
-    for seat in (*game.customers.values(), *game.businesses.values()):
-        index = EvidenceIndex(kind.tools, "")
-        found[seat.seat] = list(_cases(seat, index, kind.evidence_map, game))
+    for role, seats in ((CUSTOMER, game.customers), (BUSINESS, game.businesses)):
+        needed = {
+            action: needs_of(kind.evidence_map, action, game.rules, kind.tools, role) for action in kind.evidence_map
+        }
+        for name, seat in seats.items():
+            found[name] = list(_cases(seat, EvidenceIndex(kind.tools, ""), needed))
     return found
 
 
-def _cases(seat: Buyer | Seller, index: EvidenceIndex, needed: EvidenceMap, game: Bazaar) -> Iterator[EvidenceCase]:
+def _cases(
+    seat: Buyer | Seller, index: EvidenceIndex, needed: Mapping[str, tuple[Need, ...]]
+) -> Iterator[EvidenceCase]:
     for place, call in enumerate(seat.calls):
         if not call.accepted:
             continue
-        excused = isinstance(seat, Seller) and call.tool in _OF_CUSTOMERS
-        needs = () if excused else needs_of(needed, call.tool, game.rules)
+        needs = needed.get(call.tool, ())
         for about in _about(call, needs):
             missing = tuple("/".join(need.any_of) for need in needs if not _met(index, need, about, call.round))
             yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())

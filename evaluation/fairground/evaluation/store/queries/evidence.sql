@@ -34,7 +34,8 @@ asked AS (
            CASE WHEN n.path = '' THEN '' ELSE o.object END AS object,
            CASE n.reach WHEN 0 THEN 0 WHEN -1 THEN o.revision ELSE o.round END AS slot
     FROM objects o
-    JOIN needs n ON n.episode = o.episode AND n.tool = o.tool AND (n.path = '' OR n.path = o.path)
+    JOIN seats s ON s.episode = o.episode AND s.seat = o.seat
+    JOIN needs n ON n.episode = o.episode AND n.tool = o.tool AND n.role = s.role AND (n.path = '' OR n.path = o.path)
     WHERE o.status = 'ok' AND o.kind = 'action' AND o.round >= n.from_round
 ),
 answered AS (
