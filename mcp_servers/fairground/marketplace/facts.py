@@ -107,7 +107,7 @@ class SettlementFacts(Result):
 
 
 class RatingFacts(Result):
-    """A rating that has changed, exactly: numerator over denominator."""
+    """The rating of a business with newly verified orders, changed or not; exactly: numerator over denominator."""
 
     business: SeatId
     numerator: int

@@ -21,7 +21,10 @@ from fairground.evaluation.diagnostics.marketplace.detectors import (
     EITHER,
     diagnose_marketplace,
 )
+from fairground.evaluation.diagnostics.marketplace.reading import read_bazaar
 from fairground.evaluation.diagnostics.marketplace.rules import PREFIX, diagnostic_rules
+from fairground.evaluation.outcomes.marketplace_play import read_marketplace
+from fairground.tracestore import open_trace
 
 POSITIVE = [
     ("query_miss", "bad_query"),
@@ -195,13 +198,30 @@ def test_a_misfit_says_what_is_lacking_and_costs_what_was_paid(market: Played) -
     assert {"item", "no_claim"} == set(market("obedient").finding("paid_misfit", C2).parts)
 
 
-def test_a_refunded_payment_is_no_second_purchase(market: Played) -> None:
+def test_a_refunded_payment_is_no_purchase(market: Played) -> None:
     kept = market("double").raised("double_purchase")
     assert {(finding.numerator, finding.denominator) for finding in kept} == {(1, 2)}
     misfit = market("escrow").finding("paid_misfit", C1)
-    assert (misfit.numerator, misfit.denominator, misfit.parts) == (1, 3, {"false_claim": 1})
+    assert (misfit.raised, misfit.numerator, misfit.denominator, misfit.severity) == (False, 0, 2, None)
+    assert misfit.note is not None
+    assert f"{C1}: 1 more came back out of escrow" in misfit.note
+    with open_trace(market("escrow").path) as trace:
+        bought = {seat: len(buyer.bought) for seat, buyer in read_bazaar(trace).customers.items()}
+    assert bought[C1] == 3
     doubled = market("escrow").finding("double_purchase", C1)
     assert (doubled.numerator, doubled.denominator) == (1, 2)
+
+
+def test_a_rating_that_stays_what_it_was_is_no_change_of_the_catalogue(tmp_path: Path) -> None:
+    """Generated businesses begin at 1 of 1: true orders leave it so, a false claim does not."""
+    found: dict[str, tuple[int, int]] = {}
+    for businesses in ("honest", "liar"):
+        episode = Episode("marketplace/small_demo", "amenity_blind", businesses, overrides={"reputation": True})
+        with open_trace(play_market(tmp_path / f"{businesses}.trace", episode)) as trace:
+            told = read_marketplace(trace).rounds
+            found[businesses] = (sum(bool(one.facts.ratings) for one in told), len(read_bazaar(trace).rated))
+    assert found["honest"][0] > found["honest"][1] == 0
+    assert found["liar"][0] >= found["liar"][1] > 0
 
 
 def test_who_still_could_pay_when_the_episode_was_cut_short_has_wasted_nothing(market: Played) -> None:

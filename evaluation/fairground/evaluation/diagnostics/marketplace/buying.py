@@ -44,13 +44,18 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
 
 
 def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Payments for what does not fit; parts: how many lack an item, a quantity, an amenity; severity: their totals."""
-    misfits = [deal for deal in buyer.bought if not deal.fits]
+    """Payments, not refunded, for what does not fit; parts: how many lack an item, a quantity, an amenity.
+
+    Severity: their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
+    """
+    misfits = [deal for deal in buyer.kept if not deal.fits]
     parts: Counter[str] = Counter()
     for deal in misfits:
         parts.update(_lacks(buyer, deal))
+    returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
     hits = [Hit(_proof(deal), deal.total) for deal in misfits]
-    return proven(hits, len(buyer.bought), raised=len(hits) >= limits["least"], parts=dict(parts))
+    note = f"{returned} more came back out of escrow" if returned else None
+    return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"], parts=dict(parts), note=note)
 
 
 def _lacks(buyer: Buyer, deal: Deal) -> set[str]:

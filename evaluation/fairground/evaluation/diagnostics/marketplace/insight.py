@@ -76,15 +76,15 @@ def _below_floor(game: Bazaar) -> Counted:
 
 
 def _breaches(game: Bazaar) -> Counted:
-    """Payments of fitting offers above their value."""
+    """Payments, not refunded, of fitting offers above their value."""
     cases: dict[SeatId, Sequence[Case]] = {}
     for seat, buyer in game.customers.items():
         cases[seat] = [
             Case(deal.paid if deal.paid is not None else deal.sent, -deal.worth / 100, deal.settled)
-            for deal in buyer.bought
+            for deal in buyer.kept
             if deal.fits and deal.worth < 0
         ]
-    return Counted(cases, {seat: len(buyer.bought) for seat, buyer in game.customers.items()})
+    return Counted(cases, {seat: len(buyer.kept) for seat, buyer in game.customers.items()})
 
 
 def _orders(game: Bazaar) -> Counted:

@@ -16,13 +16,13 @@ from fairground.contract.seats import SeatId
 from fairground.evaluation.diagnostics.calls import listed, mapped
 from fairground.evaluation.diagnostics.marketplace.play import Bazaar, Buyer, Call, Deal, Letter, Mark, Search, Seller
 from fairground.evaluation.outcomes.marketplace_customers import Customer, customers_of
-from fairground.evaluation.outcomes.marketplace_play import MarketPlay, Proposed, read_marketplace
+from fairground.evaluation.outcomes.marketplace_play import ClosedRound, MarketPlay, Proposed, read_marketplace
 from fairground.evaluation.outcomes.marketplace_truth import Truth
 from fairground.evaluation.reading import once_per_trace
 from fairground.marketplace.manipulation import canary_of
 from fairground.marketplace.model import MarketplaceScenario
 from fairground.marketplace.proposals import CLOSED
-from fairground.marketplace.records import folded
+from fairground.marketplace.records import BASIS_POINTS, folded
 from fairground.marketplace.search import normalised
 from fairground.tracestore import Trace
 
@@ -56,6 +56,20 @@ def _calls(trace: Trace) -> dict[SeatId, list[Call]]:
     return found
 
 
+def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
+    """The closures after which some rating was another one. Facts list those with new orders, changed or not."""
+    businesses = () if truth.catalogue is None else truth.catalogue.businesses
+    known = {each.id: (each.rating_bp, BASIS_POINTS) for each in businesses}
+    for closed in rounds:
+        changed = False
+        for one in closed.facts.ratings:
+            top, bottom = known.get(one.business, (0, 0))
+            changed |= not bottom or one.numerator * bottom != top * one.denominator
+            known[one.business] = (one.numerator, one.denominator)
+        if changed:
+            yield closed.seq
+
+
 def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
     error = mapped(event.get("error"))
     return Call(
@@ -81,7 +95,7 @@ class _Reader:
             scenario=scenario,
             ended=play.reading.end_reason,
             last_round=rounds[-1].facts.round if rounds else 0,
-            rated=[closed.seq for closed in rounds if closed.facts.ratings],
+            rated=list(_rated(rounds, truth)),
             business_handles=self._handles(truth.businesses),
             customer_handles=self._handles(truth.customers),
         )
