@@ -133,10 +133,26 @@ def test_ceilings_are_those_of_the_search_that_the_scenario_has(tmp_path: Path) 
     assert first_three[0] == first_three[1]
     assert first_three[0] is not None
     assert first_three[0] < (most or 0)
-    assert ceilings(search_algorithm="filtered")[:2] == (None, None)
     loud: dict[str, Any] = {"condition": "authority", "surface": "name", "business_index": 2}
     assert ceilings(manipulation=loud) == ceilings()
     assert ceilings(manipulation={**loud, "index_text": True})[0] is not None
+
+
+def test_where_search_takes_filters_the_ceiling_is_what_filters_reach(tmp_path: Path) -> None:
+    """No name or description holds an item, and in base order the first who fits is not always the best."""
+
+    def market(size: int, **given_values: Any) -> MarketplaceMarket:
+        given_values = {"search_algorithm": "filtered", "search_limit": size, **given_values}
+        return outcome(play(tmp_path / "a.trace", "item_searcher", **given_values)).market_outcome
+
+    wide, narrow = market(2), market(1)
+    assert wide.ceiling_filters == wide.optimal_or_nothing
+    assert narrow.ceiling_filters is not None
+    assert 0 < narrow.ceiling_filters < (wide.ceiling_filters or 0)
+    assert (wide.welfare, wide.ceiling_item_names, wide.ceiling_request_text) == (0, 0, 0)
+    (row,) = (row for row in wide.references if row.name == "search by filters")
+    assert (row.kind, row.welfare, row.recall) == ("maximum", wide.ceiling_filters, 1.0)
+    assert market(2, search_algorithm="lexical").ceiling_filters is None
 
 
 # --- what may happen to a payment -----------------------------------------------------------------------------------

@@ -121,9 +121,10 @@ class MarketplaceMarket(MarketOutcome):
     `welfare` W = Σ U_i; `optimal` and the other baselines are at list prices, so that sellers who go below list can
     beat them; `share_of_optimal` is null where `optimal` is not positive. `loss` = `optimal_or_nothing` − W, and its
     terms. `recall` is the share of all fits that their customers were shown. `ceiling_*`: the most for whoever searches
-    once so, K results; null where search needs filters. `assignment` (with capacity) is the most under it,
-    `congestion` what of the optimum it leaves out of reach. Bargaining: `buyer_share` and `seller_share` of V − floor
-    over the fitting trades, `first_best` Σ max(0, V·F − floor), `bargaining_efficiency` the realised share of it.
+    once so, K results; `ceiling_filters` is null where search takes none. `assignment` (with capacity) is the most
+    under it, `congestion` what of the optimum it leaves out of reach. Bargaining: `buyer_share` and `seller_share` of
+    V − floor over the fitting trades, `first_best` Σ max(0, V·F − floor), `bargaining_efficiency` the realised share
+    of it.
     `unfinished` customers neither left nor paid before an end that the rules did not make. `revenue` is of paid and not
     refunded proposals, `in_escrow` what of it no business has got yet.
     """
@@ -155,6 +156,7 @@ class MarketplaceMarket(MarketOutcome):
     random_fits: float | None = None
     ceiling_item_names: float | None = None
     ceiling_request_text: float | None = None
+    ceiling_filters: float | None = None
     assignment: float | None = None
     congestion: float | None = None
     no_match: int | None = None
