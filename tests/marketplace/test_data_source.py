@@ -83,6 +83,13 @@ def test_a_malformed_file_is_named_when_the_scenario_is_loaded(set_below: Path) 
         with_data(built(data={"source": "folder", "path": "mine/tiny"}), str(set_below))
 
 
+def test_a_folder_of_the_right_name_that_is_no_data_set_says_what_it_lacks(set_below: Path) -> None:
+    (set_below / "mine" / "tiny" / "customers").rename(set_below / "mine" / "tiny" / "Customers")
+    for root in (set_below, set_below / "mine", set_below / "mine" / "tiny"):
+        with pytest.raises(ScenarioError, match=r"tiny: customers: no such folder in tiny"):
+            with_data(built(data={"source": "folder", "path": "mine/tiny"}), str(root))
+
+
 def test_seats_that_the_data_does_not_have_are_refused(set_below: Path) -> None:
     named = built(data={"source": "folder", "path": "mine/tiny"}, seats={"customer_0009": "agent"})
     with pytest.raises(ScenarioError, match=r"seats\.customer_0009: no such seat"):

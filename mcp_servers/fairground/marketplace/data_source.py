@@ -54,14 +54,15 @@ def with_data(scenario: MarketplaceScenario, root: str) -> MarketplaceScenario:
 
 
 def folder_of(root: str, path: str) -> Path | None:
-    """Where below `root` the data set `marketplace/mexican_3_9` lies: `root` may name any folder on the way to it."""
+    """Where below `root` the data set `marketplace/mexican_3_9` lies: `root` may name any folder on the way to it.
+
+    One of its name that holds no customers is it too where there is no other: what it lacks is for the loader to say.
+    """
     if not root:
         return None
     base = Path(root).absolute()
     parts = PurePosixPath(path).parts
     # base may end in the first parts of path: …/data, …/data/marketplace and …/data/marketplace/mexican_3_9.
-    for known in range(len(parts) + 1):
-        folder = base.joinpath(*parts[known:])
-        if (not known or base.parts[-known:] == parts[:known]) and (folder / "customers").is_dir():
-            return folder
-    return None
+    ways = [n for n in range(len(parts) + 1) if not n or base.parts[-n:] == parts[:n]]
+    folders = [folder for known in ways if (folder := base.joinpath(*parts[known:])).is_dir()]
+    return next((folder for folder in folders if (folder / "customers").is_dir()), folders[0] if folders else None)
