@@ -135,7 +135,7 @@ def tool_sections(table: ToolTable) -> Iterator[str]:
             required = tool.input_schema.get("required", ())
             for name, schema in given.items():
                 default = "required" if name in required else f"`{shown(schema.get('default'))}`"
-                yield f"| `{name}` | {allowed_text(schema)} | {default} |"
+                yield f"| `{name}` | {allowed_text(schema, tool.input_schema)} | {default} |"
         yield from ("", "Answers " + ", ".join(f"`{name}`" for name in tool.result_schema.get("properties", {})) + ".")
 
 

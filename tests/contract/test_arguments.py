@@ -102,10 +102,27 @@ def test_the_order_of_members_is_the_clients() -> None:
         ({"const": "x"}, "x"),
         ({"type": "string", "maxLength": 5}, "string of 0..5 characters"),
         ({"type": "string"}, "string"),
-        ({"type": "array", "items": {"type": "integer"}, "maxItems": 3}, "list of 0..3 integer"),
+        ({"type": "array", "items": {"type": "integer"}, "maxItems": 3}, "list of up to 3 integers"),
+        ({"type": "array", "items": {"type": "string", "maxLength": 7}}, "list of strings of 0..7 characters"),
+        (
+            {"type": "array", "items": {"type": "array", "items": {}}, "minItems": 1},
+            "list of at least 1 lists of values",
+        ),
+        (
+            {"type": "array", "items": {"enum": ["a", "b"]}, "minItems": 1, "maxItems": 2},
+            "list of 1..2 items, each one of a, b",
+        ),
+        (
+            {"type": "array", "items": {"$ref": "#/$defs/Line"}, "maxItems": 2},
+            "list of up to 2 objects {item, quantity}",
+        ),
+        ({"anyOf": [{"$ref": "#/$defs/Line"}, {"type": "null"}]}, "object {item, quantity} or null"),
+        ({"$ref": "#/$defs/Nested"}, "list of values"),
         ({"anyOf": [{"type": "integer"}, {"type": "null"}]}, "integer or null"),
         ({}, "value"),
     ],
 )
 def test_what_is_allowed_is_said_in_words(schema: dict[str, Any], text: str) -> None:
-    assert allowed_text(schema) == text
+    line = {"type": "object", "properties": {"item": {"type": "string"}, "quantity": {"type": "integer"}}}
+    nested = {"type": "array", "items": {"$ref": "#/$defs/Nested"}}
+    assert allowed_text(schema, {"$defs": {"Line": line, "Nested": nested}}) == text

@@ -51,7 +51,7 @@ def tools(market: _Market, as_json: _AsJson = False) -> None:
     rows: list[dict[str, Any]] = []
     for name, item in table.items():
         given = item.input_schema.get("properties", {})
-        arguments = ", ".join(f"{key}: {allowed_text(schema)}" for key, schema in given.items())
+        arguments = ", ".join(f"{key}: {allowed_text(schema, item.input_schema)}" for key, schema in given.items())
         origin = "kernel" if name in KERNEL_TOOLS else "market"
         rows.append({"tool": name, "kind": item.kind, "of": origin, "what": item.title, "arguments": arguments})
     _show(rows, as_json=False)

@@ -17,6 +17,7 @@ __all__ = ["MAX_ARGUMENT_BYTES", "BadArguments", "allowed_text", "encode_argumen
 MAX_ARGUMENT_BYTES = 65_536
 _MAX_DEPTH = 16
 _MAX_INT = 2**63 - 1
+_KINDS = frozenset({"integer", "number", "string", "boolean", "object", "list", "value"})
 
 
 class BadArguments(Exception):
@@ -74,7 +75,8 @@ def is_plain_data(value: object, depth: int = 0) -> bool:
 
 def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> ErrorInfo:
     """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent."""
-    properties = _properties(parameters)
+    whole = _schema(parameters)
+    properties = whole.get("properties", {})
     complaints: list[str] = []
     for item in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
         name = ".".join(str(part) for part in item["loc"][:3])[:80] or "arguments"
@@ -82,23 +84,33 @@ def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> E
         if item["type"] == "extra_forbidden":
             complaints.append(f"{name}: no such parameter")
         elif item["type"] == "missing":
-            complaints.append(f"{name}: required, {allowed_text(schema or {})}")
+            complaints.append(f"{name}: required, {allowed_text(schema or {}, whole)}")
         else:
-            complaints.append(f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema)})" if schema else ""))
+            complaints.append(
+                f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema, whole)})" if schema else "")
+            )
     takes = ", ".join(properties) or "no parameters"
     return ErrorInfo("invalid_arguments", "; ".join(complaints), f"{tool} takes {takes}; call it again", True)
 
 
 @cache
-def _properties(parameters: type[BaseModel]) -> Mapping[str, Any]:
+def _schema(parameters: type[BaseModel]) -> Mapping[str, Any]:
     # Made once: a model's schema costs a hundred times the refusal that quotes it.
-    return parameters.model_json_schema().get("properties", {})
+    return parameters.model_json_schema()
 
 
-def allowed_text(schema: Mapping[str, Any]) -> str:
-    """A parameter's JSON schema in words: "integer 0..10000", "one of buyer, seller", "or null"."""
+def allowed_text(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> str:
+    """A parameter's JSON schema in words: "integer 0..10000", "list of up to 20 strings", "or null".
+
+    `whole` is the schema of all arguments, whose `$defs` name what lists and nested objects are made of.
+    """
+    defined = (whole or {}).get("$defs", {})
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    if name in defined:
+        # Each definition is opened once: a stranger's may hold itself.
+        schema, whole = defined[name], {"$defs": {key: value for key, value in defined.items() if key != name}}
     if "anyOf" in schema:
-        return " or ".join(allowed_text(option) for option in schema["anyOf"])
+        return " or ".join(allowed_text(option, whole) for option in schema["anyOf"])
     if "enum" in schema:
         return "one of " + ", ".join(map(str, schema["enum"]))
     if "const" in schema:
@@ -110,10 +122,26 @@ def allowed_text(schema: Mapping[str, Any]) -> str:
         return f"{kind} {low}..{high}" if low != "" or high != "" else kind
     if kind == "string" and "maxLength" in schema:
         return f"string of {schema.get('minLength', 0)}..{schema['maxLength']} characters"
+    if kind == "object" and schema.get("properties"):
+        return f"object {{{', '.join(schema['properties'])}}}"
     if kind == "array":
-        size = f" of {schema.get('minItems', 0)}..{schema['maxItems']}" if "maxItems" in schema else " of"
-        return f"list{size} {allowed_text(schema.get('items', {}))}"
+        return f"list of {_size(schema)}{_plural(allowed_text(schema.get('items', {}), whole))}"
     return kind
+
+
+def _size(schema: Mapping[str, Any]) -> str:
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    if most is None:
+        return f"at least {least} " if least else ""
+    return f"{least}..{most} " if least else f"up to {most} "
+
+
+def _plural(items: str) -> str:
+    """What a list holds: "strings of 0..9 characters", "integers 0..5", "items, each one of a, b"."""
+    kind, space, rest = items.partition(" ")
+    if kind not in _KINDS or " or " in items:
+        return f"items, each {items}"
+    return f"{kind}s{space}{rest}"
 
 
 def _lower(message: str) -> str:
