@@ -18,6 +18,7 @@ from fairground.cli import run
 from fairground.contract.chain import canonical, digest, next_hash
 from fairground.contract.core import Record
 from fairground.contract.errors import StorageUnavailable, TraceError
+from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.verify import verify_file
 from fairground.host.episode import Episode
 from fairground.host.log import Head, Row, Side
@@ -239,7 +240,7 @@ async def _played(table: Any, name: str, store: PostgresStore | None = None, *, 
 
 
 @pytest.mark.parametrize("stop", [False, pytest.param(True, marks=pytest.mark.slow)])
-async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verified_and_exported(
+async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verified_evaluated_and_exported(
     table: Any, server: Server, tmp_path: Path, stop: bool
 ) -> None:
     name = f"pie-{next(_names)}"
@@ -264,6 +265,10 @@ async def test_an_episode_in_a_store_has_the_bytes_of_one_in_a_file_and_is_verif
     with open_trace(fetched) as one, open_trace(url) as other:
         assert list(one.side()) == list(other.side())
         assert list(one.notes()) == list(other.notes())
+    evaluated = await asyncio.to_thread(evaluate_file, url)
+    assert evaluated == evaluate_file(fetched)._replace(path=str(StorePlace.of(url)))
+    assert evaluated.outcome is not None
+    assert await asyncio.to_thread(run, ["evaluate", url]) == 0
 
 
 @pytest.mark.slow

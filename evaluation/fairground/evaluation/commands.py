@@ -24,7 +24,6 @@ __all__ = ["evaluate", "import_logs", "verify"]
 
 _MAX_NAMED = 5
 
-_Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 
 
@@ -48,7 +47,7 @@ def verify(
 
 
 def evaluate(
-    paths: _Traces,
+    paths: Places,
     as_json: _AsJson = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
     references: Annotated[
@@ -61,7 +60,7 @@ def evaluate(
     what was looked for and not found. Exit code 1 when a trace cannot be read or leaves findings.
     """
     populations = Populations([references] if references else [])
-    evaluations = [evaluate_file(path, populations) for path in _files(paths)]
+    evaluations = [evaluate_file(place, populations) for path in paths for place in _traces(path)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
     if output is not None:
         _write(output, orjson.dumps(content, option=orjson.OPT_INDENT_2), f"{len(evaluations)} traces")
@@ -106,10 +105,6 @@ def _complaint(evaluations: Sequence[Evaluation]) -> str:
 
 def _some(paths: Sequence[str]) -> str:
     return ", ".join(paths[:_MAX_NAMED]) + (" …" if len(paths) > _MAX_NAMED else "")
-
-
-def _files(paths: Iterable[Path]) -> list[Path]:
-    return [file for path in paths for file in find_traces(path)]
 
 
 def _traces(place: str) -> Sequence[str | Path]:

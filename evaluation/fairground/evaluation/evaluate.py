@@ -23,7 +23,7 @@ from fairground.evaluation.outcome import (
 from fairground.evaluation.population import Populations
 from fairground.evaluation.table import Table
 from fairground.evaluation.verify import verify
-from fairground.tracestore import Trace, open_trace
+from fairground.tracestore import StorePlace, Trace, is_store, open_trace
 
 __all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers", "tables_of"]
 
@@ -96,17 +96,18 @@ def tables_of(
 
 
 def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
-    """Open and evaluate one file. Total: a file that is no trace is a problem, not an exception.
+    """Open and evaluate one file, or a stored trace by its address. Total: what is no trace is a problem, no exception.
 
     A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
     `populations`: where to look for the market's reference population, besides the folder of references beside it.
     """
+    shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
-            evaluation = _evaluated(str(path), trace)
+            evaluation = _evaluated(shown, trace)
             return evaluation._replace(population=(populations or Populations()).of(trace))
     except TraceError as error:
-        return Evaluation(str(path), None, str(error))
+        return Evaluation(shown, None, str(error))
 
 
 def _evaluated(path: str, trace: Trace) -> Evaluation:
