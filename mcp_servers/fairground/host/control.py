@@ -44,7 +44,7 @@ from fairground.host import control_bodies as bodies
 from fairground.host.hosting import Host, TooManyEpisodes
 from fairground.host.listening import security_settings
 from fairground.host.orders import Checked, Order, checked
-from fairground.host.seat_auth import OBSERVER_SCOPE, Grant, token_digest
+from fairground.host.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
 from fairground.host.setup import MAX_SEED, new_episode_id, new_seed
 from fairground.host.status import EpisodeState, episode_status, host_status
 from fairground.host.status_page import page
@@ -317,6 +317,8 @@ def _typed(error: FairgroundError) -> tuple[int, ErrorInfo]:
         return 400, ErrorInfo("invalid_arguments", str(error), "fairground scenarios lists what there is", True)
     if isinstance(error, TooManyEpisodes):
         return 429, ErrorInfo("busy", str(error), "cancel some, or wait until some are over", True)
+    if isinstance(error, TooManyTokens):
+        return 429, ErrorInfo("busy", str(error), "revoke some: GET /episodes/{id} lists them", True)
     if isinstance(error, StorageUnavailable):
         return 503, ErrorInfo("storage_unavailable", "the log or the registry could not be reached", "ask again", True)
     if isinstance(error, HarnessFailure):

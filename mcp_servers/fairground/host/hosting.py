@@ -214,7 +214,7 @@ class Host:
     # --- tokens -----------------------------------------------------------------------------------------------------
 
     def invite(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
-        """A token for a seat, to be shown once. Raises SeatError for an unknown episode or seat."""
+        """A token for a seat, to be shown once. Raises SeatError for an unknown episode or seat, TooManyTokens."""
         if episode in self.pending:
             seats = self.pending[episode].plan.seats
             if seat not in seats:
@@ -226,7 +226,10 @@ class Host:
         return invitation
 
     def invite_observer(self, episode: str) -> tuple[str, Grant]:
-        """A token for the public reads of an episode. Raises SeatError for an unknown episode, or where none are."""
+        """A token for the public reads of an episode.
+
+        Raises SeatError for an unknown episode, or where none are, and TooManyTokens.
+        """
         if episode in self.pending:
             _, kind, scenario, _ = self.pending[episode]
         else:

@@ -120,7 +120,8 @@ def load_host_file(folder: Path) -> HostFile:
         _each_once(path, traces.values())
         pending = {item["id"]: Order.model_validate(item["order"]) for item in waiting}
         lives = {item["id"]: _ttl_s(item["ttl_s"]) for item in episodes if item.get("ttl_s") is not None}
-        tokens = [_grant(item) for item in grants]
+        # Earlier versions kept what was revoked too.
+        tokens = [_grant(item) for item in grants if "revoked" not in item or not item["revoked"]]
         for told in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
             _each_once(path, told)
         control, store = content.get("control"), content.get("store")
@@ -146,7 +147,6 @@ def _grant_record(grant: Grant) -> dict[str, Any]:
         "episode": grant.episode,
         "seat": grant.seat,
         "digest": grant.digest,
-        "revoked": grant.revoked,
         "scope": grant.scope,
     }
 
@@ -154,7 +154,7 @@ def _grant_record(grant: Grant) -> dict[str, Any]:
 def _grant(item: Mapping[str, Any]) -> Grant:
     told = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
     scope = OBSERVER_SCOPE if item.get("scope", SEAT_SCOPE) == OBSERVER_SCOPE else SEAT_SCOPE
-    return Grant(*told, revoked=bool(item["revoked"]), scope=scope)
+    return Grant(*told, scope=scope)
 
 
 def _digest(given: object) -> str:

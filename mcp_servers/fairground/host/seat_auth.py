@@ -11,17 +11,19 @@ import hashlib
 import hmac
 import logging
 import secrets
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from fairground.contract.errors import SeatError
+from fairground.contract.errors import FairgroundError, SeatError
 from fairground.contract.seats import SeatId, check_seat_id
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
 __all__ = [
+    "MAX_TOKENS",
     "OBSERVER",
     "OBSERVER_SCOPE",
     "SEAT_SCOPE",
@@ -29,6 +31,7 @@ __all__ = [
     "GrantScope",
     "SeatTokens",
     "SeatVerifier",
+    "TooManyTokens",
     "token_digest",
 ]
 
@@ -38,10 +41,16 @@ SEAT_SCOPE: GrantScope = "seat"
 OBSERVER_SCOPE: GrantScope = "observer"
 OBSERVER: SeatId = "observer"
 """What stands in place of a seat where somebody without one reads."""
+MAX_TOKENS = 100
+"""Of one seat, or of the observers of one episode: each of them is written down with every change of the registry."""
 _PREFIX = "fg_"
 _MAX_TOKEN_CHARS = 200
 
 _security_log = logging.getLogger("fairground.security")
+
+
+class TooManyTokens(FairgroundError):
+    """A seat, or the observers of an episode, have as many tokens as they may."""
 
 
 @dataclass(frozen=True)
@@ -55,8 +64,12 @@ class Grant:
     episode: str
     seat: SeatId
     digest: str
-    revoked: bool = False
     scope: GrantScope = SEAT_SCOPE
+
+    @property
+    def whose(self) -> tuple[str, GrantScope, SeatId]:
+        """What it opens."""
+        return self.episode, self.scope, self.seat
 
 
 class SeatTokens:
@@ -64,19 +77,26 @@ class SeatTokens:
 
     def __init__(self, grants: Iterable[Grant] = ()) -> None:
         self._by_digest = {grant.digest: grant for grant in grants}
+        self._issued = Counter(grant.whose for grant in self)
 
     def __iter__(self) -> Iterator[Grant]:
         return iter(self._by_digest.values())
 
     def of(self, episode: str) -> list[Grant]:
-        """The grants of an episode that are worth something, oldest first."""
-        return [grant for grant in self._by_digest.values() if grant.episode == episode and not grant.revoked]
+        """The grants of an episode, oldest first."""
+        return [grant for grant in self if grant.episode == episode]
 
     def issue(self, episode: str, seat: SeatId, scope: GrantScope = SEAT_SCOPE) -> tuple[str, Grant]:
-        """A new token of a seat, or of an observer, and its grant. The token is nowhere else: show it now."""
+        """A new token of a seat, or of an observer, and its grant. The token is nowhere else: show it now.
+
+        Raises TooManyTokens.
+        """
         token = _PREFIX + secrets.token_urlsafe(32)
-        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), token_digest(token), scope=scope)
+        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), token_digest(token), scope)
+        if self._issued[grant.whose] >= MAX_TOKENS:
+            raise TooManyTokens(f"{seat} of {episode} has {MAX_TOKENS} tokens, as many as it may")
         self._by_digest[grant.digest] = grant
+        self._issued[grant.whose] += 1
         return token, grant
 
     def find(self, token: str) -> Grant | None:
@@ -85,29 +105,29 @@ class SeatTokens:
             return None
         digest = token_digest(token)
         grant = self._by_digest.get(digest)
-        if grant is None or grant.revoked or not hmac.compare_digest(grant.digest, digest):
+        if grant is None or not hmac.compare_digest(grant.digest, digest):
             return None
         return grant
 
     def good(self, digest: str) -> bool:
         """Whether the token with this digest is worth something now."""
-        grant = self._by_digest.get(digest)
-        return grant is not None and not grant.revoked
+        return digest in self._by_digest
 
     def revoke(self, grant_id: str) -> Grant:
-        """Make a token worthless for ever. SeatError when there is no such grant."""
-        for grant in self._by_digest.values():
+        """Forget a token: it is worthless for ever. SeatError when there is no such grant."""
+        for grant in self:
             if grant.id == grant_id:
-                gone = replace(grant, revoked=True)
-                self._by_digest[grant.digest] = gone
-                return gone
+                del self._by_digest[grant.digest]
+                self._issued[grant.whose] -= 1
+                return grant
         raise SeatError(f"there is no token {grant_id[:40]!r}")
 
     def expire(self, episode: str) -> list[Grant]:
         """Forget every token of an episode; the forgotten grants."""
-        gone = [grant for grant in self._by_digest.values() if grant.episode == episode]
+        gone = self.of(episode)
         for grant in gone:
             del self._by_digest[grant.digest]
+            del self._issued[grant.whose]
         return gone
 
 

@@ -13,7 +13,13 @@ import pytest
 from fairground.contract.errors import SeatError, TraceError
 from fairground.host.orders import Order
 from fairground.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
-from fairground.host.seat_auth import SeatTokens, SeatVerifier
+from fairground.host.seat_auth import (
+    MAX_TOKENS,
+    OBSERVER_SCOPE,
+    SeatTokens,
+    SeatVerifier,
+    TooManyTokens,
+)
 from fairground.tracestore import StorePlace, without_password
 
 
@@ -47,6 +53,24 @@ def test_a_revoked_token_is_worthless_and_its_sisters_are_not() -> None:
     assert tokens.find(kept) is not None
     with pytest.raises(SeatError):
         tokens.revoke("no such grant")
+
+
+def test_a_seat_has_so_many_tokens_and_no_more(tmp_path: Path) -> None:
+    tokens = SeatTokens()
+    granted = [tokens.issue("e1", "B1")[1] for _ in range(MAX_TOKENS)]
+    save_host_file(tmp_path, HostFile({"e1": "e1.trace"}, tokens))
+    for kept in (tokens, load_host_file(tmp_path).tokens):
+        with pytest.raises(TooManyTokens, match="B1 of e1"):
+            kept.issue("e1", "B1")
+        kept.issue("e1", "S1")
+        kept.issue("e1", "B1", OBSERVER_SCOPE)
+        kept.issue("e2", "B1")
+        kept.revoke(granted[0].id)
+        kept.issue("e1", "B1")
+        with pytest.raises(TooManyTokens):
+            kept.issue("e1", "B1")
+        kept.expire("e1")
+        kept.issue("e1", "B1")
 
 
 def test_tokens_expire_with_their_episode() -> None:
@@ -91,6 +115,7 @@ def test_the_registry_survives_and_holds_no_token(tmp_path: Path) -> None:
     assert token not in file.read_text()
     assert [path.name for path in tmp_path.iterdir()] == [HOST_FILE]
     loaded = load_host_file(tmp_path)
+    assert len(list(loaded.tokens)) == 1  # what was revoked is not written down for ever
     assert dict(loaded.traces) == {"e1": "e1.trace"}
     assert loaded.tokens.find(token) == tokens.find(token)
     assert loaded.tokens.find(revoked) is None
@@ -98,6 +123,7 @@ def test_the_registry_survives_and_holds_no_token(tmp_path: Path) -> None:
 
 ORDER: Any = {"market": "teaching", "seed": 1}
 GRANT = {"id": "1", "episode": "e", "seat": "P1", "digest": "a" * 64, "revoked": False}
+REVOKED = {**GRANT, "id": "2", "digest": "b" * 64, "revoked": True}
 
 
 def registry(**content: object) -> str:
@@ -106,7 +132,7 @@ def registry(**content: object) -> str:
 
 def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
     episodes = [{"id": "e", "trace": "e.trace", "ttl_s": 60}, {"id": "f", "trace": "f.trace", "ttl_s": None}]
-    told = registry(episodes=episodes, pending=[{"id": "g", "order": ORDER}], tokens=[GRANT], control="c" * 64)
+    told = registry(episodes=episodes, pending=[{"id": "g", "order": ORDER}], tokens=[GRANT, REVOKED], control="c" * 64)
     (tmp_path / HOST_FILE).write_text(told)
     file = load_host_file(tmp_path)
     assert (list(file.traces), list(file.pending), file.ttl_s) == (["e", "f"], ["g"], {"e": 60.0})
@@ -157,6 +183,7 @@ def test_the_registry_keeps_the_address_of_the_store_without_its_password(
         registry(pending=[{"id": "e", "order": ORDER}], episodes=[{"id": "e", "trace": "e.trace"}]),
         registry(pending=[{"id": "e", "order": {**ORDER, "scenario": "../e.toml"}}]),
         registry(tokens=[{**GRANT, "digest": "é" * 64}]),
+        registry(tokens=["revoked"]),
         registry(tokens=[GRANT, {**GRANT, "id": "2"}]),
         registry(tokens=[GRANT, {**GRANT, "digest": "b" * 64}]),
         registry(control="é"),

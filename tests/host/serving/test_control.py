@@ -19,7 +19,7 @@ from fairground.host.app import HttpServer
 from fairground.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
 from fairground.host.hosting import Host
 from fairground.host.registry import HOST_FILE, load_host_file
-from fairground.host.seat_auth import token_digest
+from fairground.host.seat_auth import MAX_TOKENS, token_digest
 from fairground.host.status_page import page
 
 NAMES = ("control.test",)
@@ -146,6 +146,18 @@ async def test_tokens_are_added_and_taken_away_while_the_host_runs(stage: Any) -
         assert (await it.http.delete(f"/grants/{seat['grant']}")).json() == {"grant": seat["grant"]}
         async with httpx2.AsyncClient(headers={"Authorization": f"Bearer {seat['token']}"}) as http:
             assert (await http.post(it.server.url, content=stage.post("tools/list"))).status_code == 401
+
+
+async def test_a_seat_has_so_many_tokens_and_revoking_one_makes_room(stage: Any) -> None:
+    async with plane(stage) as it:
+        name = (await it.create(invite=False))["episodes"][0]["episode"]
+        path, wanted = f"/episodes/{name}/invite", {"seat": "P1"}
+        granted = [it.host.tokens.issue(name, "P1")[1] for _ in range(MAX_TOKENS)]
+        error = await it.refused(429, "POST", path, json=wanted)
+        assert (error["code"], error["hint"]) == ("busy", "revoke some: GET /episodes/{id} lists them")
+        assert (await it.http.post(path, json={"observer": True})).status_code == 201
+        await it.http.delete(f"/grants/{granted[0].id}")
+        assert (await it.http.post(path, json=wanted)).status_code == 201
 
 
 async def test_an_export_finds_its_trace_in_a_folder_of_any_name(stage: Any) -> None:
