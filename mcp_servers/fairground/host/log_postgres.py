@@ -370,8 +370,17 @@ class PostgresLog:
 
 async def _connected(place: StorePlace) -> Connection:
     driver = psycopg_of()
-    connection = await driver.AsyncConnection.connect(place.dsn, autocommit=True, connect_timeout=_CONNECT_S)
-    # The server's side: a machine that vanished must not keep an episode's lease for hours.
+    # A store's machine that vanished must not hold up a call for as long as TCP would try.
+    patience: dict[str, Any] = {
+        "tcp_user_timeout": 1_000 * _DEAD_AFTER_S,
+        "keepalives_idle": _DEAD_AFTER_S // 3,
+        "keepalives_interval": _DEAD_AFTER_S // 3,
+        "keepalives_count": 2,
+    }
+    connection = await driver.AsyncConnection.connect(
+        place.dsn, autocommit=True, connect_timeout=_CONNECT_S, **patience
+    )
+    # The server's side: a client's that vanished must not keep an episode's lease for hours.
     await connection.execute(f"SET tcp_keepalives_idle = {_DEAD_AFTER_S // 3}")
     await connection.execute(f"SET tcp_keepalives_interval = {_DEAD_AFTER_S // 3}")
     await connection.execute("SET tcp_keepalives_count = 2")
