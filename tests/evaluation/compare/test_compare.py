@@ -172,6 +172,29 @@ def test_unmatched_seeds_and_other_opponents_are_listed_with_their_reasons(
     ]
 
 
+def test_of_many_opponents_the_first_are_shown_and_those_that_differ_before_them(
+    play_into: PlayInto, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "400")
+    crowd: dict[str, Any] = {
+        "scenario": "double_auction/bazaar",
+        "overrides": {"n_buyers": 20, "n_sellers": 20, "acceptance": "per_seat", "rounds": 1},
+    }
+    for folder, seed in (("a", 0), ("b", 0), ("b", 1)):
+        place = play_into(folder, "zip", seed, others="zip", **crowd).parents[1]
+    assert command(["compare", str(place / "a"), str(place / "b")]) == 0
+    shown = capsys.readouterr().out
+    assert "in all); scenario" in shown
+    assert len(max(shown.splitlines(), key=len)) < 400
+    play_into("b", "zip", 2, others="kaplan", **crowd)
+    assert command(["compare", str(place / "a"), str(place / "b"), "--json"]) == 0
+    told = next(item for item in orjson.loads(capsys.readouterr().out)["attributes"] if item["name"] == "opponents")
+    assert len(told["b"]) == 2 * len(told["a"]) > 60
+    assert command(["compare", str(place / "a"), str(place / "b")]) == 0
+    (row,) = (line for line in capsys.readouterr().out.splitlines() if line.startswith("opponents"))
+    assert (row.count("zip") > 0, row.count("kaplan") > 0, row.count("in all)")) == (True, True, 2)
+
+
 def test_harness_failures_are_dropped_and_agent_failures_count(play_seeds: PlaySeeds, play_into: PlayInto) -> None:
     a, b = play_seeds("a", "zip", range(2, 12)), play_seeds("b", "truthful", range(2, 10))
     play_into("b", "truthful", 10, stop_after=4, reason="truncated:harness_failure")

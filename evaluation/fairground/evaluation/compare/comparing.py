@@ -205,7 +205,7 @@ def _findings(a: Side, b: Side) -> list[str]:
 
 
 def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId]) -> list[Attribute]:
-    readers: Mapping[str, Callable[[Loaded], str]] = {
+    readers: Mapping[str, Callable[[Loaded], str | list[str]]] = {
         "agent": lambda run: label_of(run, seats),
         "framework": lambda run: run.text("agent", "framework") or "–",
         "model": lambda run: run.text("agent", "model") or "–",
@@ -213,7 +213,7 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId
         "agent limits": _limits,
         "prompt": lambda run: _prompts(run, seats),
         "policy key": lambda run: str(run.policy_key),
-        "opponents": lambda run: ", ".join(f"{seat} {who}" for seat, who in run.task(seats).opponents) or "none",
+        "opponents": lambda run: [f"{seat} {who}" for seat, who in run.task(seats).opponents] or "none",
         "scenario": lambda run: f"{run.core.scenario.get('id')} {run.scenario_digest[:12]}",
         "seeds": lambda run: str(run.core.seed),
         "market and rules": lambda run: f"{run.core.market} {run.core.rules_version}",
@@ -235,8 +235,9 @@ def _unlike(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
     return [f"{key} = {orjson.dumps(scenario.get(key)).decode()}"[:80] for key in differing]
 
 
-def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str]) -> list[str]:
-    found = {read(run) for run in runs}
+def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str | list[str]]) -> list[str]:
+    met = (read(run) for run in runs)
+    found = {text for value in met for text in ([value] if isinstance(value, str) else value)}
     return sorted(found, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
 
 

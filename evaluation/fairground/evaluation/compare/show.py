@@ -26,6 +26,7 @@ from fairground.evaluation.table import number_text
 __all__ = ["decision_text", "show"]
 
 _MAX_LISTED = 8
+_MAX_WIDE = 80
 _MAX_DROPPED = 40
 _MAX_ARGUMENTS = 300
 
@@ -59,16 +60,23 @@ def decision_text(decision: Decision | None) -> str:
 
 
 def _show_attributes(console: Console, comparison: Comparison) -> None:
-    rows = [[item.name, _listed(item.a), _listed(item.b)] for item in comparison.differs]
+    rows = [[item.name, _listed(item.a, item.b), _listed(item.b, item.a)] for item in comparison.differs]
     if rows:
         show_table(console, [*names("differs"), *words("A", "B")], rows)
     pinned = "; ".join(f"{item.name} {_listed(item.a)}" for item in comparison.pinned if item.a not in ([], ["–"]))
     _say(console, f"pinned: {pinned}" if pinned else "nothing is pinned", style="dim")
 
 
-def _listed(values: Sequence[str]) -> str:
-    more = f" … ({len(values)} in all)" if len(values) > _MAX_LISTED else ""
-    return ", ".join(values[:_MAX_LISTED]) + more
+def _listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
+    """The first few, those that the other side has not before those that it has; how many there are."""
+    known = frozenset(beside)
+    shown: list[str] = []
+    for value in sorted(values, key=known.__contains__):
+        if len(shown) == _MAX_LISTED or sum(map(len, shown)) >= _MAX_WIDE:
+            break
+        shown.append(value)
+    more = f" … ({len(values)} in all)" if len(values) > len(shown) else ""
+    return ", ".join(shown) + more
 
 
 def _show_pairs(console: Console, comparison: Comparison) -> None:
