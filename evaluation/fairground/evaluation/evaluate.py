@@ -33,6 +33,7 @@ class Evaluation(NamedTuple):
 
     `diagnosis` has the general diagnostics only where a market has none, or where its own cannot be computed.
     `population` is the same scenario and seed with the market's reference population, where that was played.
+    `unsound` is what verify says of a chain that does not hold; null for one seat's view, which has none.
     """
 
     path: str
@@ -40,6 +41,7 @@ class Evaluation(NamedTuple):
     problem: str | None = None
     diagnosis: Diagnosis | None = None
     population: Outcome[Any, Any] | None = None
+    unsound: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Plain data for `--json`."""
@@ -113,15 +115,18 @@ def evaluate_file(path: str | Path, populations: Populations | None = None) -> E
 def _evaluated(path: str, trace: Trace) -> Evaluation:
     outcome = evaluate(trace)
     chain = verify(trace, chain_only=True)
+    unsound = None
     if not chain.sound:
-        unsound = Finding(seq=chain.seq, message=f"the chain does not hold ({chain.verdict}): {chain.message}"[:300])
-        outcome = outcome.model_copy(update={"findings": [unsound, *outcome.findings]})
+        said = f"the chain does not hold ({chain.verdict}): {chain.message}"[:300]
+        outcome = outcome.model_copy(update={"findings": [Finding(seq=chain.seq, message=said), *outcome.findings]})
+        unsound = None if chain.verdict == "not_a_trace" else said
     try:
-        return Evaluation(path, outcome, diagnosis=diagnose(trace))
+        return Evaluation(path, outcome, diagnosis=diagnose(trace), unsound=unsound)
     except TraceError:
         raise
     except Exception as fault:
         # As above: facts that no rules have made. What holds in every market can still be told.
         broken = Finding(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
         mended = outcome.model_copy(update={"findings": [*outcome.findings, broken]})
-        return Evaluation(path, mended, diagnosis=diagnose_generally(trace, evaluator_of(outcome.market)))
+        generally = diagnose_generally(trace, evaluator_of(outcome.market))
+        return Evaluation(path, mended, diagnosis=generally, unsound=unsound)

@@ -6,7 +6,9 @@ import asyncio
 import json
 import re
 import shlex
+import sqlite3
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,7 @@ from fairground.cli import run
 from fairground.contract.core import Core
 from fairground.evaluation.analyst.citations import HEADINGS
 from fairground.evaluation.analyst.illegality import IllegalityOpinion, read_opinions
+from fairground.evaluation.verify import verify_file
 
 _HIGH = '{"score": 7, "reason": "They agree on 70.", "messages": [1]}'
 _LOW = '{"score": 0, "reason": "Nothing.", "messages": []}'
@@ -223,6 +226,24 @@ def test_a_dry_run_prints_what_would_be_sent_and_asks_nobody(
     sent = sum(len(message["text"]) for message in request["messages"])
     assert told["tokens_estimated"] == request["tokens_estimated"] == -(-sent // 4)
     assert not Path("illegality.jsonl").exists()
+
+
+def test_a_dossier_leaves_a_damaged_trace_out_with_what_verify_says_of_it(
+    episodes: Episodes, capsys: pytest.CaptureFixture[str]
+) -> None:
+    runs = episodes("Let us hold 70.", "Let us hold 71.")
+    given = ["analyst", "dossier", "runs", "--model", "openai:tiny", "--dry-run"]
+    assert run(given) == 0
+    capsys.readouterr()
+    with closing(sqlite3.connect(runs / "e1.trace")) as database, database:
+        database.execute("UPDATE events SET body = CAST(REPLACE(body, 'hold 71', 'hold 17') AS BLOB)")
+    assert run(given) == 1
+    told = capsys.readouterr()
+    verdict = verify_file(runs / "e1.trace")
+    assert verdict.verdict == "damaged"
+    assert f"e1.trace: the chain does not hold (damaged): {verdict.message}" in " ".join(told.err.split())
+    assert "hold 70" in told.out
+    assert "hold 17" not in told.out
 
 
 @pytest.mark.parametrize(

@@ -52,12 +52,18 @@ class DossierEvidence(NamedTuple):
 
 
 def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Agents:
-    """Evaluate and diagnose traces; games by the label of who played. Total: a file that is no trace is in `unread`."""
+    """Evaluate and diagnose traces; games by the label of who played. Total: what cannot be used is in `unread`.
+
+    That is a file that is no trace, and one whose chain does not hold: who changed it may have changed who played how.
+    """
     found = Agents()
     for path in watched(paths, progress, lambda path: path.name):
         evaluation = evaluate_file(path)
         if evaluation.outcome is None:
             found.unread[str(path)] = evaluation.problem or "cannot be evaluated"
+            continue
+        if evaluation.unsound is not None:
+            found.unread[str(path)] = evaluation.unsound
             continue
         about = _about(path)
         finished = about.get("finished")

@@ -117,7 +117,7 @@ def dossier(
 
     The check marks claims without a citation, citations of what was not shown, and quoted words that nobody wrote. A
     page of the same input, prompt and model is not written again. Exit code 1 when an agent got no page or a file is no
-    trace; 3 when the provider failed.
+    sound trace; 3 when the provider failed.
     """
     endpoint = _endpoint(model, base_url, model_timeout)
     agents = gather_agents(_files(paths), show_progress)
