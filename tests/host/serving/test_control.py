@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import httpx2
 import orjson
 import pytest
+from starlette.routing import Route
 
 from fairground.contract.errors import SeatError
 from fairground.evaluation.verify import verify_file
@@ -196,10 +197,20 @@ async def test_without_its_token_there_is_only_401(stage: Any) -> None:
 
 async def test_a_seats_token_opens_nothing_here_and_the_control_token_no_seat(stage: Any) -> None:
     async with plane(stage) as it:
-        made = await it.create()
-        control = it.http.headers["Authorization"]
-        it.http.headers["Authorization"] = f"Bearer {made['invitations'][0]['token']}"
-        await it.refused(401, "GET", "/episodes")
+        made = await it.create(observers=1)
+        name, control = made["episodes"][0]["episode"], it.http.headers["Authorization"]
+        for one in made["invitations"]:
+            password = base64.b64encode(f"any:{one['token']}".encode()).decode()
+            for given in (f"Bearer {one['token']}", f"Basic {password}"):
+                it.http.headers["Authorization"] = given
+                for route in it.app.starlette.routes:
+                    assert isinstance(route, Route)
+                    path = route.path.format(episode=name, grant=one["grant"])
+                    for method in route.methods or ():
+                        answer = await it.http.request(method, path, json={"seat": "P1"})
+                        assert answer.status_code == 401
+        assert it.host.episodes[name].core.ended is None
+        assert len(it.host.tokens.of(name)) == 2
         async with httpx2.AsyncClient(headers={"Authorization": control}) as http:
             assert (await http.post(made["url"], content=stage.post("tools/list"))).status_code == 401
 

@@ -86,6 +86,17 @@ async def test_no_argument_name_or_uri_reaches_another_seat(stage: Any, era: str
             for tool, arguments in (("claim", {"slices": 3}), ("view_my_value", {}), ("view_turn", {})):
                 answer = await client.call_tool(tool, {**arguments, extra: "P2"})
                 assert answer.structured_content["code"] == "invalid_arguments"
+        for name in (
+            "P2/claim",
+            "P2.claim",
+            "claim@P2",
+            "P2/view_my_value",
+            "view_my_value?seat=P2",
+            "lapse",
+            "cancel",
+        ):
+            answer = await client.call_tool(name, {"slices": 3} if "claim" in name else {})
+            assert answer.structured_content["code"] == "tool_unavailable"
         for uri in ("market://P2/view_my_value", "market://P2@view_my_value", "market://view_my_value/P2"):
             with pytest.raises(MCPError):
                 await client.read_resource(uri)
@@ -194,10 +205,25 @@ async def test_a_followed_resource_is_announced_when_a_round_closes(stage: Any) 
         wanted = ["market://view_turn", "market://view_history"]
         async with client.listen(resource_subscriptions=wanted) as stream:
             assert stream.honored.resource_subscriptions == wanted
-            await it.episode.call("P2", "claim", {"slices": 5})  # sealed: nothing may show
+            await it.episode.call("P2", "claim", {"slices": 5})
             await it.episode.call("P1", "claim", {"slices": 5})
             heard = {(await stage.within(anext(stream))).uri for _ in wanted}
             assert heard == set(wanted)
+
+
+async def test_what_others_do_in_a_round_is_announced_to_nobody_before_it_closes(stage: Any) -> None:
+    async with (
+        two_seats(stage) as it,
+        stage.at(it.server.url, it.p1) as client,
+        client.listen(resource_subscriptions=["market://view_turn"]) as stream,
+    ):
+        hearing = asyncio.create_task(anext(stream))
+        await it.episode.call("P2", "claim", {"slices": 5})
+        for _ in range(5):  # news would be here by then
+            await client.call_tool("view_turn")
+        assert not hearing.done()
+        await it.episode.call("P1", "claim", {"slices": 5})
+        assert (await stage.within(hearing)).uri == "market://view_turn"
 
 
 @pytest.mark.filterwarnings("ignore::mcp.MCPDeprecationWarning")

@@ -36,6 +36,12 @@ async def test_a_calls_span_names_the_event_that_it_became_and_holds_nobodys_wor
         await stage.within(client.call_tool("claim", {"slices": 5}, meta={"traceparent": PARENT}))
         refused = await stage.within(client.call_tool("claim", {"slices": "all of the secret pie"}))
         assert refused.is_error
+        await stage.within(client.call_tool("add_note", {"text": "words of the diary"}))
+        noted = await stage.within(client.call_tool("view_notes"))
+        assert "words of the diary" in noted.content[0].text
+        await stage.within(client.read_resource("market://view_notes"))
+        failed = await stage.within(client.call_tool("execute_code", {"code": "raise ValueError('words of code')"}))
+        assert "words of code" in failed.structured_content["message"]
     found = [orjson.loads(line) for line in spans.read_text().splitlines()]
     claimed, wrong = (span for span in found if span["name"] == "tools/call claim")
     assert claimed["context"]["trace_id"] == "0x" + PARENT.split("-")[1]
@@ -53,4 +59,4 @@ async def test_a_calls_span_names_the_event_that_it_became_and_holds_nobodys_wor
         assert said["gen_ai.conversation.id"] == episode
         assert (said["fairground.status"], said.get("fairground.error_code")) == (status, code)
         assert said["network.transport"] == "pipe"
-    assert "secret" not in spans.read_text()
+    assert not any(words in spans.read_text() for words in ("secret", "words of", "integer 0..1000"))
