@@ -53,6 +53,7 @@ def evaluate(
     references: Annotated[
         Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
     ] = None,
+    whole: Annotated[bool, typer.Option("--all", help="Show every seat and every finding, however many.")] = False,
 ) -> None:
     """Economic outcomes per seat and market, lapses, end reason and labels; unfinished traces are marked censored.
 
@@ -67,7 +68,7 @@ def evaluate(
     if as_json:
         _print_json(content)
     elif output is None:
-        terminal.show_evaluations(evaluations)
+        terminal.show_evaluations(evaluations, whole=whole)
     complaint = _complaint(evaluations)
     if complaint:
         _say(f"exit code 1: {complaint}")

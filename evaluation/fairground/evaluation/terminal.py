@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,8 +23,10 @@ __all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", 
 
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
-_MAX_ALIKE = 2
+_MAX_ALIKE, _MAX_ALIKE_BRIEF = 3, 2
 _MAX_SEATS = 8
+_MAX_ROWS = 40
+_ALL = "fairground evaluate --all shows them"
 
 
 def show_verdicts(verdicts: Sequence[Verdict]) -> None:
@@ -46,17 +49,20 @@ def show_verdicts(verdicts: Sequence[Verdict]) -> None:
             console.print(f"{conclusion}: {meaning}", style="dim")
 
 
-def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False) -> None:
-    """Per trace: how it ended, a row per seat, the market, the diagnosis; `brief`: of the last only what was found."""
+def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, whole: bool = False) -> None:
+    """Per trace: how it ended, a row per seat, the market, the diagnosis; `brief`: of the last only what was found.
+
+    Of many seats, and of many findings of a failure mode, the first are shown; `whole`: all.
+    """
     console = Console(highlight=False)
     for evaluation in evaluations:
         if evaluation.outcome is None:
             console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
             continue
-        _show_outcome(console, evaluation.path, evaluation.outcome)
+        _show_outcome(console, evaluation.path, evaluation.outcome, whole)
         _show_tables(console, evaluation.outcome, evaluation.population, brief)
         if evaluation.diagnosis is not None:
-            _show_diagnosis(console, evaluation.diagnosis, brief)
+            _show_diagnosis(console, evaluation.diagnosis, brief, whole)
 
 
 def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
@@ -152,13 +158,16 @@ def show_import(report: ImportReport) -> None:
         console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
 
 
-def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any]) -> None:
+def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole: bool) -> None:
     ended = outcome.end_reason or "unfinished"
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
     head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
     console.print(_plain(f"{path}\n{head}"), soft_wrap=True)
     for columns, seats in _seats_by_columns(outcome).items():
-        _show_seats(console, {seat: outcome.seats[seat] for seat in seats}, columns)
+        shown = seats if whole else seats[:_MAX_ROWS]
+        _show_seats(console, {seat: outcome.seats[seat] for seat in shown}, columns)
+        if len(seats) > len(shown):
+            console.print(f"… and {len(seats) - len(shown)} more seats; {_ALL}", style="dim")
     columns = evaluator_of(outcome.market).seat_columns
     known = {name for name in columns for one in outcome.seats.values() if getattr(one, name, None) is not None}
     _show_footnotes(console, [name for name in columns if name in known])
@@ -200,7 +209,7 @@ def _show_tables(
         _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
 
 
-def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
+def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
     if not brief:
         for stage in diagnosis.stages:
             console.print(_plain(f"\n{stage.name}"), style="bold")
@@ -209,10 +218,10 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool) -> None
                 for figure in stage.figures
             ]
             show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows)
-    _show_findings(console, diagnosis, brief)
+    _show_findings(console, diagnosis, brief, whole)
 
 
-def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
+def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
     raised = diagnosis.raised
     found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
     checked = {finding.id for finding in diagnosis.findings if finding.checked}
@@ -222,8 +231,8 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
     modes: dict[str, list[Finding]] = {}
     for finding in raised:
         modes.setdefault(finding.id, []).append(finding)
-    for same in modes.values():
-        _show_mode(console, diagnosis, same, _MAX_ALIKE if brief else len(same))
+    for same in sorted(modes.values(), key=lambda same: -_cost(same)):
+        _show_mode(console, diagnosis, same, len(same) if whole else _MAX_ALIKE_BRIEF if brief else _MAX_ALIKE, brief)
     for finding in () if brief else diagnosis.not_found:
         if finding.note:
             console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
@@ -233,8 +242,11 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool) -> None:
         console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
 
 
-def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int) -> None:
+def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int, brief: bool) -> None:
     """A failure mode that was found in several seats is explained once; of more than `most`, the dearest are shown."""
+    if same[most:]:
+        cost = f", cost about {_cost(same):,.2f} {same[0].severity_unit} in all" if _cost(same) else ""
+        console.print(_plain(f"{same[0].id}: {len(same)} findings{cost}"), style="yellow", soft_wrap=True)
     for number, finding in enumerate(same[:most]):
         cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
         head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
@@ -244,8 +256,9 @@ def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], 
         aside = _aside(finding)
         console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
     if same[most:]:
-        seats = ", ".join(seat for finding in same[most:] for seat in finding.seats)
-        console.print(_plain(f"{same[0].id} of {seats} as well"), style="yellow", soft_wrap=True)
+        seats = _some([seat for finding in same[most:] for seat in finding.seats])
+        where = "" if brief else f"; {_ALL}"
+        console.print(_plain(f"{same[0].id} of {seats} as well{where}"), style="yellow", soft_wrap=True)
 
 
 def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
@@ -253,8 +266,16 @@ def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
     seats = {seat for each in diagnosis.findings for seat in each.seats}
     if seats == set(finding.seats):
         return finding.id
-    more = f" and {len(finding.seats) - _MAX_SEATS} more" if len(finding.seats) > _MAX_SEATS else ""
-    return f"{finding.id} of {', '.join(finding.seats[:_MAX_SEATS])}{more}"
+    return f"{finding.id} of {_some(finding.seats)}"
+
+
+def _some(seats: Sequence[SeatId]) -> str:
+    more = f" and {len(seats) - _MAX_SEATS} more" if len(seats) > _MAX_SEATS else ""
+    return f"{', '.join(seats[:_MAX_SEATS])}{more}"
+
+
+def _cost(same: Iterable[Finding]) -> float:
+    return math.fsum(finding.severity or 0 for finding in same)
 
 
 def _mean(values: Sequence[object]) -> float | None:

@@ -453,6 +453,30 @@ def test_evaluate_prints_what_everybody_got_beside_the_baselines(
         assert words in printed
 
 
+def test_of_many_findings_and_seats_the_dearest_and_the_first_are_shown_unless_all_are_asked_for(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = play(tmp_path / "a.trace", "first_taker", data={"customers": 16})
+
+    def told(*options: str) -> str:
+        assert run(["evaluate", str(path), *options]) == 0
+        return capsys.readouterr().out
+
+    findings = [one for one in orjson.loads(told("--json"))["traces"][0]["diagnosis"]["findings"] if one["raised"]]
+    seats = {one["seats"][0]: one["severity"] for one in findings if one["id"] == "marketplace.paid_misfit"}
+    assert len(seats) > 4
+    dearest = sorted(seats, key=lambda seat: -seats[seat])
+    few, everything = told(), told("--all")
+    for number, seat in enumerate(dearest):
+        assert (f"marketplace.paid_misfit of {seat}: " in few) == (number < 3), seat
+        assert f"marketplace.paid_misfit of {seat}: " in everything
+    named = ", ".join(dearest[3:11]) + (f" and {len(seats) - 11} more" if len(seats) > 11 else "")
+    assert f"marketplace.paid_misfit: {len(seats)} findings, cost about {sum(seats.values()):,.2f} " in few
+    assert f"paid_misfit of {named} as well; fairground evaluate --all shows them" in few
+    assert ("business_0048" in few.split("optimum:")[0], "… and 8 more seats" in few) == (False, True)
+    assert ("business_0048" in everything.split("optimum:")[0], "more seats" in everything) == (True, False)
+
+
 def test_customers_and_businesses_have_a_table_each_of_their_own_figures(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.evaluation.browsing import watched
+from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
 
@@ -127,6 +128,30 @@ def test_a_finding_leads_to_the_calls_that_prove_it(browser: Browser, store_page
 
 
 @pytest.mark.slow
+def test_of_a_failure_mode_of_many_seats_the_dearest_are_shown_and_the_others_unfold(
+    browser: Browser, folder: Path
+) -> None:
+    trace = play_marketplace(folder / "crowd.trace", "first_taker", data={"customers": 16})
+    report = build_report([trace], check=False)
+    raised = [one for one in report.data.episodes[0].raised if one.id == "marketplace.paid_misfit"]
+    assert len(raised) > 4
+    with watched(browser) as seen:
+        page = seen.show(_write(folder / "crowd.html", report.html))
+        mode = page.locator('li.finding[data-finding="marketplace.paid_misfit"]')
+        instances = mode.locator("[data-instance]")
+        assert mode.locator("h3").inner_text().endswith(f"in {len(raised)} of 16 seats")
+        assert [text.split()[1] for text in instances.all_inner_texts()] == [one.seats[0] for one in raised[:3]]
+        mode.get_by_text(f"{len(raised) - 3} more").click()
+        instances.nth(len(raised) - 1).wait_for()
+        assert [text.split()[1] for text in instances.all_inner_texts()] == [one.seats[0] for one in raised]
+        instances.last.get_by_text("show on the timeline").click()
+        seats = page.locator("section#summary")
+        assert seats.get_by_text("business_0048").count() == 0
+        seats.get_by_text("28 more seats").click()
+        seats.get_by_text("business_0048").wait_for()
+        assert seen.errors == []
+
+
 def test_the_timeline_is_offered_only_to_findings_that_cite_calls_and_each_finding_has_its_whole_id(
     browser: Browser, store_page: str, folder: Path
 ) -> None:

@@ -13,6 +13,8 @@ export type OpenEvent = (opened: Opened, row: number, opener: HTMLElement) => vo
 
 const MAX_LINKS = 12;
 const MAX_SEATS = 4;
+const MAX_ALIKE = 3;
+const MAX_ROWS = 40;
 
 export function section(id: string, title: string, ...children: Child[]): HTMLElement {
   return h("section", { id, "aria-labelledby": `${id}-title`, tabindex: -1 }, h("h2", { id: `${id}-title` }, title), children);
@@ -66,7 +68,16 @@ function seatTable(seats: Seat[], columns: string[]): HTMLElement {
     ...(spent ? [tokens(seat.account.model_calls), estimated(seat, seat.account.input_tokens), estimated(seat, seat.account.output_tokens), seat.account.model_seconds ? seconds(seat.account.model_seconds) : "–"] : []),
     ...(priced ? [seat.account.cost_usd_micro === null || seat.account.cost_usd_micro === undefined ? "–" : dollars(seat.account.cost_usd_micro)] : []),
   ]);
-  return table(head, rows, "Seats", 2);
+  if (rows.length <= MAX_ROWS) return table(head, rows, "Seats", 2);
+  const rest = rows.slice(MAX_ROWS / 2);
+  return h("div", {}, table(head, rows.slice(0, MAX_ROWS / 2), "Seats", 2), unfolded(`${number(rest.length)} more seats`, () => table(head, rest, "More seats", 2)));
+}
+
+// Built when it is opened: most are not.
+function unfolded(title: string, build: () => HTMLElement): HTMLElement {
+  const details = h("details", { class: "block" }, h("summary", {}, title));
+  details.addEventListener("toggle", () => details.children.length === 1 && details.append(build()));
+  return details;
 }
 
 function estimated(seat: Seat, value: number | null | undefined): string {
@@ -129,31 +140,66 @@ function seatsText(seats: string[]): HTMLElement {
   return h("span", more ? { title: seats.join(", ") } : {}, foreign(seats.slice(0, MAX_SEATS).join(", ")), more);
 }
 
-function finding(opened: Opened, one: Finding, open: OpenEvent, show: (one: Finding) => void): HTMLElement {
-  const parts = Object.entries(one.parts).filter(([, value]) => value !== null);
-  return h("li", { class: "finding", "data-finding": one.id },
-    h("div", { class: "cost" }, one.severity === null ? h("span", { class: "quiet" }, "cost unknown") : [h("b", { class: "num" }, number(Math.round(one.severity * 100) / 100)), h("span", { class: "unit" }, one.severity_unit)]),
-    h("div", {},
-      h("h3", {}, findingName(one.id), " ", h("span", { class: "quiet num" }, [number(one.value), ratioText(one) ? ` (${ratioText(one)})` : ""])),
-      h("p", {}, one.formula, "; raised when ", one.threshold, "."),
-      parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
-      one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,
-      h("p", { class: "evidence-links" }, one.seats.length ? [h("span", { class: "quiet" }, "seats "), seatsText(one.seats), " · "] : null, eventLinks(opened, one.events, open),
-        one.events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(one), { class: "link" }) : null)));
+type Show = (one: Finding) => void;
+
+function costCell(costs: (number | null)[], unit: string): HTMLElement {
+  const known = costs.filter((cost) => cost !== null), total = known.reduce((sum, cost) => sum + cost, 0);
+  return h("div", { class: "cost" }, known.length === 0 ? h("span", { class: "quiet" }, unit ? "cost unknown" : "unknown") : [h("b", { class: "num" }, number(Math.round(total * 100) / 100)), h("span", { class: "unit" }, unit)]);
 }
 
-function findings(opened: Opened, open: OpenEvent, show: (one: Finding) => void): HTMLElement {
+function valueText(one: Finding): string {
+  return number(one.value) + (ratioText(one) ? ` (${ratioText(one)})` : "");
+}
+
+// What is special about one finding of a mode: its parts, its note, the events that prove it.
+function proof(opened: Opened, one: Finding, open: OpenEvent, show: Show, seats: Child): Child {
+  const parts = Object.entries(one.parts).filter(([, value]) => value !== null);
+  return [
+    parts.length ? h("p", { class: "aside" }, parts.map(([name, value]) => `${words(name)} ${number(value)}`).join(" · ")) : null,
+    one.note ? h("p", { class: "aside" }, foreign(one.note)) : null,
+    h("p", { class: "evidence-links" }, seats, eventLinks(opened, one.events, open),
+      one.events.some((seq) => isMark(opened, opened.rowOf.get(seq))) ? button("show on the timeline", () => show(one), { class: "link" }) : null),
+  ];
+}
+
+// A failure mode: explained once; of many findings the dearest, the others folded.
+function failureMode(opened: Opened, same: [Finding, ...Finding[]], all: Finding[], open: OpenEvent, show: Show): HTMLElement {
+  const [first, ...others] = same;
+  const said = h("p", {}, first.formula, "; raised when ", first.threshold, ".");
+  if (others.length === 0)
+    return h("li", { class: "finding", "data-finding": first.id }, costCell([first.severity], first.severity_unit),
+      h("div", {}, h("h3", {}, findingName(first.id), " ", h("span", { class: "quiet num" }, valueText(first))), said,
+        proof(opened, first, open, show, first.seats.length ? [h("span", { class: "quiet" }, "seats "), seatsText(first.seats), " · "] : null)));
+  const seats = new Set(same.flatMap((one) => one.seats)), looked = new Set(all.flatMap((one) => one.seats));
+  const instance = (one: Finding): HTMLElement => h("li", { "data-instance": one.id }, costCell([one.severity], ""),
+    h("div", {}, h("p", {}, seatsText(one.seats), " ", h("span", { class: "quiet num" }, valueText(one))), proof(opened, one, open, show, null)));
+  const rest = same.slice(MAX_ALIKE);
+  return h("li", { class: "finding", "data-finding": first.id }, costCell(same.map((one) => one.severity), first.severity_unit),
+    h("div", {}, h("h3", {}, findingName(first.id), " ", h("span", { class: "quiet num" }, `in ${number(seats.size)} of ${plural(looked.size, "seat")}`)), said,
+      h("ol", { class: "instances" }, same.slice(0, MAX_ALIKE).map(instance)), rest.length ? unfolded(`${number(rest.length)} more`, () => h("ol", { class: "instances" }, rest.map(instance))) : null));
+}
+
+function total(same: Finding[]): number {
+  return same.reduce((sum, one) => sum + (one.severity ?? 0), 0);
+}
+
+function findings(opened: Opened, open: OpenEvent, show: Show): HTMLElement {
   const { diagnosis, raised } = opened.page;
   if (!diagnosis) return section("findings", "Findings", h("p", { class: "empty" }, "This market has no diagnostics."));
   const clear = diagnosis.findings.filter((one) => !one.raised), limited = clear.filter((one) => one.note), plain = clear.filter((one) => !one.note);
   const short = (one: Figure) => words(one.id.replace(/^[^.]+\./, ""));
   // A mode is looked for in each seat: found in one, it can be clear in another, so seats are named where they differ.
-  const found = new Set(raised.map((one) => one.id)), modes = new Set(diagnosis.findings.map((one) => one.id));
+  const found = new Map<string, [Finding, ...Finding[]]>(), modes = new Set(diagnosis.findings.map((one) => one.id));
+  for (const one of raised) {
+    const same = found.get(one.id);
+    if (same) same.push(one);
+    else found.set(one.id, [one]);
+  }
   const split = (id: string): boolean => diagnosis.findings.filter((one) => one.id === id).length > 1;
   const ofSeats = (one: Finding): Child => one.seats.length > 0 && split(one.id) ? [" of ", seatsText(one.seats)] : null;
   return section("findings", "Findings",
     h("p", { class: "lead" }, `${found.size} of ${plural(modes.size, "failure mode")} found, dearest first.`),
-    raised.length ? h("ol", { class: "findings" }, raised.map((one) => finding(opened, one, open, show))) : h("p", { class: "empty" }, "Nothing was found."),
+    raised.length ? h("ol", { class: "findings" }, [...found].sort(([, a], [, b]) => total(b) - total(a)).map(([id, same]) => failureMode(opened, same, diagnosis.findings.filter((one) => one.id === id), open, show))) : h("p", { class: "empty" }, "Nothing was found."),
     plain.length ? [h("h3", {}, "Checked, not found"), h("ul", { class: "clear" }, plain.map((one) => h("li", { title: `${one.formula}; raised when ${one.threshold}` }, findingName(one.id), ofSeats(one))))] : null,
     limited.length ? [h("h3", {}, "Not checked, not fully, or counted elsewhere"), h("ul", { class: "limits" }, limited.map((one) => h("li", {}, h("b", {}, findingName(one.id), ofSeats(one)), " ", foreign(one.note ?? ""))))] : null,
     diagnosis.stages.map((stage) => h("details", { class: "block" }, h("summary", {}, `Figures: ${stage.name}`),
@@ -220,7 +266,7 @@ export function timelineParts(opened: Opened, open: OpenEvent): { filter: Filter
 export function episodeView(opened: Opened, open: OpenEvent): EpisodeView {
   const { page } = opened;
   const parts = timelineParts(opened, open);
-  const show = (one: Finding): void => {
+  const show: Show = (one) => {
     parts.filter.show(one);
     document.getElementById("timeline")?.focus();
     document.getElementById("timeline")?.scrollIntoView();
@@ -245,9 +291,7 @@ function closureList(opened: Opened, rows: number[], open: OpenEvent): Child {
     const one = button(`${words(opened.word("event", row))} ${opened.events.round[row]}`, () => open(opened, row, one), { class: "link", "data-seq": opened.events.seq[row] });
     return one;
   });
-  const details = h("details", { class: "block" }, h("summary", {}, `Closures and inputs: ${number(rows.length)} events`));
-  details.addEventListener("toggle", () => details.children.length === 1 && details.append(h("p", { class: "links wide" }, links.map((link) => [link, " "]))));
-  return details;
+  return unfolded(`Closures and inputs: ${number(rows.length)} events`, () => h("p", { class: "links wide" }, links.map((link) => [link, " "])));
 }
 
 function trace(opened: Opened): HTMLElement {
@@ -260,7 +304,5 @@ function trace(opened: Opened): HTMLElement {
 }
 
 function lazy(title: string, text: string): HTMLElement {
-  const details = h("details", { class: "block" }, h("summary", {}, title));
-  details.addEventListener("toggle", () => details.children.length === 1 && details.append(parseRaw(text) ? textView(text, null) : h("pre", { class: "json" }, text)));
-  return details;
+  return unfolded(title, () => parseRaw(text) ? textView(text, null) : h("pre", { class: "json" }, text));
 }
