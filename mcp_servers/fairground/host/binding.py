@@ -52,19 +52,18 @@ def build_server(
     What the `gate` refuses does not reach the episode.
     """
     desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate)
-    return _server(episode, desk, briefing.instructions(episode.core, seat))
+    return _server(episode, seat, desk, briefing.instructions(episode.core, seat))
 
 
 def build_observer_server(episode: Episode, *, transport: str = "memory", gate: Gate | None = None) -> Server[Feed]:
     """The MCP server of somebody without a seat: the market's public reads, as tools and resources, and no prompt."""
     core = episode.core
     tools = observing.public_reads(core.market_type, core.scenario)
-    return _server(
-        episode, _ObserverDesk(episode, OBSERVER, tools, transport, gate), observing.observer_instructions(core)
-    )
+    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate)
+    return _server(episode, OBSERVER, desk, observing.observer_instructions(core))
 
 
-def _server(episode: Episode, desk: _Desk, instructions: str) -> Server[Feed]:
+def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> Server[Feed]:
     market = episode.core.market_type
     server = Server[Feed](
         f"fairground-{market.name}",
@@ -77,7 +76,7 @@ def _server(episode: Episode, desk: _Desk, instructions: str) -> Server[Feed]:
             "resources/list": _LISTS_FRESH_FOR,
             "resources/templates/list": _LISTS_FRESH_FOR,
         },
-        lifespan=lambda _: open_feed(episode, desk.changing),
+        lifespan=lambda _: open_feed(episode, seat, desk.changing),
         get_tool_input_schema=desk.input_schema,
         on_list_tools=desk.list_tools,
         on_list_resources=desk.list_resources,

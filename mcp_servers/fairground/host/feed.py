@@ -1,7 +1,8 @@
 """Tells the connections of one seat which of its resources have changed, in both protocol eras.
 
 A feed belongs to one server, and a server to one seat: what is published here was never another seat's business. It
-fires when a phase or round has closed, which everyone learns at the same moment.
+fires when a phase or round has closed, which everyone learns at the same moment; under the free clock also when
+something has reached the seat.
 """
 
 from __future__ import annotations
@@ -15,6 +16,9 @@ from typing import TYPE_CHECKING, Any
 import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
+
+from fairground.contract.core import Core
+from fairground.contract.seats import SeatId
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession
@@ -49,7 +53,7 @@ class Feed:
         self.listen = ListenHandler(self, max_subscriptions=_MAX_STREAMS)
 
     def announce(self) -> None:
-        """A phase or round has closed: tell everyone who listens. Never blocks."""
+        """Something has changed: tell everyone who listens. Never blocks."""
         for listener in list(self._listeners.values()):
             for uri in self._changing:
                 listener(ResourceUpdated(uri))
@@ -109,10 +113,19 @@ class Feed:
 
 
 @asynccontextmanager
-async def open_feed(episode: Episode, changing: Sequence[str]) -> AsyncGenerator[Feed]:
-    """A running feed of an episode; the lifespan of a seat's server."""
+async def open_feed(episode: Episode, seat: SeatId, changing: Sequence[str]) -> AsyncGenerator[Feed]:
+    """A running feed of an episode; the lifespan of a seat's server, or of an observer's."""
     feed = Feed(changing)
-    forget = episode.on_change(feed.announce)
+    known = _news(episode.core, seat)
+
+    def announce() -> None:
+        nonlocal known
+        before, known = known, _news(episode.core, seat)
+        # Under the free clock every commit is told of: that others do something is not this seat's business either.
+        if episode.core.scenario.clock != "free" or known != before:
+            feed.announce()
+
+    forget = episode.on_change(announce)
     try:
         async with anyio.create_task_group() as group:
             group.start_soon(feed.run)
@@ -121,6 +134,12 @@ async def open_feed(episode: Episode, changing: Sequence[str]) -> AsyncGenerator
     finally:
         feed.listen.close()
         forget()
+
+
+def _news(core: Core, seat: SeatId) -> tuple[object, ...]:
+    """What changes with every closure, and with all that reaches a seat."""
+    market = core.market
+    return market.clock.revision, core.ended, market.news_mark(seat) if seat in market.seats else None
 
 
 def _connection(ctx: ServerRequestContext[Any, Any]) -> str:

@@ -13,11 +13,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from mcp import Client
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Step, code_of, over_pipes, seats_over_http, walk
 
 from fairground.catalog import load_scenario, market_type
 from fairground.evaluation.verify import verify_file
+from fairground.host.binding import build_server
 from fairground.host.hosting import Host
 from fairground.host.setup import new_episode, plan_seats
 
@@ -282,3 +284,26 @@ async def test_two_seats_trade_under_the_free_clock_over_http(stage: Any, tmp_pa
         await asyncio.wait_for(episode.wait_ended(), 60)
     assert episode.core.ended == "truncated:max_rounds"
     assert verify_file(episode.path).verdict == "identical"
+
+
+async def test_under_the_free_clock_a_seat_hears_of_what_reached_it_and_of_ticks(stage: Any, tmp_path: Path) -> None:
+    episode = await _episode(stage, tmp_path, (C1, B1, B2), **{"clock": "free", "timing.free_tick_s": 3_600})
+    inbox = ["market://receive_messages"]
+    one: Any
+    two: Any
+    async with (
+        Client(build_server(episode, B1)) as one,
+        Client(build_server(episode, B2)) as two,
+        one.listen(resource_subscriptions=inbox) as told,
+        two.listen(resource_subscriptions=inbox) as untold,
+    ):
+        mail, tick = asyncio.create_task(anext(told)), asyncio.create_task(anext(untold))
+        await episode.call(C1, "send_message", {"to": ["b0001"], "text": "Hello?"})
+        await stage.within(mail)
+        await one.call_tool("receive_messages", {})
+        for _ in range(5):  # news would be here by then
+            await two.call_tool("view_turn", {})
+        assert not tick.done()
+        await episode.feed("clock_tick", None)
+        await stage.within(tick)
+    await episode.close()
