@@ -107,6 +107,20 @@ def test_the_command_prints_leaderboards_and_their_making(runs: Path, capsys: py
     assert all(len(line) <= 80 for line in shown.splitlines())
 
 
+def test_rankings_stand_alone_until_all_is_asked_for(runs: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["rate", str(runs)]) == 0
+    few = capsys.readouterr().out
+    assert run(["rate", str(runs), "--all"]) == 0
+    everything = capsys.readouterr().out
+    for title in ("Means over games", "Head to head"):
+        assert f"\n{title}\n" in everything
+        assert f"\n{title}\n" not in few
+        assert title in " ".join(few.split("fairground rate --all shows")[1].split())
+    assert "--all" not in everything
+    for ranking in ("\nTrueSkill\n", "\nCMS-style score\n"):
+        assert ranking in few
+
+
 def test_the_command_gives_json_a_file_and_a_page(
     runs: Path, tmp_path: Path, capsysbinary: pytest.CaptureFixture[bytes]
 ) -> None:

@@ -21,6 +21,7 @@ def rate(
         str | None, typer.Option(help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
+    whole: Annotated[bool, typer.Option("--all", help="Every label, what stands beside it, how it was made.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write them to this file: .html is a page, else JSON.")
@@ -45,7 +46,7 @@ def rate(
     if as_json:
         sys.stdout.buffer.write(content)
     elif output is None:
-        show_leaderboards(made)
+        show_leaderboards(made, whole=whole)
     return 0 if made.rated and not made.unreadable else 1
 
 

@@ -14,34 +14,40 @@ from fairground.evaluation.ratings.tables import board_name, board_tables
 __all__ = ["show_leaderboards"]
 
 _MOST_PAIRS = 40
+_MOST_LABELS = 20
 
 
-def show_leaderboards(shown: Leaderboards) -> None:
-    """Every leaderboard, then what none of them counts."""
+def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
+    """Every leaderboard, then what none of them counts; `whole`: with what stands beside the rankings, and how made."""
     console = Console(highlight=False)
     for board in shown.boards:
-        _show(console, board)
+        _show(console, board, whole)
     _show_left_out(console, shown.left_out)
     counted = f"{shown.rated} of {shown.traces} traces rated, leaderboards: {len(shown.boards)}"
     _say(console, f"{counted}; shuffles and resamples of seed {shown.seed}")
 
 
-def _show(console: Console, board: Board) -> None:
+def _show(console: Console, board: Board, whole: bool) -> None:
     _say(console, board_name(board), "bold reverse")
     if not board.rows:
         _say(console, "nobody could be rated", "yellow")
-    most = max(_MOST_PAIRS, len(board.rows))
-    for table in board_tables(board):
+    most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
+    tables = list(board_tables(board))
+    for table in tables if whole else tables[:1]:
         _say(console, f"\n{table.title}", "bold")
         show_table(console, [*names(*table.columns[:1]), *figures(*table.columns[1:])], table.rows[:most])
         if len(table.rows) > most:
-            _say(console, f"… and {len(table.rows) - most} more (--json has them)")
+            _say(console, f"… and {len(table.rows) - most} more ({'--json has' if whole else '--all shows'} them)")
     console.print()
     for caution in board.cautions:
         _say(console, f"caution: {caution}", "yellow")
     _show_left_out(console, board.left_out)
-    for sentence in board.method if board.rows else ():
-        _say(console, sentence, "dim")
+    if whole:
+        for sentence in board.method if board.rows else ():
+            _say(console, sentence, "dim")
+    elif board.rows:
+        beside = ", ".join(table.title for table in tables[1:])
+        _say(console, f"fairground rate --all shows {beside}{', and ' if beside else ''}how it was made", "dim")
     console.print()
 
 
