@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
+from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.report.playing import play
 
 from fairground.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart, charts_of
@@ -114,3 +115,11 @@ def test_looks_before_actions_are_counted_by_round(tmp_path: Path) -> None:
     counted = sum(value for row, _, value in looks.cells if looks.rows[row] == "inventory")
     shown = [row for row in episode.audit if "inventory" in row.evidence]
     assert counted == sum(row.answered for row in shown)
+
+
+def test_the_evidence_of_an_action_is_what_tools_of_the_seats_role_can_give(tmp_path: Path) -> None:
+    episode = episode_page(play_marketplace(tmp_path / "services.trace"), check=False)
+    needed = {(row.seat, row.action): set(row.needed) for row in episode.evidence}
+    assert needed["customer_0001", "send_message"] == {"market_listing", "counterpart_profile"}
+    assert needed["business_0001", "send_message"] == set()
+    assert needed["business_0001", "send_proposal"] == {"own_catalogue", "counterpart_message"}
