@@ -320,9 +320,15 @@ async def test_a_token_that_is_revoked_while_its_request_waits_opens_nothing(
 async def test_a_body_over_the_limit_is_413_and_the_seat_goes_on(stage: Any, era: str) -> None:
     async with two_seats(stage, body_limit=100_000) as it, stage.at(it.server.url, it.p1, era) as client:
         call = stage.post("tools/call", {"name": "add_note", "arguments": {"text": "x" * 200_000}})
+
+        async def in_chunks() -> AsyncGenerator[bytes]:  # without a word on its length
+            for start in range(0, len(call), 10_000):
+                yield call[start : start + 10_000]
+
         async with by_hand(it.p1) as hand:
             for headers in ({}, MODERN):
-                assert (await hand.post(it.server.url, content=call, headers=headers)).status_code == 413
+                for content in (call, in_chunks()):
+                    assert (await hand.post(it.server.url, content=content, headers=headers)).status_code == 413
         within = await client.call_tool("add_note", {"text": "x" * 70_000})
         assert within.structured_content["code"] == "invalid_arguments"
         assert (await client.call_tool("view_turn")).structured_content["seat"] == "P1"

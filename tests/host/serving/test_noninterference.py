@@ -21,6 +21,7 @@ from tests.host.serving.by_hand import HEADERS, META, Server, started
 from tests.host.serving.conftest import FAIRGROUND
 
 from fairground.catalog import load_scenario, market_names, market_type
+from fairground.contract.core import Core
 from fairground.contract.kernel_tools import KERNEL_TOOLS
 from fairground.contract.market import Market
 from fairground.contract.tool import Tool
@@ -28,7 +29,9 @@ from fairground.evaluation.export.seat_view import seat_events
 from fairground.host.binding import build_server
 from fairground.host.hosting import Host
 from fairground.host.mirror import mirrored, plain_uri
+from fairground.host.scripted import Scripted
 from fairground.host.setup import new_episode, plan_seats
+from fairground.testing.playthrough import policy_maker
 from fairground.testing.questions import hostile_arguments, invent_arguments
 from fairground.tracestore import open_trace
 
@@ -289,6 +292,25 @@ async def test_the_comparison_sees_what_is_private_to_the_seat_itself(stage: Any
     one, two = await _told(here, "http", stage), await _told(there, "http", stage)
     differing = {asked for (asked, told), (_, other) in zip(one, two, strict=False) if told != other}
     assert any("view_my_value" in asked for asked in differing)
+
+
+@pytest.mark.parametrize("market", PRESETS)
+def test_the_order_in_which_seats_act_leaves_no_mark_on_the_market(market: str) -> None:
+    kind, scenario = market_type(market), load_scenario(market, PRESETS[market])
+
+    def played(order: int) -> list[Any]:
+        core = Core.create(kind, scenario, SEED)
+        core.start()
+        seats = list(core.market.seats.values())[::order]
+        acting = Scripted({spec.id: policy_maker(kind, spec, "random_legal", SEED) for spec in seats})
+        closures: list[Any] = []
+        while core.ended is None and core.market.clock.round <= 3:
+            closed = [orjson.loads(record.body) for record in acting.run(core) if record.closes]
+            closures += [[event.get(part) for part in ("public", "facts", "state_digest")] for event in closed]
+        return closures
+
+    assert len(played(1)) >= 3
+    assert played(1) == played(-1)
 
 
 def test_every_installed_market_is_put_to_the_test() -> None:
