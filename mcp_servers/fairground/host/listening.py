@@ -6,6 +6,7 @@ import asyncio
 import ipaddress
 import resource
 import socket
+import sys
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 
@@ -50,7 +51,7 @@ class Listener:
         local = ("127.0.0.1", "localhost", "[::1]") if is_loopback(address) else ()
         given = list(public_names)
         names = (*given, *(f"{name}:{self.port}" for name in (shown, *local, *given)))
-        most = resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2 if max_connections is None else max_connections
+        most = _half_of_the_files() if max_connections is None else max_connections
         self._uvicorn = _Uvicorn(_Config(make_app(names), patience_s, most))
 
     async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
@@ -128,6 +129,11 @@ class _Connection(H11Protocol):
 
     def _cut_off_later(self) -> asyncio.TimerHandle:
         return self.loop.call_later(self.config.patience_s, self.transport.abort)
+
+
+def _half_of_the_files() -> int:
+    files, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return sys.maxsize if files == resource.RLIM_INFINITY else files // 2
 
 
 def _ended(timer: asyncio.TimerHandle | None) -> None:
