@@ -104,8 +104,16 @@ def test_the_option_names_the_folder_for_this_process_and_its_children(
     assert os.environ["FAIRGROUND_DATA"] == "/elsewhere"
     use_data(tmp_path)
     assert os.environ["FAIRGROUND_DATA"] == str(tmp_path)
-    with pytest.raises(ScenarioError, match=r"--data .*nowhere: no such folder"):
+    with pytest.raises(ScenarioError, match=r"--data .*nowhere: No such file or directory"):
         use_data(tmp_path / "nowhere")
+
+
+def test_a_folder_that_the_system_refuses_to_look_into_is_named(tmp_path: Path) -> None:
+    refused = tmp_path / ("x" * 300)  # as root, no folder is closed; a name can be too long
+    with pytest.raises(ScenarioError, match=r"--data .*x: File name too long"):
+        use_data(refused)
+    with pytest.raises(ScenarioError, match=r"customers: cannot be read: File name too long"):
+        with_data(built(data={"source": "folder", "path": "mine/tiny"}), str(refused))
 
 
 # --- the seed -------------------------------------------------------------------------------------------------------

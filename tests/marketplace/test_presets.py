@@ -158,7 +158,7 @@ def test_play_says_what_to_set_where_the_data_is_not(
     assert fairground(["play", "marketplace", "--scenario", "mexican_3_9"]) == 2
     assert "--data DIR" in capsys.readouterr().err
     assert fairground(["play", "marketplace", "--scenario", "mexican_3_9", "--data", "/nowhere"]) == 2
-    assert "--data /nowhere: no such folder" in capsys.readouterr().err
+    assert "--data /nowhere: No such file or directory" in capsys.readouterr().err
 
 
 def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(

@@ -23,6 +23,7 @@ from fairground.contract.scenario import Scenario, build_scenario, parse_toml, w
 
 __all__ = [
     "bundled_plan",
+    "data_folder",
     "default_scenario",
     "evaluator",
     "load_scenario",
@@ -116,11 +117,17 @@ def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | N
 
 def use_data(folder: Path | None) -> None:
     """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment."""
-    if folder is None:
-        return
-    if not folder.is_dir():
-        raise ScenarioError(f"--data {folder}: no such folder")
-    os.environ[DATA] = str(folder.absolute())
+    if folder is not None:
+        os.environ[DATA] = str(data_folder(folder).absolute())
+
+
+def data_folder(folder: Path) -> Path:
+    """The folder that `--data` names. Raises ScenarioError when it is none, or cannot be read."""
+    try:
+        with os.scandir(folder):
+            return folder
+    except OSError as error:
+        raise ScenarioError(f"--data {folder}: {error.strerror}") from None
 
 
 def _text(market: str, name: str) -> tuple[str, str]:

@@ -12,7 +12,7 @@ import typer
 from rich.console import Console
 from typer.core import TyperGroup
 
-from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
+from fairground.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
 from fairground.cli.tables import Column, names, show_table, words
 from fairground.contract.arguments import allowed_text
 from fairground.contract.core import full_table
@@ -149,9 +149,7 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
     kind = market_type(market)
     if not isinstance(kind, ChecksData):
         raise ScenarioError(f"{market} reads no data of its own: leave --data out")
-    if not folder.is_dir():
-        raise ScenarioError(f"--data {folder}: no such folder")
-    found = kind.check_data(str(folder))
+    found = kind.check_data(str(data_folder(folder)))
     if as_json:
         _print_json(found.report.model_dump(mode="json"))
     elif found.rows:

@@ -64,5 +64,13 @@ def folder_of(root: str, path: str) -> Path | None:
     parts = PurePosixPath(path).parts
     # base may end in the first parts of path: …/data, …/data/marketplace and …/data/marketplace/mexican_3_9.
     ways = [n for n in range(len(parts) + 1) if not n or base.parts[-n:] == parts[:n]]
-    folders = [folder for known in ways if (folder := base.joinpath(*parts[known:])).is_dir()]
-    return next((folder for folder in folders if (folder / "customers").is_dir()), folders[0] if folders else None)
+    folders = [folder for known in ways if _is_folder(folder := base.joinpath(*parts[known:]))]
+    return next((folder for folder in folders if _is_folder(folder / "customers")), folders[0] if folders else None)
+
+
+def _is_folder(path: Path) -> bool:
+    """What may not be looked at counts: reading it says why not."""
+    try:
+        return path.is_dir()
+    except OSError:
+        return True

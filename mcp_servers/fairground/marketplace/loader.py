@@ -95,7 +95,10 @@ def _printable(text: str) -> str:
 
 def _strangers(folder: Path) -> list[str]:
     known = {*_FOLDERS, *_IGNORED_FILES}
-    return sorted(item.name for item in folder.iterdir() if item.name not in known) if folder.is_dir() else []
+    try:
+        return sorted(item.name for item in folder.iterdir() if item.name not in known)
+    except OSError:
+        return []
 
 
 def _read_records(
@@ -107,6 +110,9 @@ def _read_records(
         paths = _files(folder, name, findings)
     except _Wrong as wrong:
         problems.append(str(wrong))
+        return records
+    except OSError as error:
+        problems.append(f"{name}: cannot be read: {error.strerror}")
         return records
     for path in paths:
         where = f"{name}/{path.name}"
