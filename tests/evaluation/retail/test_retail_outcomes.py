@@ -225,7 +225,7 @@ def test_evaluate_prints_outcome_decomposition_stages_and_findings(play_retail: 
 
 
 def test_evaluate_as_json_holds_everything(play_retail: PlayRetail, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
-    commands.evaluate([play_retail("oracle")], as_json=True)
+    commands.evaluate([str(play_retail("oracle"))], as_json=True)
     (told,) = orjson.loads(capfdbinary.readouterr().out)["traces"]
     assert told["outcome"]["seats"]["manager"]["profit"]["unexplained_cents"] == 0
     assert len(told["diagnosis"]["stages"]) == 4
