@@ -38,16 +38,15 @@ class Moment(NamedTuple):
     revision: int
 
 
-def needs_of(
-    evidence_map: EvidenceMap, action: str, scenario: Scenario, tools: ToolTable, role: str
-) -> tuple[Need, ...]:
-    """The needs of an action that exist under this scenario and that a look of this role can meet."""
+def needs_of(evidence_map: EvidenceMap, scenario: Scenario, tools: ToolTable, role: str) -> dict[str, tuple[Need, ...]]:
+    """By action, its needs that exist under this scenario and that a look of this role can meet."""
     offered = {category for tool in tools.looks(scenario, role) for category in tool.evidence}
-    return tuple(
-        need
-        for need in evidence_map.get(action, ())
-        if (need.when is None or need.when(scenario)) and not offered.isdisjoint(need.any_of)
-    )
+    return {
+        action: tuple(
+            need for need in needs if (need.when is None or need.when(scenario)) and not offered.isdisjoint(need.any_of)
+        )
+        for action, needs in evidence_map.items()
+    }
 
 
 class EvidenceIndex:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from fairground.catalog import market_type
@@ -40,12 +40,12 @@ class _Known(NamedTuple):
         found = self.tools.get(tool)
         return found.evidence if found is not None and found.read_only else ()
 
-    def needed(self, action: str, role: str) -> set[str]:
-        """Categories that a role's action should rest on; where one of several will do, all of them."""
+    def needed(self, role: str) -> Mapping[str, set[str]]:
+        """By action, categories that a role's should rest on; where one of several will do, all of them."""
         if self.scenario is None:
-            return set()
-        needs = needs_of(self.kind.evidence_map, action, self.scenario, self.tools, role)
-        return {category for need in needs for category in need.any_of}
+            return {}
+        needs = needs_of(self.kind.evidence_map, self.scenario, self.tools, role)
+        return {action: {category for need in some for category in need.any_of} for action, some in needs.items()}
 
 
 def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
@@ -54,6 +54,7 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
     if known is None:
         return Audit([], [], [], [])
     roles = {seat.id: seat.role for seat in core.seats}
+    needed = {role: known.needed(role) for role in dict.fromkeys(roles.values())}
     categories = list(dict.fromkeys(name for tool in known.tools.values() for name in tool.evidence))
     by_seat: dict[str, list[CallRow]] = {seat: [] for seat in roles}
     for call in calls:
@@ -61,7 +62,7 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
             by_seat[call.seat].append(call)
     return Audit(
         categories,
-        [row for seat, own in by_seat.items() for row in _evidence(known, seat, roles[seat], own)],
+        [row for seat, own in by_seat.items() for row in _evidence(known, seat, needed[roles[seat]], own)],
         [chart for seat, own in by_seat.items() if (chart := _looks(known, seat, own, categories))],
         [row for seat, own in by_seat.items() for row in _tools(known, seat, roles[seat], own)],
     )
@@ -79,7 +80,9 @@ def _known(core: ManifestCore) -> _Known | None:
     return _Known(kind, scenario, kind.tools)
 
 
-def _evidence(known: _Known, seat: str, role: str, calls: Iterable[CallRow]) -> list[EvidenceRow]:
+def _evidence(
+    known: _Known, seat: str, needed_by: Mapping[str, set[str]], calls: Iterable[CallRow]
+) -> list[EvidenceRow]:
     count: Counter[str] = Counter()
     looked: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
@@ -97,7 +100,7 @@ def _evidence(known: _Known, seat: str, role: str, calls: Iterable[CallRow]) -> 
             looked[call.tool].update(seen)
     rows: list[EvidenceRow] = []
     for action in known.tools:
-        needed = known.needed(action, role)
+        needed = needed_by.get(action, set())
         if action in count and (needed or not known.tools[action].ends_turn or not known.kind.evidence_map):
             rows.append(
                 EvidenceRow(

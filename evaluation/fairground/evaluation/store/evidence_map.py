@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping
+from itertools import product
 
 from fairground.catalog import market_names, market_type
 from fairground.contract.event import ManifestCore
@@ -62,16 +63,15 @@ def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd
     try:
         scenario = build_scenario(market.scenario_model, core.scenario, source="core")
         needs = {
-            (action, role): needs_of(market.evidence_map, action, scenario, market.tools, role)
-            for action in market.evidence_map
+            role: needs_of(market.evidence_map, scenario, market.tools, role)
             for role in dict.fromkeys(seat.role for seat in core.seats)
         }
     except Exception as fault:
         # Content that no scenario of this market has can break any validator.
         odd(0, f"the scenario is not one of {market.name}, so that nothing is known of evidence: {fault!r}"[:300])
         return
-    for (action, role), some in needs.items():
-        for number, need in enumerate(some):
+    for action, (role, of_role) in product(market.evidence_map, needs.items()):
+        for number, need in enumerate(of_role[action]):
             for category in dict.fromkeys(need.any_of):
                 yield episode, action, role, number, category, _reach(need), need.from_round, need.object_arg or ""
 

@@ -78,10 +78,7 @@ class _Rules:
 
     def needs(self, role: str) -> Mapping[str, tuple[Need, ...]]:
         """What the actions of a role should rest on."""
-        known = self._scenario
-        if known is None:
-            return {}
-        return {action: needs_of(self._evidence, action, known, self.own, role) for action in self._evidence}
+        return {} if self._scenario is None else needs_of(self._evidence, self._scenario, self.own, role)
 
 
 class _Reader:

@@ -26,9 +26,7 @@ def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
         return {}
     found: dict[SeatId, list[EvidenceCase]] = {}
     for role, seats in ((CUSTOMER, game.customers), (BUSINESS, game.businesses)):
-        needed = {
-            action: needs_of(kind.evidence_map, action, game.rules, kind.tools, role) for action in kind.evidence_map
-        }
+        needed = needs_of(kind.evidence_map, game.rules, kind.tools, role)
         for name, seat in seats.items():
             found[name] = list(_cases(seat, EvidenceIndex(kind.tools, ""), needed))
     return found

@@ -91,10 +91,7 @@ class _Watcher:
         play.privileged = SEAT in _strings(about.get("privileged"))
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
-        self._needs = {
-            action: needs_of(self._kind.evidence_map, action, scenario, self._kind.tools, SEAT)
-            for action in self._kind.evidence_map
-        }
+        self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
         self._places = {product_id(place): place for place in range(len(play.categories))}
         self._numbers = {supplier_id(number): number for number in range(scenario.supplier.count)}
         try:
