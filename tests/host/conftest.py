@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import partial
@@ -13,13 +13,16 @@ from typing import Any, TypeVar
 import orjson
 import pytest
 from pydantic import JsonValue
+from tests.host.postgres import Server, running_server
 
 from fairground.catalog import load_scenario
+from fairground.contract.core import Record
 from fairground.contract.market import MarketType
 from fairground.contract.policy import Policy
 from fairground.contract.scenario import Scenario
 from fairground.evaluation.verify import verify_file
 from fairground.host.episode import Episode
+from fairground.host.log import Row
 from fairground.host.sandbox import Sandbox
 from fairground.host.scripted import Scripted
 from fairground.host.services import Services
@@ -41,6 +44,18 @@ def pie(preset: str = "pie", **overrides: JsonValue) -> Scenario:
 async def within(answer: Awaitable[T]) -> T:
     """Bounded wait."""
     return await asyncio.wait_for(answer, PATIENCE_S)
+
+
+def rows_from(first: int, count: int) -> list[Row]:
+    """So many small events of a log."""
+    return [Row(Record(seq, b'{"seq":%d}' % seq)) for seq in range(first, first + count)]
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[Server]:
+    """A PostgreSQL server of the module's own; its tests skip where `missing` says why."""
+    with running_server() as running:
+        yield running
 
 
 @dataclass

@@ -8,19 +8,16 @@ from pathlib import Path
 
 import orjson
 import pytest
+from tests.host.conftest import rows_from
 
 from fairground.contract.chain import canonical, digest, next_hash
 from fairground.contract.core import Record
 from fairground.contract.errors import StorageUnavailable, TraceError
-from fairground.host.log import Head, Row, Side, SqliteLog
+from fairground.host.log import Row, Side, SqliteLog
 from fairground.host.writer import Writer
 from fairground.tracestore import Manifest, open_trace
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
-
-
-def _rows(first: int, count: int) -> list[Row]:
-    return [Row(Record(seq, b'{"seq":%d}' % seq)) for seq in range(first, first + count)]
 
 
 @pytest.fixture
@@ -30,33 +27,23 @@ async def log(tmp_path: Path) -> AsyncGenerator[SqliteLog]:
     await made.close()
 
 
-async def test_a_batch_moves_the_head_along_the_chain(log: SqliteLog) -> None:
-    assert log.head == Head(0, MANIFEST.first_hash)
-    rows = _rows(1, 3)
-    head = MANIFEST.first_hash
-    for row in rows:
-        head = next_hash(head, row.record.body)
-    assert await log.append(rows) == log.head == Head(3, head)
-    assert await log.bodies() == [row.record.body for row in rows]
-
-
 async def test_a_batch_is_written_whole_or_not_at_all(log: SqliteLog) -> None:
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     with pytest.raises(StorageUnavailable):
-        await log.append([*_rows(3, 2), *_rows(2, 1)])
+        await log.append([*rows_from(3, 2), *rows_from(2, 1)])
     assert log.head.seq == 2
     assert len(await log.bodies()) == 2
-    await log.append(_rows(3, 1))
+    await log.append(rows_from(3, 1))
     assert log.head.seq == 3
 
 
 async def test_a_batch_larger_than_one_statement_is_atomic_too(log: SqliteLog) -> None:
-    await log.append(_rows(1, 5_000))
+    await log.append(rows_from(1, 5_000))
     assert len(await log.bodies()) == 5_000
     with pytest.raises(StorageUnavailable):
-        await log.append([*_rows(5_001, 5_000), *_rows(1, 1)])
+        await log.append([*rows_from(5_001, 5_000), *rows_from(1, 1)])
     assert len(await log.bodies()) == 5_000
-    await log.append(_rows(5_001, 1))
+    await log.append(rows_from(5_001, 1))
     assert log.head.seq == 5_001
 
 
@@ -74,34 +61,17 @@ async def test_side_columns_blobs_and_keys_are_kept_beside_the_event(log: Sqlite
         assert trace.blob(digest(large)) == large
 
 
-async def test_one_key_of_a_seat_can_be_stored_once(log: SqliteLog) -> None:
-    rows = [row._replace(seat="P1", call_key="k", request_digest="r") for row in _rows(1, 2)]
-    with pytest.raises(StorageUnavailable):
-        await log.append(rows)
-    await log.append([rows[0], rows[1]._replace(seat="P2")])
-    assert set(await log.call_keys()) == {("P1", "k"), ("P2", "k")}
-
-
 async def test_readers_see_committed_events_while_the_writer_goes_on(log: SqliteLog, tmp_path: Path) -> None:
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     with open_trace(tmp_path / "log.trace") as trace:
         assert [stored.seq for stored in trace.events()] == [1, 2]
-        await log.append(_rows(3, 1))
+        await log.append(rows_from(3, 1))
         assert [stored.seq for stored in trace.events(after=2)] == [3]
-
-
-async def test_the_head_of_the_last_closure_moves_with_the_closure(log: SqliteLog, tmp_path: Path) -> None:
-    closing = [row._replace(record=row.record._replace(closes=True)) for row in _rows(1, 1)]
-    await log.append(closing)
-    closed = (1, log.head.hash.hex())
-    await log.append(_rows(2, 1))
-    with open_trace(tmp_path / "log.trace") as trace:
-        assert trace.closed_head() == closed
 
 
 async def test_opening_goes_on_where_the_log_ended(log: SqliteLog, tmp_path: Path) -> None:
     path = tmp_path / "log.trace"
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     with pytest.raises(TraceError, match="open for writing"):
         await SqliteLog.open(path)
     with pytest.raises(TraceError, match="exists already"):
@@ -116,23 +86,23 @@ async def test_opening_goes_on_where_the_log_ended(log: SqliteLog, tmp_path: Pat
 
 async def test_without_its_lock_file_a_log_takes_its_lease_again(log: SqliteLog, tmp_path: Path) -> None:
     (tmp_path / "log.trace.lock").unlink()
-    assert (await log.append(_rows(1, 1))).seq == 1
+    assert (await log.append(rows_from(1, 1))).seq == 1
     with pytest.raises(TraceError, match="open for writing"):
         await SqliteLog.open(tmp_path / "log.trace")
 
 
 async def test_two_writers_never_write_at_once_though_the_lock_file_is_removed(log: SqliteLog, tmp_path: Path) -> None:
-    await log.append(_rows(1, 1))
+    await log.append(rows_from(1, 1))
     (tmp_path / "log.trace.lock").unlink()
     other = await SqliteLog.open(tmp_path / "log.trace")
     with pytest.raises(StorageUnavailable, match="open for writing"):
-        await log.append(_rows(2, 1))
-    head = await other.append(_rows(2, 1))
+        await log.append(rows_from(2, 1))
+    head = await other.append(rows_from(2, 1))
     await other.close()
     with pytest.raises(StorageUnavailable, match="another process wrote"):
-        await log.append(_rows(2, 1))
+        await log.append(rows_from(2, 1))
     assert log.head == head
-    last = await log.append(_rows(3, 1))
+    last = await log.append(rows_from(3, 1))
     assert last.hash == next_hash(head.hash, b'{"seq":3}')
 
 
@@ -178,8 +148,8 @@ class _Desk:
 
 async def test_the_writer_commits_what_is_queued_together(log: SqliteLog) -> None:
     desk = _Desk(log)
-    assert desk.writer.submit(_rows(1, 1), urgent=False) is None
-    futures = [desk.writer.submit(_rows(seq, 1), urgent=True) for seq in (2, 3)]
+    assert desk.writer.submit(rows_from(1, 1), urgent=False) is None
+    futures = [desk.writer.submit(rows_from(seq, 1), urgent=True) for seq in (2, 3)]
     await asyncio.wait_for(asyncio.gather(*(future for future in futures if future)), 5)
     assert desk.committed == [[1, 2, 3]]
     assert desk.writer.settled
@@ -188,7 +158,7 @@ async def test_the_writer_commits_what_is_queued_together(log: SqliteLog) -> Non
 
 async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(log: SqliteLog) -> None:
     desk = _Desk(log)
-    desk.writer.submit(_rows(1, 1), urgent=False)
+    desk.writer.submit(rows_from(1, 1), urgent=False)
     assert not desk.writer.settled
     await asyncio.wait_for(desk.heard.wait(), 5)
     assert log.head.seq == 1
@@ -197,26 +167,26 @@ async def test_the_writer_commits_reads_after_a_while_when_nothing_urgent_comes(
 
 async def test_closing_the_writer_commits_the_rest(log: SqliteLog) -> None:
     desk = _Desk(log)
-    desk.writer.submit(_rows(1, 2), urgent=False)
+    desk.writer.submit(rows_from(1, 2), urgent=False)
     await desk.writer.close()
     assert desk.committed == [[1, 2]]
 
 
 async def test_a_failed_commit_fails_everything_that_was_queued_on_top_of_it(log: SqliteLog) -> None:
     desk = _Desk(log)
-    await log.append(_rows(1, 1))
-    bad = desk.writer.submit(_rows(1, 1), urgent=True)
+    await log.append(rows_from(1, 1))
+    bad = desk.writer.submit(rows_from(1, 1), urgent=True)
     assert bad is not None
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    later = desk.writer.submit(_rows(2, 1), urgent=True)
+    later = desk.writer.submit(rows_from(2, 1), urgent=True)
     assert later is not None
     for future in (bad, later):
         with pytest.raises(StorageUnavailable):
             await asyncio.wait_for(future, 5)
     await desk.writer.drain()
     assert (desk.failures, desk.committed, log.head.seq) == (1, [], 1)
-    good = desk.writer.submit(_rows(2, 1), urgent=True)
+    good = desk.writer.submit(rows_from(2, 1), urgent=True)
     assert good is not None
     await asyncio.wait_for(good, 5)
     assert log.head.seq == 2

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -12,16 +12,17 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.host.postgres import Server, missing, running_server
+from tests.host.conftest import rows_from
+from tests.host.postgres import Server, missing
 
 from fairground.cli import run
-from fairground.contract.chain import canonical, digest, next_hash
+from fairground.contract.chain import canonical, digest
 from fairground.contract.core import Record
 from fairground.contract.errors import StorageUnavailable, TraceError
 from fairground.evaluation.evaluate import evaluate_file
 from fairground.evaluation.verify import verify_file
 from fairground.host.episode import Episode
-from fairground.host.log import Head, Row, Side
+from fairground.host.log import Row, Side
 from fairground.host.log_postgres import PostgresLog, PostgresStore
 from fairground.host.scripted import Scripted
 from fairground.teaching import MARKET
@@ -33,12 +34,6 @@ BOUND_S = 30
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 _CHILD = Path(__file__).with_name("postgres_child.py")
 _names = count(1)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture
@@ -54,26 +49,12 @@ async def log(place: StorePlace) -> AsyncGenerator[PostgresLog]:
     await made.close()
 
 
-def _rows(first: int, count: int) -> list[Row]:
-    return [Row(Record(seq, b'{"seq":%d}' % seq)) for seq in range(first, first + count)]
-
-
-async def test_a_batch_moves_the_head_along_the_chain(log: PostgresLog) -> None:
-    assert log.head == Head(0, MANIFEST.first_hash)
-    rows = _rows(1, 3)
-    head = MANIFEST.first_hash
-    for row in rows:
-        head = next_hash(head, row.record.body)
-    assert await log.append(rows) == log.head == Head(3, head)
-    assert await log.bodies() == [row.record.body for row in rows]
-
-
 async def test_a_batch_of_any_size_is_written_whole_or_not_at_all(log: PostgresLog) -> None:
-    await log.append(_rows(1, 5_000))
+    await log.append(rows_from(1, 5_000))
     with pytest.raises(StorageUnavailable):
-        await log.append([*_rows(5_001, 5_000), *_rows(1, 1)])
+        await log.append([*rows_from(5_001, 5_000), *rows_from(1, 1)])
     assert (log.head.seq, len(await log.bodies())) == (5_000, 5_000)
-    assert (await log.append(_rows(5_001, 1))).seq == 5_001
+    assert (await log.append(rows_from(5_001, 1))).seq == 5_001
 
 
 async def test_side_columns_blobs_keys_and_notes_are_kept_beside_the_event(log: PostgresLog, place: StorePlace) -> None:
@@ -92,36 +73,20 @@ async def test_side_columns_blobs_keys_and_notes_are_kept_beside_the_event(log: 
         assert list(trace.agent_events()) == [{"seat": "P1", "kind": "model_call"}]
 
 
-async def test_one_key_of_a_seat_can_be_stored_once(log: PostgresLog) -> None:
-    rows = [row._replace(seat="P1", call_key="k", request_digest="r") for row in _rows(1, 2)]
-    with pytest.raises(StorageUnavailable):
-        await log.append(rows)
-    await log.append([rows[0], rows[1]._replace(seat="P2")])
-    assert set(await log.call_keys()) == {("P1", "k"), ("P2", "k")}
-
-
 async def test_readers_see_what_is_committed_and_a_frozen_one_what_was(log: PostgresLog, place: StorePlace) -> None:
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     with open_trace(place.url) as trace, open_trace(place.url) as frozen:
         frozen.freeze()
-        await log.append(_rows(3, 1))
+        await log.append(rows_from(3, 1))
         assert [stored.seq for stored in trace.events()] == [1, 2, 3]
         assert [stored.seq for stored in trace.events(after=2)] == [3]
         assert [stored.seq for stored in frozen.events()] == [1, 2]
 
 
-async def test_the_head_of_the_last_closure_moves_with_the_closure(log: PostgresLog, place: StorePlace) -> None:
-    await log.append([row._replace(record=row.record._replace(closes=True)) for row in _rows(1, 1)])
-    closed = (1, log.head.hash.hex())
-    await log.append(_rows(2, 1))
-    with open_trace(place.url) as trace:
-        assert trace.closed_head() == closed
-
-
 async def test_a_second_writer_is_refused_and_opening_goes_on_where_the_log_ended(
     log: PostgresLog, place: StorePlace
 ) -> None:
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     with pytest.raises(TraceError, match="open for writing in another process"):
         await PostgresLog.open(place)
     with pytest.raises(TraceError, match="open for writing in another process"):
@@ -148,7 +113,7 @@ async def test_the_seal_covers_what_about_says_and_what_was_noted(log: PostgresL
 async def test_a_log_that_was_changed_is_not_gone_on_with(log: PostgresLog, place: StorePlace) -> None:
     import psycopg
 
-    await log.append(_rows(1, 3))
+    await log.append(rows_from(1, 3))
     await log.close()
     with psycopg.connect(place.dsn, autocommit=True) as meddler:
         meddler.execute("UPDATE fairground_events SET body = 'x' WHERE episode = %s AND seq = 2", (place.episode,))
@@ -158,10 +123,10 @@ async def test_a_log_that_was_changed_is_not_gone_on_with(log: PostgresLog, plac
 
 
 async def test_a_server_that_was_restarted_between_two_batches_is_not_noticed(log: PostgresLog, server: Server) -> None:
-    await log.append(_rows(1, 2))
+    await log.append(rows_from(1, 2))
     server.kill()
     server.start()
-    assert (await log.append(_rows(3, 1))).seq == 3
+    assert (await log.append(rows_from(3, 1))).seq == 3
     assert len(await log.bodies()) == 3
     with pytest.raises(TraceError, match="open for writing"):
         await PostgresLog.open(log._place)  # pyright: ignore[reportPrivateUsage]
@@ -170,22 +135,22 @@ async def test_a_server_that_was_restarted_between_two_batches_is_not_noticed(lo
 async def test_while_the_server_is_down_nothing_is_written_and_afterwards_it_goes_on(
     log: PostgresLog, server: Server
 ) -> None:
-    await log.append(_rows(1, 1))
+    await log.append(rows_from(1, 1))
     server.kill()
     try:
         for _ in range(2):
             with pytest.raises(StorageUnavailable):
-                await log.append(_rows(2, 1))
+                await log.append(rows_from(2, 1))
     finally:
         server.start()
     assert log.head.seq == 1
-    assert (await log.append(_rows(2, 1))).seq == 2
+    assert (await log.append(rows_from(2, 1))).seq == 2
 
 
 async def test_who_lost_the_lease_to_another_writer_writes_no_more(log: PostgresLog, place: StorePlace) -> None:
     import psycopg
 
-    await log.append(_rows(1, 1))
+    await log.append(rows_from(1, 1))
     with psycopg.connect(place.dsn, autocommit=True) as operator:
         mine = (log._name,)  # pyright: ignore[reportPrivateUsage]
         operator.execute(
@@ -193,13 +158,13 @@ async def test_who_lost_the_lease_to_another_writer_writes_no_more(log: Postgres
         )
     other = await PostgresLog.open(place)
     with pytest.raises(StorageUnavailable, match="the lease is lost"):
-        await log.append(_rows(2, 1))
-    head = await other.append(_rows(2, 1))
+        await log.append(rows_from(2, 1))
+    head = await other.append(rows_from(2, 1))
     await other.close()
     with pytest.raises(StorageUnavailable, match="written to while the connection was gone"):
-        await log.append(_rows(2, 1))
+        await log.append(rows_from(2, 1))
     assert log.head == head
-    assert (await log.append(_rows(3, 1))).seq == 3
+    assert (await log.append(rows_from(3, 1))).seq == 3
 
 
 async def test_no_password_is_told(server: Server) -> None:

@@ -6,7 +6,7 @@ import asyncio
 import os
 import signal
 from collections import Counter
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import httpx2
 import pytest
-from tests.host.postgres import Server, missing, running_server
+from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import started
 
 from fairground.catalog import load_scenario, market_type
@@ -31,12 +31,6 @@ SEED = 7
 CONTROL_TOKEN = "a-token-of-the-operator-0123456789"
 GAME = ("teaching", "--scenario", "pie", "--set", f"rounds={ROUNDS}", "--seed", str(SEED), "--others", "half")
 _numbers = count(1)
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[Server]:
-    with running_server() as running:
-        yield running
 
 
 @pytest.fixture
