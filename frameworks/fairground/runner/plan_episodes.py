@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from fairground.contract import salts
 from fairground.catalog import load_scenario, market_type
 from fairground.contract.chain import canonical, digest
 from fairground.contract.chance import Chance
@@ -43,7 +44,6 @@ LAW_CYCLE = (
 )
 """The law of private values of a game, by the place of its seed modulo ten (double_auction page, 2)."""
 
-_SCHEMA = "fairground.episode/1"
 _ID_DIGITS = 12
 _PER_FOLDER = 1_000
 _STREAM = "tournament"
@@ -115,7 +115,7 @@ class Workload:
         said = [self.name, list(self.seeds), [[variant.key for variant in row] for row in self.variants]]
         dealt = self.seating.kind == "dealt"
         seating = self.seating.model_dump(mode="json", exclude=None if dealt else {"shift"})
-        return digest(canonical([_SCHEMA, *said, self._identities, seating]))
+        return digest(canonical([salts.WORKLOAD, *said, self._identities, seating]))
 
     @property
     def scripted(self) -> bool:

@@ -11,6 +11,8 @@ import struct
 from collections.abc import Iterable
 from functools import lru_cache
 
+from fairground.contract import salts
+
 __all__ = ["Branch", "Chance", "KeyPart", "encode_key"]
 
 KeyPart = int | str
@@ -72,7 +74,7 @@ class Chance:
     """
 
     def __init__(self, key: int | str) -> None:
-        self._root = hashlib.blake2b(b"fairground.chance/1" + _encode(key), digest_size=64)
+        self._root = hashlib.blake2b(salts.CHANCE + _encode(key), digest_size=64)
         self._streams: dict[str, hashlib.blake2b] = {}
 
     def _stream(self, stream: str, form: bytes) -> hashlib.blake2b:

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 import orjson
 from pydantic import JsonValue
 
+from fairground.contract import salts
 from fairground.contract.chance import Chance, KeyPart
 from fairground.contract.errors import ErrorInfo, ScenarioError
 from fairground.contract.limits import LimitState
@@ -99,7 +100,7 @@ class Draw:
     @classmethod
     def of(cls, seed: int, seat: SeatId, policy_key: int = 0) -> Draw:
         """The draws of one seat under a seed; another `policy_key` gives other draws under the same market luck."""
-        text = f"fairground.policy/1:{seed}:{seat}:{policy_key}".encode()
+        text = f"{salts.POLICY}:{seed}:{seat}:{policy_key}".encode()
         return cls(hashlib.blake2b(text, digest_size=32).hexdigest())
 
     def uniform(self, *key: KeyPart) -> float:

@@ -6,12 +6,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from fairground.contract import salts
 from fairground.contract.chance import Chance, KeyPart
 from fairground.contract.tool import Tool
 
 __all__ = ["hostile_arguments", "invent_arguments", "words_in"]
 
-_CHANCE = Chance("fairground.testing")
+_CHANCE = Chance(salts.KIT)
 _STREAM = "arguments"
 _WIDE = 1_000
 _MAX_ITEMS = 3

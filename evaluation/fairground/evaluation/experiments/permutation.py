@@ -16,6 +16,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from fairground.contract import salts
 from fairground.contract.chance import Chance
 
 __all__ = ["DRAWS", "ENUMERATED_TO", "Block", "PermutationTest", "permutation_test"]
@@ -107,7 +108,7 @@ def _convolved(one: Sequence[int], other: Sequence[int]) -> list[int]:
 
 def _drawn(blocks: Sequence[Block]) -> NDArray[np.int64]:
     """T* of every draw; each block has a permutation of its own in each."""
-    chance = Chance("fairground.evaluation.permutation_test/1")
+    chance = Chance(salts.PERMUTATION)
     totals = np.zeros(DRAWS, dtype=np.int64)
     for place, block in enumerate(blocks):
         count = len(block.first)

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from fairground.contract import salts
 from fairground.contract.chance import Chance
 from fairground.evaluation.statistics.student import t_quantile
 
@@ -92,7 +93,7 @@ def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, d
 @lru_cache(maxsize=4)
 def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
     """Rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
-    chance = Chance("fairground.evaluation.sign_flip/1")
+    chance = Chance(salts.SIGN_FLIP)
     drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(draws)])
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
     places = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
