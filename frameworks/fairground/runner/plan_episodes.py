@@ -16,8 +16,8 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from fairground.contract import salts
 from fairground.catalog import load_scenario, market_type
+from fairground.contract import salts
 from fairground.contract.chain import canonical, digest
 from fairground.contract.chance import Chance
 from fairground.contract.errors import ScenarioError
