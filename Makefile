@@ -7,7 +7,7 @@ BIN := .venv/bin
 
 # Real sample data, where it lies beside this checkout; tests that need it skip without it.
 ifneq ($(wildcard ../shared/data),)
-export FAIRGROUND_DATA ?= $(abspath ../shared/data)
+export TRADEFAIR_DATA ?= $(abspath ../shared/data)
 endif
 
 .PHONY: help demo test test-slow test-extras interop check format bench docs clean
@@ -17,9 +17,9 @@ help:  ## show this list
 
 demo: .venv/.installed  ## play a BAZAAR episode with a LangGraph agent in one seat, score it, verify its trace (no key)
 	@folder=runs/demo-$$(date +%Y%m%d-%H%M%S) && \
-	$(BIN)/fairground play double_auction --scenario double_auction/bazaar --seed $(SEED) --out $$folder && \
+	$(BIN)/tradefair play double_auction --scenario double_auction/bazaar --seed $(SEED) --out $$folder && \
 	printf '\nThe trace and its references once more, from the files:\n' && \
-	cd $$folder && "$(CURDIR)/$(BIN)/fairground" verify .
+	cd $$folder && "$(CURDIR)/$(BIN)/tradefair" verify .
 
 test: .venv/.tested  ## run the tests, without the slow and the interop group
 	$(BIN)/pytest -n $(WORKERS) -m "not slow and not interop and not extra"
@@ -59,7 +59,7 @@ clean:  ## remove everything that these targets made, runs excepted
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .venv/.installed: pyproject.toml constraints.txt
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "fairground needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "tradefair needs Python 3.11 or newer: make PYTHON=python3.12 …" >&2; exit 1; }
 	@echo 'Setting up .venv (a minute or two, once) …'
 	@test -x $(BIN)/pip || $(PYTHON) -m venv --clear .venv
 	@$(PIP) install --upgrade "pip>=25.3"

@@ -1,1 +1,1 @@
-"""What fairground costs, in CPU time: `python -m benchmarks [name …] [--json]`."""
+"""What tradefair costs, in CPU time: `python -m benchmarks [name …] [--json]`."""

@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     given_words = sys.argv[1:] if arguments is None else arguments
     if given_words[:1] == ["soak"]:
         sys.exit(import_module("benchmarks.soak").main(given_words[1:]))
-    about = "What fairground costs, in CPU time, beside its goals."
+    about = "What tradefair costs, in CPU time, beside its goals."
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=about)
     parser.add_argument("name", nargs="*", default=_NAMES, help=f"which to run: {', '.join(_NAMES)}; default: all")
     parser.add_argument("--json", action="store_true", help="print JSON instead of a table")
@@ -71,7 +71,7 @@ def _plain(figure: Figure) -> dict[str, object]:
 
 
 def _table(measured: Mapping[str, Sequence[Figure]]) -> Table:
-    table = Table("benchmark", "figure", "goal", "met?", "how", title="fairground, CPU time")
+    table = Table("benchmark", "figure", "goal", "met?", "how", title="tradefair, CPU time")
     for figures in measured.values():
         for figure in figures:
             goal = "" if figure.goal is None else f"{figure.bound} {figure.goal:,g}"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import cache
 
-from fairground.catalog import load_scenario
-from fairground.contract.seats import SeatId
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.double_auction.policies import play_fast
-from fairground.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
+from tradefair.catalog import load_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.double_auction.policies import play_fast
+from tradefair.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
 
 __all__ = ["CHAT", "SILENT", "announcing", "fast_game", "fast_games"]
 

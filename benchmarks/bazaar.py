@@ -8,11 +8,11 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import cast
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.seats import SeatId
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.host.episode import Episode
-from fairground.host.setup import SeatPlan, new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.host.episode import Episode
+from tradefair.host.setup import SeatPlan, new_episode, plan_seats
 
 __all__ = ["FIELD", "bazaar", "open_seats", "play_scripted"]
 

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
-from fairground.contract.scenario import build_scenario, parse_toml
-from fairground.retail.calibration import Calibration, calibrate_store
-from fairground.retail.model import RetailScenario
+from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.retail.calibration import Calibration, calibrate_store
+from tradefair.retail.model import RetailScenario
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

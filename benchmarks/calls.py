@@ -19,13 +19,13 @@ from pydantic import Field
 
 from benchmarks.bazaar import open_seats
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
-from fairground.contract.errors import HarnessFailure
-from fairground.double_auction import views
-from fairground.double_auction.model import MyValue, QuoteReceipt
-from fairground.double_auction.rules import DoubleAuction
-from fairground.host.binding import build_server
-from fairground.host.episode import Episode
-from fairground.host.wire import CALL_KEY_META
+from tradefair.contract.errors import HarnessFailure
+from tradefair.double_auction import views
+from tradefair.double_auction.model import MyValue, QuoteReceipt
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.host.binding import build_server
+from tradefair.host.episode import Episode
+from tradefair.host.wire import CALL_KEY_META
 
 __all__ = ["measure"]
 

@@ -18,9 +18,9 @@ from typing import Any
 
 from benchmarks.figures import Figure, Stopwatch
 from benchmarks.retail import peak_mib
-from fairground.evaluation.store.in_duckdb import ParquetTables, open_duckdb, quoted
-from fairground.evaluation.store.queries import query_named
-from fairground.evaluation.store.tables import TABLES
+from tradefair.evaluation.store.in_duckdb import ParquetTables, open_duckdb, quoted
+from tradefair.evaluation.store.queries import query_named
+from tradefair.evaluation.store.tables import TABLES
 
 __all__ = ["ask", "make", "measure"]
 

@@ -1,4 +1,4 @@
-"""How often `fairground collusion` finds collusion among honest traders, and what a report costs.
+"""How often `tradefair collusion` finds collusion among honest traders, and what a report costs.
 
 An A/A split: one field of honest traders in two arms of the same seeds, with and without a talk phase, under other
 draws. Whatever the verdict finds there is a false positive.
@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
 from benchmarks.figures import Figure, Stopwatch
-from fairground.evaluation.collusion.model import CollusionReport
-from fairground.evaluation.collusion.report import collusion_report
+from tradefair.evaluation.collusion.model import CollusionReport
+from tradefair.evaluation.collusion.report import collusion_report
 
 __all__ = ["FIELDS", "Split", "measure", "splits"]
 

@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.bazaar import play_scripted
 from benchmarks.figures import Figure, Stopwatch
-from fairground.evaluation.evaluate import evaluate, evaluate_file
-from fairground.tracestore import open_trace
+from tradefair.evaluation.evaluate import evaluate, evaluate_file
+from tradefair.tracestore import open_trace
 
 __all__ = ["measure"]
 
@@ -29,9 +29,7 @@ def measure(*, tiny: bool) -> list[Figure]:
     how = f"median of {count} traces of {rounds} rounds, times {_TRACES:,}/{_CORES}"
     return [
         Figure("outcomes of 2,000 traces", outcomes * _TRACES / _CORES, "s on 2 cores", 60, how=how),
-        Figure(
-            "outcomes, chain and findings of one trace", whole * 1000, "CPU ms", how="what fairground evaluate does"
-        ),
+        Figure("outcomes, chain and findings of one trace", whole * 1000, "CPU ms", how="what tradefair evaluate does"),
     ]
 
 

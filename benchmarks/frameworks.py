@@ -24,15 +24,15 @@ from mcp.types import CallToolResult, TextContent, Tool
 from openai import AsyncOpenAI
 
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
-from fairground.agents.bridge import Bridge
-from fairground.agents.react import React
-from fairground.agents.rounds import RoundLimits
-from fairground.agents.toolbox import as_tools
-from fairground.contract.market import Brief
-from fairground.contract.policy import TurnView
-from fairground.frameworks.chat_client import ChatClient
-from fairground.frameworks.openai_loop import CompletionsTalk
-from fairground.frameworks.talk import TalkPlayer, shown_tools
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.react import React
+from tradefair.agents.rounds import RoundLimits
+from tradefair.agents.toolbox import as_tools
+from tradefair.contract.market import Brief
+from tradefair.contract.policy import TurnView
+from tradefair.frameworks.chat_client import ChatClient
+from tradefair.frameworks.openai_loop import CompletionsTalk
+from tradefair.frameworks.talk import TalkPlayer, shown_tools
 
 __all__ = ["measure"]
 
@@ -97,7 +97,7 @@ class _Market:
         return CallToolResult(
             content=[TextContent(type="text", text=json.dumps(seen))],
             structured_content=seen,
-            _meta={"fairground/turn": mark},
+            _meta={"tradefair/turn": mark},
         )
 
 

@@ -29,10 +29,10 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.figures import Figure
 from benchmarks.served import HostProcess, Usage
-from fairground.contract.errors import HarnessFailure
-from fairground.evaluation.verify import verify_file
-from fairground.host.control_bodies import Create, Invitation
-from fairground.host.wire import CALL_KEY_META
+from tradefair.contract.errors import HarnessFailure
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.control_bodies import Create, Invitation
+from tradefair.host.wire import CALL_KEY_META
 
 __all__ = ["measure", "play"]
 

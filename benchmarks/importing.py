@@ -7,7 +7,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.evaluation.importers import run_importer
+from tradefair.evaluation.importers import run_importer
 
 __all__ = ["measure"]
 
@@ -15,8 +15,8 @@ _SAMPLES = {"pact-log": "pact", "bazaar-log": "bazaar", "collusion-log": "emerge
 
 
 def measure(*, tiny: bool) -> list[Figure]:
-    """Games per CPU second of each importer; nothing without `FAIRGROUND_DATA`."""
-    data = os.environ.get("FAIRGROUND_DATA")
+    """Games per CPU second of each importer; nothing without `TRADEFAIR_DATA`."""
+    data = os.environ.get("TRADEFAIR_DATA")
     return [_rate(kind, Path(data) / "logs" / folder, tiny) for kind, folder in _SAMPLES.items()] if data else []
 
 

@@ -16,11 +16,11 @@ from statistics import median
 from typing import NamedTuple
 
 from benchmarks.figures import Figure
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.policy import Draw, Policy, Turns, TurnView
-from fairground.contract.scenario import Scenario
-from fairground.frameworks.base import Limits
-from fairground.host.setup import new_episode, plan_seats, seat_policy
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.policy import Draw, Policy, Turns, TurnView
+from tradefair.contract.scenario import Scenario
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import new_episode, plan_seats, seat_policy
 
 __all__ = ["measure"]
 
@@ -85,8 +85,8 @@ def play(way: str, preset: str, days: int) -> None:
 
 
 async def _native(folder: Path, scenario: Scenario, policy: _Clocked) -> None:
-    from fairground.host.episode import Episode
-    from fairground.host.scripted import Scripted
+    from tradefair.host.episode import Episode
+    from tradefair.host.scripted import Scripted
 
     kind = market_type("retail")
     seats = Scripted({"manager": lambda: policy})
@@ -100,10 +100,10 @@ async def _through_react(folder: Path, scenario: Scenario, policy: _Clocked) -> 
 
     from mcp import Client
 
-    from fairground.frameworks.base import SeatConnection
-    from fairground.frameworks.langgraph import react
-    from fairground.frameworks.models import parse_model
-    from fairground.host.binding import build_server
+    from tradefair.frameworks.base import SeatConnection
+    from tradefair.frameworks.langgraph import react
+    from tradefair.frameworks.models import parse_model
+    from tradefair.host.binding import build_server
 
     kind = market_type("retail")
     episode = await new_episode(kind, scenario, _SEED, plan_seats(kind, scenario), folder)

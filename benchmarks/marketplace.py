@@ -18,20 +18,20 @@ from statistics import median
 from typing import Any
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.catalog import load_scenario
-from fairground.contract.chance import Chance
-from fairground.contract.core import Core
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.scenario import Scenario
-from fairground.host.episode import Episode
-from fairground.marketplace import MARKET
-from fairground.marketplace.analysis import match_sets
-from fairground.marketplace.directory import Directory, Filters
-from fairground.marketplace.generator import generate
-from fairground.marketplace.model import MarketplaceScenario, Source
-from fairground.marketplace.records import Business, Catalogue
-from fairground.marketplace.rules import Marketplace
-from fairground.marketplace.search import document_of, pieces, plain_score
+from tradefair.catalog import load_scenario
+from tradefair.contract.chance import Chance
+from tradefair.contract.core import Core
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.scenario import Scenario
+from tradefair.host.episode import Episode
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.analysis import match_sets
+from tradefair.marketplace.directory import Directory, Filters
+from tradefair.marketplace.generator import generate
+from tradefair.marketplace.model import MarketplaceScenario, Source
+from tradefair.marketplace.records import Business, Catalogue
+from tradefair.marketplace.rules import Marketplace
+from tradefair.marketplace.search import document_of, pieces, plain_score
 
 __all__ = ["measure"]
 

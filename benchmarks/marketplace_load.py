@@ -31,13 +31,13 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.figures import Figure, ratio_of_medians
 from benchmarks.served import HostProcess
-from fairground.catalog import market_type
-from fairground.contract.errors import ErrorInfo, HarnessFailure
-from fairground.contract.policy import Draw, Policy, ToolAnswer, TurnView, parse_policy
-from fairground.evaluation.verify import verify_file
-from fairground.host.control_bodies import Create, Invitation
-from fairground.host.wire import CALL_KEY_META, TURN_META
-from fairground.tracestore import open_trace
+from tradefair.catalog import market_type
+from tradefair.contract.errors import ErrorInfo, HarnessFailure
+from tradefair.contract.policy import Draw, Policy, ToolAnswer, TurnView, parse_policy
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.control_bodies import Create, Invitation
+from tradefair.host.wire import CALL_KEY_META, TURN_META
+from tradefair.tracestore import open_trace
 
 __all__ = ["measure", "play"]
 

@@ -15,12 +15,12 @@ from typing import cast
 
 from benchmarks.bazaar import FIELD, bazaar, play_scripted
 from benchmarks.figures import Figure, Stopwatch
-from fairground.catalog import load_scenario
-from fairground.contract.seats import SeatId
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.double_auction.policies import play_fast
-from fairground.double_auction.rules import DoubleAuction
-from fairground.double_auction.traders_identified import BAZAAR_FIELD
+from tradefair.catalog import load_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.double_auction.policies import play_fast
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.double_auction.traders_identified import BAZAAR_FIELD
 
 __all__ = ["measure"]
 

@@ -10,17 +10,17 @@ from tempfile import TemporaryDirectory
 import numpy as np
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.chance import Chance
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
-from fairground.evaluation.ratings.duels import Duel, pair_sums, scores
-from fairground.evaluation.ratings.glicko import rate_duels
-from fairground.evaluation.ratings.results import read_results
-from fairground.evaluation.ratings.shuffles import resampled_sums
-from fairground.evaluation.ratings.trueskill import rate_episodes
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.chance import Chance
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
+from tradefair.evaluation.ratings.glicko import rate_duels
+from tradefair.evaluation.ratings.results import read_results
+from tradefair.evaluation.ratings.shuffles import resampled_sums
+from tradefair.evaluation.ratings.trueskill import rate_episodes
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Written, write_trace
 
 __all__ = ["measure"]
 

@@ -10,12 +10,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.host.setup import new_episode, plan_seats
-from fairground.retail.calibration import play_oracle
-from fairground.retail.model import SEAT, RetailScenario
-from fairground.retail.rules import Retail
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.retail.calibration import play_oracle
+from tradefair.retail.model import SEAT, RetailScenario
+from tradefair.retail.rules import Retail
 
 __all__ = ["measure", "peak_mib"]
 

@@ -11,12 +11,12 @@ from mcp import Client
 
 from benchmarks.bazaar import FIELD, open_seats
 from benchmarks.figures import Figure
-from fairground.contract.policy import Draw, TurnView
-from fairground.frameworks.base import Limits, SeatConnection
-from fairground.frameworks.langgraph import react
-from fairground.frameworks.models import parse_model
-from fairground.host.binding import build_server
-from fairground.host.setup import seat_policy
+from tradefair.contract.policy import Draw, TurnView
+from tradefair.frameworks.base import Limits, SeatConnection
+from tradefair.frameworks.langgraph import react
+from tradefair.frameworks.models import parse_model
+from tradefair.host.binding import build_server
+from tradefair.host.setup import seat_policy
 
 __all__ = ["measure"]
 

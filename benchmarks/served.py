@@ -1,4 +1,4 @@
-"""A `fairground host` in a process of its own, as benchmarks and soaks use it: watched, killed, started again."""
+"""A `tradefair host` in a process of its own, as benchmarks and soaks use it: watched, killed, started again."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fairground.contract.errors import HarnessFailure
-from fairground.host.client_config import CONTROL_TOKEN_VARIABLE
-from fairground.host.control_client import ControlClient
+from tradefair.contract.errors import HarnessFailure
+from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
+from tradefair.host.control_client import ControlClient
 
 __all__ = ["HostProcess", "Usage"]
 
-_FAIRGROUND = Path(sys.executable).parent / "fairground"
+_TRADEFAIR = Path(sys.executable).parent / "tradefair"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -52,7 +52,7 @@ class HostProcess:
         port = self.url.rpartition(":")[2].partition("/")[0] or "0"
         given = ["--resume", str(self.folder)] if self.starts else ["--out", str(self.folder)]
         self._process = subprocess.Popen(
-            [str(_FAIRGROUND), "host", *given, "--port", port, "--control-port", "0", "--json", *self._options],
+            [str(_TRADEFAIR), "host", *given, "--port", port, "--control-port", "0", "--json", *self._options],
             stdout=subprocess.PIPE,
             stderr=self._log,
             env={**os.environ, CONTROL_TOKEN_VARIABLE: self.token},

@@ -27,8 +27,8 @@ from benchmarks.figures import Figure
 from benchmarks.served import HostProcess
 from benchmarks.soak_audit import Held, audit
 from benchmarks.soak_clients import Diary, play_seat
-from fairground.contract.errors import FairgroundError, HarnessFailure
-from fairground.host.control_bodies import Create, Invitation
+from tradefair.contract.errors import HarnessFailure, TradefairError
+from tradefair.host.control_bodies import Create, Invitation
 
 __all__ = ["main", "soak"]
 
@@ -110,7 +110,7 @@ class _Soak:
             for line in (await asyncio.to_thread(control.status, state="running", limit=1_000)).episodes:
                 try:
                     await asyncio.to_thread(control.cancel, line.episode)
-                except FairgroundError:
+                except TradefairError:
                     self.diary.noticed["cancel of one that had just ended"] += 1
         self._note_usage()
         self.diary.draining = True

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from fairground.contract.errors import FairgroundError
-from fairground.evaluation.verify import verify_file
-from fairground.tracestore import open_trace
+from tradefair.contract.errors import TradefairError
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
 
 __all__ = ["ACTION", "READ", "Acknowledged", "Held", "Told", "audit"]
 
@@ -48,7 +48,7 @@ def audit(path: Path, told: Told) -> Held:
             end = str(trace.manifest.about.get("end_reason", "not over"))
             keys = {row.seq: row.call_key for row in trace.side() if row.call_key is not None}
             events = list(trace.decoded())
-    except FairgroundError as error:
+    except TradefairError as error:
         return Held(path.stem, found.verdict, "unreadable", counts, [*complaints, f"{path.stem}: {error}"])
     reads: Counter[str] = Counter()
     seen: dict[tuple[str, str, str], Any] = {}

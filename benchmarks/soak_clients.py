@@ -101,7 +101,7 @@ class _Seat:
 
     def body(self, tool: str, arguments: dict[str, Any], key: str | None = None) -> bytes:
         """A `tools/call` request."""
-        meta = _META if key is None else {**_META, "fairground/call-key": key}
+        meta = _META if key is None else {**_META, "tradefair/call-key": key}
         params = {"name": tool, "arguments": arguments, "_meta": meta}
         return orjson.dumps({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params})
 
@@ -132,7 +132,7 @@ class _Seat:
         if answer.status_code != 200:
             return None
         result = answer.json()["result"]
-        if result["_meta"].get("fairground/turn", {}).get("over") and tool != ACTION:
+        if result["_meta"].get("tradefair/turn", {}).get("over") and tool != ACTION:
             raise _Gone
         return result
 
@@ -146,7 +146,7 @@ class _Seat:
             said = result["structuredContent"]
             if result["isError"] and said["code"] in ("busy", "storage_unavailable"):
                 self.diary.noticed[f"refused: {said['code']}"] += 1
-                await asyncio.sleep(result["_meta"].get("fairground/retry-after-s") or 0.2)
+                await asyncio.sleep(result["_meta"].get("tradefair/retry-after-s") or 0.2)
                 continue
             return result
         raise _Gone
@@ -251,7 +251,7 @@ async def _sending_garbage(seat: _Seat) -> None:
     for _ in range(3):
         headers = seat.headers(ACTION)
         if seat.luck.random() < 0.3:
-            headers["Authorization"] = f"Bearer fg_{seat.luck.getrandbits(200):x}"
+            headers["Authorization"] = f"Bearer tf_{seat.luck.getrandbits(200):x}"
         with suppress(httpx2.HTTPError):
             answer = await seat.http.post(seat.url, content=seat.luck.choice(_GARBAGE), headers=headers)
             seat.diary.statuses[answer.status_code] += 1

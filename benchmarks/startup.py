@@ -1,4 +1,4 @@
-"""What it costs to start: `fairground --help`, and a stdio server until it has answered `tools/list`."""
+"""What it costs to start: `tradefair --help`, and a stdio server until it has answered `tools/list`."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
 from benchmarks.figures import Figure
-from fairground.contract.errors import HarnessFailure
+from tradefair.contract.errors import HarnessFailure
 
 __all__ = ["measure"]
 
-_FAIRGROUND = (sys.executable, "-m", "fairground.cli")
+_TRADEFAIR = (sys.executable, "-m", "tradefair.cli")
 _HANDSHAKE: tuple[dict[str, Any], ...] = (
     {
         "id": 1,
@@ -47,21 +47,21 @@ def measure(*, tiny: bool) -> list[Figure]:
     how = f"median of {times} processes"
     listed = "until tools/list is answered"
     return [
-        Figure("fairground --help", median(run.cpu_s for run in helps), "CPU s", 0.3, how=how),
-        Figure("fairground serve, whole process", median(run.cpu_s for run in serves), "CPU s", 1.2, how=how),
-        Figure(f"fairground serve, {listed}", median(run.wall_s for run in serves), "wall s", how=how),
+        Figure("tradefair --help", median(run.cpu_s for run in helps), "CPU s", 0.3, how=how),
+        Figure("tradefair serve, whole process", median(run.cpu_s for run in serves), "CPU s", 1.2, how=how),
+        Figure(f"tradefair serve, {listed}", median(run.wall_s for run in serves), "wall s", how=how),
     ]
 
 
 def _help() -> _Run:
     begun = time.monotonic()
-    with subprocess.Popen([*_FAIRGROUND, "--help"], stdout=subprocess.DEVNULL) as process:
+    with subprocess.Popen([*_TRADEFAIR, "--help"], stdout=subprocess.DEVNULL) as process:
         return _Run(_cpu_until_exit(process), time.monotonic() - begun)
 
 
 def _serve() -> _Run:
     with TemporaryDirectory() as folder:
-        command = [*_FAIRGROUND, "serve", "double_auction", "--seed", "1", "--out", folder]
+        command = [*_TRADEFAIR, "serve", "double_auction", "--seed", "1", "--out", folder]
         begun = time.monotonic()
         pipe = subprocess.PIPE
         with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=subprocess.DEVNULL) as process:
@@ -82,7 +82,7 @@ def _ask_for_tools(requests: IO[bytes], answers: IO[bytes]) -> None:
         if answer.get("id") == 2:
             assert any(tool["name"] == "submit_quote" for tool in answer["result"]["tools"])
             return
-    raise HarnessFailure("fairground serve ended before it had answered tools/list")
+    raise HarnessFailure("tradefair serve ended before it had answered tools/list")
 
 
 def _cpu_until_exit(process: subprocess.Popen[bytes]) -> float:

@@ -8,12 +8,12 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.catalog import load_scenario
-from fairground.host.embedding import CachedEmbedder, SimilarityService
-from fairground.host.setup import new_episode, plan_seats
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.fast import play_fast
-from fairground.supply_chain.model import SupplyChainScenario
+from tradefair.catalog import load_scenario
+from tradefair.host.embedding import CachedEmbedder, SimilarityService
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.fast import play_fast
+from tradefair.supply_chain.model import SupplyChainScenario
 
 __all__ = ["measure"]
 

@@ -19,12 +19,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure
-from fairground.evaluation.verify import verify_file
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import workload_of
-from fairground.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
-from fairground.runner.sweep_table import TABLE, SweepTable
-from fairground.tracestore import find_traces
+from tradefair.evaluation.verify import verify_file
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import workload_of
+from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
+from tradefair.runner.sweep_table import TABLE, SweepTable
+from tradefair.tracestore import find_traces
 
 __all__ = ["measure"]
 
@@ -96,7 +96,7 @@ def _told(folder: Path, seconds: float) -> None:
 
 
 def _started(folder: Path) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "fairground.cli", "sweep", _PLAN, "--executor", "process", "--out", str(folder)]
+    command = [sys.executable, "-m", "tradefair.cli", "sweep", _PLAN, "--executor", "process", "--out", str(folder)]
     return subprocess.Popen([*command, "--processes", str(_WORKERS)])
 
 

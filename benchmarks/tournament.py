@@ -10,12 +10,12 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from benchmarks.figures import Figure, Stopwatch
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import EpisodeSpec, Workload, workload_of
-from fairground.runner.sweep_play import SweepResult, Table
-from fairground.runner.sweep_shard import run_shard
-from fairground.runner.sweep_table import SweepTable
-from fairground.runner.sweep_worker import settle
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import EpisodeSpec, Workload, workload_of
+from tradefair.runner.sweep_play import SweepResult, Table
+from tradefair.runner.sweep_shard import run_shard
+from tradefair.runner.sweep_table import SweepTable
+from tradefair.runner.sweep_worker import settle
 
 __all__ = ["measure"]
 

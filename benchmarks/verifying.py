@@ -9,8 +9,8 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.bazaar import play_scripted
 from benchmarks.figures import Figure, Stopwatch
-from fairground.contract.errors import HarnessFailure
-from fairground.evaluation.verify import verify_file
+from tradefair.contract.errors import HarnessFailure
+from tradefair.evaluation.verify import verify_file
 
 __all__ = ["measure"]
 

@@ -18,27 +18,27 @@ from typing import Any, NamedTuple, TypeAlias
 
 import orjson
 
-from fairground.agents.drawing import to_mermaid
-from fairground.catalog import market_names, market_type
-from fairground.contract.arguments import allowed_text
-from fairground.contract.core import full_table
-from fairground.contract.errors import SHARED_CODES
-from fairground.contract.evidence import Need
-from fairground.contract.kernel_tools import KERNEL_TOOLS
-from fairground.contract.market import MarketType
-from fairground.contract.tool import Tool, ToolTable
-from fairground.evaluation.diagnostics.bargaining.rules import DiagnosticRules as BargainingRules
-from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
-from fairground.evaluation.diagnostics.double_auction import rules as auction_rules
-from fairground.evaluation.diagnostics.general.rules import general_rules
-from fairground.evaluation.diagnostics.marketplace import rules as marketplace_rules
-from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
-from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
-from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
-from fairground.evaluation.diagnostics.supply_chain import rules as supply_rules
-from fairground.evaluation.diagnostics.thresholds import ModeRules, RuleBook
-from fairground.frameworks import find
-from fairground.frameworks.langgraph import GRAPHS
+from tradefair.agents.drawing import to_mermaid
+from tradefair.catalog import market_names, market_type
+from tradefair.contract.arguments import allowed_text
+from tradefair.contract.core import full_table
+from tradefair.contract.errors import SHARED_CODES
+from tradefair.contract.evidence import Need
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.market import MarketType
+from tradefair.contract.tool import Tool, ToolTable
+from tradefair.evaluation.diagnostics.bargaining.rules import DiagnosticRules as BargainingRules
+from tradefair.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
+from tradefair.evaluation.diagnostics.double_auction import rules as auction_rules
+from tradefair.evaluation.diagnostics.general.rules import general_rules
+from tradefair.evaluation.diagnostics.marketplace import rules as marketplace_rules
+from tradefair.evaluation.diagnostics.published import PUBLISHED, published_toml
+from tradefair.evaluation.diagnostics.retail.detectors import DETECTORS
+from tradefair.evaluation.diagnostics.retail.rules import diagnostic_rules
+from tradefair.evaluation.diagnostics.supply_chain import rules as supply_rules
+from tradefair.evaluation.diagnostics.thresholds import ModeRules, RuleBook
+from tradefair.frameworks import find
+from tradefair.frameworks.langgraph import GRAPHS
 
 Definition: TypeAlias = ast.ClassDef | ast.FunctionDef
 
@@ -260,7 +260,7 @@ def demo_output() -> str:
 def run(folder: str, *arguments: str) -> str:
     """What a command prints on a plain terminal of 100 columns."""
     environment = {**os.environ, "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb"}
-    command = [sys.executable, "-m", "fairground.cli", *arguments]
+    command = [sys.executable, "-m", "tradefair.cli", *arguments]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=True, env=environment, timeout=120)
     return done.stdout
 

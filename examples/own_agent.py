@@ -12,14 +12,14 @@ from pathlib import Path
 
 from mcp import Client
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.market import Brief
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.models import ModelEndpoint
-from fairground.frameworks.seat_clock import SeatClock, open_bridge
-from fairground.host.binding import build_server
-from fairground.host.setup import new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.market import Brief
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.models import ModelEndpoint
+from tradefair.frameworks.seat_clock import SeatClock, open_bridge
+from tradefair.host.binding import build_server
+from tradefair.host.setup import new_episode, plan_seats
 
 SEED, SEAT = 7, "B1"
 

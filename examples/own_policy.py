@@ -10,13 +10,13 @@ import sys
 from functools import partial
 from pathlib import Path
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.policy import Draw, ToolCall, Turns, TurnView
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.verify import verify_file
-from fairground.host.episode import Episode
-from fairground.host.scripted import Scripted
-from fairground.host.setup import seat_policy
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.policy import Draw, ToolCall, Turns, TurnView
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.episode import Episode
+from tradefair.host.scripted import Scripted
+from tradefair.host.setup import seat_policy
 
 SEED, SEAT = 7, "B1"
 

@@ -1,4 +1,4 @@
-"""Any MCP client can take a seat: this one talks to `fairground serve` over stdio and quotes its own value each round.
+"""Any MCP client can take a seat: this one talks to `tradefair serve` over stdio and quotes its own value each round.
 
 Run it: .venv/bin/python examples/stdio_seat.py [folder for the trace]
 """
@@ -12,12 +12,12 @@ from typing import Any
 
 from mcp import Client, StdioServerParameters
 
-SERVE = ["-m", "fairground.cli", "serve", "double_auction", "--scenario", "double_auction/smoke", "--seed", "7"]
+SERVE = ["-m", "tradefair.cli", "serve", "double_auction", "--scenario", "double_auction/smoke", "--seed", "7"]
 
 
 async def call(client: Client, tool: str, **arguments: Any) -> dict[str, Any]:
     # A call key makes a repeated action harmless, should the answer get lost.
-    result = await client.call_tool(tool, arguments, meta={"fairground/call-key": str(uuid.uuid4())})
+    result = await client.call_tool(tool, arguments, meta={"tradefair/call-key": str(uuid.uuid4())})
     answer: dict[str, Any] = result.structured_content or {}
     return {"refused": answer} if result.is_error else answer
 

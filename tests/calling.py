@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from fairground.contract.errors import ErrorInfo, IllegalAction
-from fairground.contract.market import Market
-from fairground.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
-from fairground.contract.tool import ToolTable
+from tradefair.contract.errors import ErrorInfo, IllegalAction
+from tradefair.contract.market import Market
+from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
+from tradefair.contract.tool import ToolTable
 
 __all__ = ["Caller", "steps_of", "turn_view"]
 

@@ -42,7 +42,7 @@ def test_a_benchmark_measures_something_beside_its_goals(
     assert any(figure["goal"] is not None for figure in measured)
 
 
-@pytest.mark.skipif("FAIRGROUND_DATA" not in os.environ, reason="FAIRGROUND_DATA names no sample data")
+@pytest.mark.skipif("TRADEFAIR_DATA" not in os.environ, reason="TRADEFAIR_DATA names no sample data")
 def test_the_rate_of_importing_is_that_of_each_kind_of_game_log(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
     from benchmarks.importing import measure
@@ -50,7 +50,7 @@ def test_the_rate_of_importing_is_that_of_each_kind_of_game_log(monkeypatch: pyt
     figures = measure(tiny=True)
     assert [figure.name.partition(":")[0] for figure in figures] == ["pact-log", "bazaar-log", "collusion-log"]
     assert all(figure.value > 0 for figure in figures)
-    monkeypatch.delenv("FAIRGROUND_DATA")
+    monkeypatch.delenv("TRADEFAIR_DATA")
     assert measure(tiny=True) == []
 
 

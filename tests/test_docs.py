@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from fairground.cli import run as fairground
-from fairground.cli.table import COMMANDS
+from tradefair.cli import run as tradefair
+from tradefair.cli.table import COMMANDS
 
 ROOT = Path(__file__).resolve().parent.parent
 ROOTS = ("mcp_servers", "agent_graphs", "frameworks", "evaluation")
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mcp_servers/fairground/*/README.md")])
+PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("mcp_servers/tradefair/*/README.md")])
 PATIENCE_S = 60
 
 
@@ -78,7 +78,7 @@ def anchors(page: Path) -> set[str]:
 def test_the_map_in_architecture_names_every_package() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     for root in ROOTS:
-        for package in (ROOT / root / "fairground").iterdir():
+        for package in (ROOT / root / "tradefair").iterdir():
             if (package / "__init__.py").exists():
                 assert re.search(rf"\b{package.name}/", text), f"the map lacks {package.name}"
 
@@ -93,12 +93,12 @@ def test_every_promise_names_a_test_that_exists(page: str, least: int) -> None:
 
 
 def command_lines() -> Iterator[tuple[str, str]]:
-    """Every `fairground …` line in a code block or in backticks, with its page."""
+    """Every `tradefair …` line in a code block or in backticks, with its page."""
     for page in PAGES:
         text = page.read_text(encoding="utf-8")
         blocks = [line for block in re.findall(r"```console\n(.*?)```", text, re.DOTALL) for line in block.splitlines()]
-        for line in [*blocks, *re.findall(r"`([^`\n]*\bfairground [a-z][^`\n]*)`", text)]:
-            found = re.match(r"(?:\$ |\w+=\S+ |\.venv/bin/)*fairground ([a-z].*)", line)
+        for line in [*blocks, *re.findall(r"`([^`\n]*\btradefair [a-z][^`\n]*)`", text)]:
+            found = re.match(r"(?:\$ |\w+=\S+ |\.venv/bin/)*tradefair ([a-z].*)", line)
             if found:
                 yield str(page.relative_to(ROOT)), found[1].partition("#")[0].strip()
 
@@ -109,7 +109,7 @@ def help_of(command: str, sub: str) -> str:
     assert target is not None, f"there is no command {command}"
     shown = StringIO()
     with redirect_stdout(shown), redirect_stderr(shown):
-        code = fairground([command, *([sub] if sub else []), "--help"])
+        code = tradefair([command, *([sub] if sub else []), "--help"])
     assert code == 0, shown.getvalue()
     return shown.getvalue()
 

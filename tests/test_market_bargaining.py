@@ -1,7 +1,7 @@
 """The bargaining market keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot bargaining > tests/snapshots/bargaining.json`.
+`python -m tradefair.testing snapshot bargaining > tests/snapshots/bargaining.json`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fairground.bargaining import MARKET
-from fairground.catalog import load_scenario
-from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.bargaining import MARKET
+from tradefair.catalog import load_scenario
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
 QUICK: dict[str, dict[str, Any]] = {"one_shot": {}, "smoke": {}, "silent": {"rounds": 5}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "bargaining.json"

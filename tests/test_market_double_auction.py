@@ -1,7 +1,7 @@
 """The double_auction market keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot double_auction > tests/snapshots/double_auction.json`.
+`python -m tradefair.testing snapshot double_auction > tests/snapshots/double_auction.json`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.double_auction import MARKET
-from fairground.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
+from tradefair.catalog import load_scenario
+from tradefair.double_auction import MARKET
+from tradefair.testing import CHECKS, Bench, bundled_scenarios, check_market, schema_snapshot
 
 QUICK: dict[str, dict[str, Any]] = {"duel": {"rounds": 8}, "smoke": {}, "collusion": {"rounds": 2}}
 SNAPSHOT = Path(__file__).with_name("snapshots") / "double_auction.json"

@@ -1,7 +1,7 @@
 """The marketplace keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot marketplace > tests/snapshots/marketplace.json`.
+`python -m tradefair.testing snapshot marketplace > tests/snapshots/marketplace.json`.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from fairground.catalog import load_scenario, scenario_ids
-from fairground.marketplace import MARKET
-from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.catalog import load_scenario, scenario_ids
+from tradefair.marketplace import MARKET
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "marketplace.json"
 LONG_ENOUGH: dict[str, JsonValue] = {"rounds_max": 1_000}

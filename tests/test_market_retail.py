@@ -1,7 +1,7 @@
 """The retail market keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot retail > tests/snapshots/retail.json`.
+`python -m tradefair.testing snapshot retail > tests/snapshots/retail.json`.
 """
 
 from __future__ import annotations
@@ -10,10 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.scenario import Scenario
-from fairground.retail import MARKET
-from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.catalog import load_scenario
+from tradefair.contract.scenario import Scenario
+from tradefair.retail import MARKET
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "retail.json"
 

@@ -1,7 +1,7 @@
 """The supply-chain market keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot supply_chain > tests/snapshots/supply_chain.json`.
+`python -m tradefair.testing snapshot supply_chain > tests/snapshots/supply_chain.json`.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.supply_chain import MARKET
-from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.catalog import load_scenario
+from tradefair.supply_chain import MARKET
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "supply_chain.json"
 

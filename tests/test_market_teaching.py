@@ -1,7 +1,7 @@
 """The teaching market keeps the contract.
 
 A change of its tools shows in the snapshot, which is written anew with
-`python -m fairground.testing snapshot teaching > tests/snapshots/teaching.json`.
+`python -m tradefair.testing snapshot teaching > tests/snapshots/teaching.json`.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from pydantic import JsonValue
 
-from fairground.teaching import MARKET
-from fairground.testing import CHECKS, Bench, check_market, schema_snapshot
+from tradefair.teaching import MARKET
+from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 
 SNAPSHOT = Path(__file__).with_name("snapshots") / "teaching.json"
 

@@ -23,7 +23,7 @@ def project() -> dict[str, Any]:
 
 
 def packages() -> list[Path]:
-    return sorted(path.parent for root in ROOTS for path in (ROOT / root / "fairground").glob("*/__init__.py"))
+    return sorted(path.parent for root in ROOTS for path in (ROOT / root / "tradefair").glob("*/__init__.py"))
 
 
 def source_files() -> set[str]:
@@ -31,13 +31,13 @@ def source_files() -> set[str]:
     return {
         str(path.relative_to(ROOT / root))
         for root in ROOTS
-        for path in (ROOT / root / "fairground").rglob("*")
+        for path in (ROOT / root / "tradefair").rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
 
 def test_the_namespace_has_no_init_and_no_package_twice() -> None:
-    assert not [root for root in ROOTS if (ROOT / root / "fairground" / "__init__.py").exists()]
+    assert not [root for root in ROOTS if (ROOT / root / "tradefair" / "__init__.py").exists()]
     names = [package.name for package in packages()]
     assert len(names) == len(set(names)) > 10
 
@@ -65,7 +65,7 @@ def normalized(name: str) -> str:
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The wheel, built from the sdist of a copy, without a network."""
-    copy, out = tmp_path_factory.mktemp("checkout") / "fairground", tmp_path_factory.mktemp("dist")
+    copy, out = tmp_path_factory.mktemp("checkout") / "tradefair", tmp_path_factory.mktemp("dist")
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -87,20 +87,20 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_the_wheel_from_the_sdist_holds_fairground_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_from_the_sdist_holds_tradefair_and_nothing_else(wheel: Path) -> None:
     version = project()["project"]["version"]
     with zipfile.ZipFile(wheel) as archive:
         tops = {name.partition("/")[0] for name in archive.namelist()}
-    assert tops == {"fairground", f"fairground-{version}.dist-info"}
+    assert tops == {"tradefair", f"tradefair-{version}.dist-info"}
 
 
 @pytest.mark.slow
 def test_the_wheel_from_the_sdist_holds_every_source_and_data_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
-        held = {name for name in archive.namelist() if name.startswith("fairground/")}
+        held = {name for name in archive.namelist() if name.startswith("tradefair/")}
     assert held == source_files()
-    assert "fairground/double_auction/scenarios/bazaar.toml" in held
-    assert "fairground/agents/prompts/react.md" in held
+    assert "tradefair/double_auction/scenarios/bazaar.toml" in held
+    assert "tradefair/agents/prompts/react.md" in held
 
 
 @pytest.mark.slow

@@ -21,7 +21,7 @@ MAX_LINES = 800
 
 
 class Module(NamedTuple):
-    """One source file: its dotted name below `fairground`, and where it lies."""
+    """One source file: its dotted name below `tradefair`, and where it lies."""
 
     name: str
     path: Path
@@ -32,7 +32,7 @@ class Module(NamedTuple):
 
     @property
     def full(self) -> str:
-        return f"fairground.{self.name}"
+        return f"tradefair.{self.name}"
 
     @property
     def tree(self) -> ast.Module:
@@ -58,7 +58,7 @@ def _parsed(path: Path) -> ast.Module:
 
 
 PYPROJECT: dict[str, Any] = tomllib.loads((REPO / "pyproject.toml").read_text())
-MARKETS = sorted(PYPROJECT["project"]["entry-points"]["fairground.markets"])
+MARKETS = sorted(PYPROJECT["project"]["entry-points"]["tradefair.markets"])
 # Kernel §10: rooms beyond the common ones. A new one needs a reason here.
 # retail: one day's rules serve the past and the episode (world, sales, demand), and the arrays (records), the lots
 # (stock) and the books of a day (closing) would make rules.py three times too long; calibration needs the rules.
@@ -110,7 +110,7 @@ def _modules() -> list[Module]:
     """All source files; those of a market, and what evaluates it, from the day on which it is an installed one."""
     found: list[Module] = []
     for root in ROOTS:
-        base = REPO / root / "fairground"
+        base = REPO / root / "tradefair"
         for path in sorted(base.rglob("*.py")):
             parts = path.relative_to(base).with_suffix("").parts
             found.append(Module(".".join(part for part in parts if part != "__init__"), path))
@@ -132,7 +132,7 @@ COMMON_ROOMS = {
 
 @pytest.mark.parametrize("market", MARKETS)
 def test_a_market_has_the_same_rooms_as_its_sisters(market: str) -> None:
-    folder = REPO / "mcp_servers" / "fairground" / market
+    folder = REPO / "mcp_servers" / "tradefair" / market
     rooms = {item.name for item in folder.iterdir() if item.name != "__pycache__"}
     assert rooms >= COMMON_ROOMS - {"py.typed"}
     assert rooms - COMMON_ROOMS <= MORE_ROOMS.get(market, set())
@@ -141,7 +141,7 @@ def test_a_market_has_the_same_rooms_as_its_sisters(market: str) -> None:
 
 @pytest.mark.parametrize("market", MARKETS)
 def test_a_market_package_exports_its_market_and_nothing_else(market: str) -> None:
-    package = importlib.import_module(f"fairground.{market}")
+    package = importlib.import_module(f"tradefair.{market}")
     assert package.__all__ == ["MARKET"]
     assert package.MARKET.name == market
 
@@ -212,7 +212,7 @@ DEVIATIONS: dict[tuple[str, str], str] = {}
 
 
 def _permits(module: Module, target: str) -> bool:
-    """Whether `module` may import `fairground.<target>`."""
+    """Whether `module` may import `tradefair.<target>`."""
     package, _, room = target.partition(".")
     own = module.package
     if (module.name, target) in DEVIATIONS:
@@ -232,7 +232,7 @@ def test_a_module_imports_only_what_its_layer_may(module: Module) -> None:
     foreign: list[str] = []
     for name in module.imports():
         root, _, target = name.partition(".")
-        if root == "fairground":
+        if root == "tradefair":
             if not _permits(module, target):
                 foreign.append(name)
         elif root not in sys.stdlib_module_names and root not in PACKAGES[module.package].outside:
@@ -310,7 +310,7 @@ def test_rules_ask_no_clock_hash_or_file(module: Module) -> None:
 
 
 def test_the_namespace_package_has_no_init() -> None:
-    assert [str(path) for root in ROOTS for path in (REPO / root).rglob("fairground/__init__.py")] == []
+    assert [str(path) for root in ROOTS for path in (REPO / root).rglob("tradefair/__init__.py")] == []
     assert [root for root in ROOTS if (REPO / root / "__init__.py").exists()] == []
 
 
@@ -318,7 +318,7 @@ def test_package_names_are_unique_across_roots() -> None:
     names = Counter(
         item.name
         for root in ROOTS
-        for item in (REPO / root / "fairground").iterdir()
+        for item in (REPO / root / "tradefair").iterdir()
         if item.is_dir() and item.name != "__pycache__"
     )
     assert [name for name, count in names.items() if count > 1] == []
@@ -359,7 +359,7 @@ def _architecture() -> str:
 
 def _exists(name: str) -> bool:
     wanted = re.sub(r"<\w+>", "*", name.rstrip("/"))
-    sources = [REPO / root / "fairground" for root in ROOTS]
+    sources = [REPO / root / "tradefair" for root in ROOTS]
     if "/" not in wanted:
         # A room that several packages have: `rules.py`.
         return any(next(place.rglob(wanted), None) is not None for place in (*sources, REPO / "tests")) or (
@@ -373,7 +373,7 @@ def test_every_path_that_the_architecture_names_exists() -> None:
     named = {name for name in _PATH.findall(_architecture()) if name.endswith(_ENDINGS)}
     assert named
     # Named because it must not exist.
-    assert sorted(name for name in named - {"fairground/__init__.py"} if not _exists(name)) == []
+    assert sorted(name for name in named - {"tradefair/__init__.py"} if not _exists(name)) == []
 
 
 def test_every_test_that_the_architecture_names_exists() -> None:
@@ -388,5 +388,5 @@ def test_the_architecture_fits_on_a_few_pages() -> None:
 
 def test_a_path_that_does_not_exist_would_be_noticed() -> None:
     assert _exists("contract/core.py")
-    assert _exists("mcp_servers/fairground/<market>/rules.py")
+    assert _exists("mcp_servers/tradefair/<market>/rules.py")
     assert not _exists("contract/utils.py")

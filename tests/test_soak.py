@@ -10,8 +10,8 @@ from benchmarks.hosting import measure
 from benchmarks.soak import soak
 from benchmarks.soak_audit import Acknowledged, Told, audit
 
-from fairground.catalog import load_scenario, market_type
-from fairground.host.setup import new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.host.setup import new_episode, plan_seats
 
 
 @pytest.mark.slow

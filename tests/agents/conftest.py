@@ -23,7 +23,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from fairground.contract.policy import TurnView
+from tradefair.contract.policy import TurnView
 
 _READS = ("view_price", "view_stock", "view_picture", "view_turn", "hang_read", "crash", "off_schema", "meet")
 _ACTIONS = ("bid", "refuse_me", "fault_once", "fault", "hang_once", "hang_action")
@@ -45,7 +45,7 @@ class Stall:
         return [request.name for request in self.asked]
 
     def keys(self) -> list[Any]:
-        return [(request.meta or {}).get("fairground/call-key") for request in self.asked]
+        return [(request.meta or {}).get("tradefair/call-key") for request in self.asked]
 
     async def list_tools(
         self, ctx: ServerRequestContext[Any], params: PaginatedRequestParams | None
@@ -99,7 +99,7 @@ class Stall:
             content=[TextContent(type="text", text=orjson.dumps(body).decode())],
             structured_content=body,
             is_error=error,
-            _meta={"fairground/turn": turn},
+            _meta={"tradefair/turn": turn},
         )
 
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from fairground.agents.lessons import Lesson, Lessons, read_lesson, read_reflection, show_trials
-from fairground.agents.plan import Plan
-from fairground.agents.prompt import PromptSet
-from fairground.agents.requests import MAX_ANSWER_CHARS, AnswerProblem, find_request, read_answer, show_request
-from fairground.contract.market import Brief
+from tradefair.agents.lessons import Lesson, Lessons, read_lesson, read_reflection, show_trials
+from tradefair.agents.plan import Plan
+from tradefair.agents.prompt import PromptSet
+from tradefair.agents.requests import MAX_ANSWER_CHARS, AnswerProblem, find_request, read_answer, show_request
+from tradefair.contract.market import Brief
 
 BRIEF = Brief("a seller", "earn", "one shot")
 

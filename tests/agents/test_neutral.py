@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import market_names, market_type
-from fairground.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.catalog import market_names, market_type
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
 
-FOLDER = Path(__file__).parents[2] / "agent_graphs" / "fairground" / "agents"
+FOLDER = Path(__file__).parents[2] / "agent_graphs" / "tradefair" / "agents"
 FILES = sorted([*FOLDER.rglob("*.py"), *FOLDER.rglob("*.md")])
 
 

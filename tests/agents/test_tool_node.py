@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import AIMessage, InvalidToolCall, ToolCall
 from mcp import Client
 
-from fairground.agents.bridge import Bridge
-from fairground.agents.tool_node import Executed, run_calls
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.policy import TurnView
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.tool_node import Executed, run_calls
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.policy import TurnView
 
 Connect = Callable[[], Client]
 

@@ -10,9 +10,9 @@ from langchain_core.messages import ToolMessage
 from langchain_core.tools import BaseTool
 from mcp import Client
 
-from fairground.agents.bridge import Bridge
-from fairground.agents.toolbox import load_tools
-from fairground.contract.errors import HarnessFailure
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.toolbox import load_tools
+from tradefair.contract.errors import HarnessFailure
 
 Connect = Callable[[], Client]
 
@@ -43,7 +43,7 @@ async def test_a_text_result_is_one_plain_string_with_the_rest_in_the_artifact(c
     assert answer.status == "success"
     assert answer.artifact["structured_content"] == {"price": 7}
     assert answer.artifact["is_error"] is False
-    turn = answer.artifact["_meta"]["fairground/turn"]
+    turn = answer.artifact["_meta"]["tradefair/turn"]
     assert turn == {"round": 1, "phase": "only", "turn_over": False, "over": False}
 
 
@@ -58,7 +58,7 @@ async def test_a_refusal_is_an_error_message_that_keeps_its_artifact(connect: Co
         answer: ToolMessage = await (await _tools(client))["refuse_me"].ainvoke(_ask("refuse_me", {}))
     assert answer.status == "error"
     assert answer.artifact["structured_content"]["code"] == "tool_unavailable"
-    assert "fairground/turn" in answer.artifact["_meta"]
+    assert "tradefair/turn" in answer.artifact["_meta"]
     assert answer.artifact["is_error"] is True
 
 

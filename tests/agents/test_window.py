@@ -15,8 +15,8 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
-from fairground.agents.window import FULL_ROUND, Window, cleared_results, last_results, parse_window
-from fairground.contract.errors import ScenarioError
+from tradefair.agents.window import FULL_ROUND, Window, cleared_results, last_results, parse_window
+from tradefair.contract.errors import ScenarioError
 
 SPELLINGS = ["full_round", *(f"{name}(k={k})" for name in ("last_results", "cleared_results") for k in (1, 2, 3, 6))]
 

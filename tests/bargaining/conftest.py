@@ -7,15 +7,15 @@ from typing import Any
 import pytest
 from tests.calling import Caller
 
-from fairground.bargaining import MARKET
-from fairground.bargaining.model import BargainingScenario
-from fairground.bargaining.policies import Oracle
-from fairground.bargaining.rules import Bargaining
-from fairground.contract.errors import ErrorInfo
-from fairground.contract.policy import Draw, parse_policy
-from fairground.contract.scenario import build_scenario, parse_toml
+from tradefair.bargaining import MARKET
+from tradefair.bargaining.model import BargainingScenario
+from tradefair.bargaining.policies import Oracle
+from tradefair.bargaining.rules import Bargaining
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.policy import Draw, parse_policy
+from tradefair.contract.scenario import build_scenario, parse_toml
 
-FOLDER = Path(__file__).parents[2] / "mcp_servers" / "fairground" / "bargaining" / "scenarios"
+FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "bargaining" / "scenarios"
 
 
 CALLER = Caller(MARKET.tools)

@@ -7,14 +7,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.bargaining import MARKET
-from fairground.bargaining.model import BargainingScenario
-from fairground.bargaining.rules import Bargaining
-from fairground.contract.errors import EpisodeOver, ErrorInfo, ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.trading.chance import LogSeedChance
-from fairground.trading.clearing import Pair
-from fairground.trading.values import Acceptance, Roster
+from tradefair.bargaining import MARKET
+from tradefair.bargaining.model import BargainingScenario
+from tradefair.bargaining.rules import Bargaining
+from tradefair.contract.errors import EpisodeOver, ErrorInfo, ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.trading.chance import LogSeedChance
+from tradefair.trading.clearing import Pair
+from tradefair.trading.values import Acceptance, Roster
 
 Open = Callable[..., Bargaining]
 Refuse = Callable[..., ErrorInfo]

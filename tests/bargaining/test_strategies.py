@@ -4,14 +4,14 @@ from collections.abc import Callable
 
 import pytest
 
-from fairground.bargaining import MARKET
-from fairground.bargaining.policies import POLICIES
-from fairground.bargaining.rules import Bargaining
-from fairground.bargaining.strategies import STRATEGIES, Strategy
-from fairground.bargaining.templates import TEMPLATES, Said, render
-from fairground.contract.policy import Draw
-from fairground.trading.mirror import MirroredPolicy, TraderView
-from fairground.trading.statements import read_statements
+from tradefair.bargaining import MARKET
+from tradefair.bargaining.policies import POLICIES
+from tradefair.bargaining.rules import Bargaining
+from tradefair.bargaining.strategies import STRATEGIES, Strategy
+from tradefair.bargaining.templates import TEMPLATES, Said, render
+from tradefair.contract.policy import Draw
+from tradefair.trading.mirror import MirroredPolicy, TraderView
+from tradefair.trading.statements import read_statements
 
 Open = Callable[..., Bargaining]
 Play = Callable[[Bargaining, str, str], None]

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fairground.bargaining import MARKET
-from fairground.bargaining.rules import Bargaining
-from fairground.contract.errors import ErrorInfo
+from tradefair.bargaining import MARKET
+from tradefair.bargaining.rules import Bargaining
+from tradefair.contract.errors import ErrorInfo
 
 Open = Callable[..., Bargaining]
 

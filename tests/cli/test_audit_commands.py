@@ -9,12 +9,12 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.cli import run
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Written, write_trace
 
 
 @pytest.fixture
@@ -147,9 +147,9 @@ def test_a_damaged_log_is_named_with_line_and_field_and_exit_code_1(tmp_path: Pa
 
 
 def test_the_public_samples_import_and_verify_from_the_command_line(tmp_path: Path, shell: Shell) -> None:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     content = shell.json("import", "bazaar-log", Path(folder, "logs", "bazaar"), "--out", tmp_path)
     assert (content["games"], content["rounds"], content["findings"]) == (16, 480, [])
     verified = shell.json("verify", tmp_path)

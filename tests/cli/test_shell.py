@@ -9,10 +9,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.cli import run
-from fairground.cli.invoke import invoke
-from fairground.cli.table import COMMANDS, Command
-from fairground.contract.errors import HarnessFailure, IllegalAction, ScenarioError, StorageUnavailable, TraceError
+from tradefair.cli import run
+from tradefair.cli.invoke import invoke
+from tradefair.cli.table import COMMANDS, Command
+from tradefair.contract.errors import HarnessFailure, IllegalAction, ScenarioError, StorageUnavailable, TraceError
 
 _WANTED = [
     *("play", "serve", "host", "connect", "config"),
@@ -41,7 +41,7 @@ def test_every_command_can_be_imported_and_explains_itself(
     module, _, name = command.target.partition(":")
     assert callable(getattr(import_module(module), name))
     assert run([command.name, "--help"]) == 0
-    assert f"fairground {command.name}" in capsys.readouterr().out
+    assert f"tradefair {command.name}" in capsys.readouterr().out
 
 
 def test_help_at_80_columns_says_every_word_in_full(
@@ -63,8 +63,8 @@ def test_help_at_80_columns_says_every_word_in_full(
 
 @pytest.mark.parametrize("arguments", [["--help"], ["--version"], []])
 def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str]) -> None:
-    heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "fairground.contract"]
-    code = f"import sys; from fairground.cli import run; run({arguments!r}); print(set({heavy!r}) & set(sys.modules))"
+    heavy = ["typer", "rich", "pydantic", "orjson", "mcp", "numpy", "tradefair.contract"]
+    code = f"import sys; from tradefair.cli import run; run({arguments!r}); print(set({heavy!r}) & set(sys.modules))"
     assert _fresh(code).splitlines()[-1] == "set()"
 
 
@@ -76,7 +76,7 @@ def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["--version"]) == 0
-    assert capsys.readouterr().out.startswith("fairground 0.")
+    assert capsys.readouterr().out.startswith("tradefair 0.")
 
 
 @pytest.mark.parametrize(("typed", "hint"), [("verfy", "verify"), ("tool", "tools"), ("xyzzy", "--help")])
@@ -136,11 +136,11 @@ def test_errors_become_one_line_and_an_exit_code(name: str, code: int, capsys: p
         assert lines[-1] == "RuntimeError: a bug"
     elif name != "interrupt":
         assert len(lines) == 1
-        assert lines[0].startswith("fairground failing: ")
+        assert lines[0].startswith("tradefair failing: ")
 
 
 def test_a_closed_pipe_is_no_error() -> None:
-    script = f"{sys.executable} -m fairground.cli tools double_auction --json | head -c 10"
+    script = f"{sys.executable} -m tradefair.cli tools double_auction --json | head -c 10"
     done = subprocess.run(
         ["bash", "-c", f"set -o pipefail; {script}"], capture_output=True, text=True, timeout=60, check=False
     )
@@ -149,7 +149,7 @@ def test_a_closed_pipe_is_no_error() -> None:
 
 def test_the_installed_script_and_the_module_are_the_same_shell() -> None:
     done = subprocess.run(
-        [sys.executable, "-m", "fairground.cli", "verfy"], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-m", "tradefair.cli", "verfy"], capture_output=True, text=True, timeout=60, check=False
     )
     assert done.returncode == 2
     assert "verify" in done.stderr

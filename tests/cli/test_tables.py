@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 
-from fairground.cli.tables import figures, names, show_pairs, show_table, words
+from tradefair.cli.tables import figures, names, show_pairs, show_table, words
 
 LABEL = "react/policy:careful_reader"
 COLUMNS = [*names("manager played by"), *figures("survival_days", "net_worth_final", "gain", "share_of_oracle")]

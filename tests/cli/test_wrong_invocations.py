@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairground.cli import run
+from tradefair.cli import run
 
 PLAY = ("play", "double_auction", "--scenario", "smoke")
 
@@ -58,7 +58,7 @@ def test_a_command_line_that_cannot_work_is_told_why(
     monkeypatch.chdir(tmp_path)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.delenv("FAIRGROUND_ALLOW_MODELS", raising=False)
+    monkeypatch.delenv("TRADEFAIR_ALLOW_MODELS", raising=False)
     assert run(arguments) == code
     captured = capsys.readouterr()
     told = " ".join(captured.err.split())

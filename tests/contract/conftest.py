@@ -9,13 +9,13 @@ import orjson
 import pytest
 from pydantic import JsonValue
 
-from fairground.catalog import load_scenario
-from fairground.contract.core import Answer, Core, Done
-from fairground.contract.event import ManifestCore
-from fairground.contract.limits import Limit
-from fairground.contract.market import LapseReason, MarketType
-from fairground.contract.replay import replay
-from fairground.teaching import MARKET
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Answer, Core, Done
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.limits import Limit
+from tradefair.contract.market import LapseReason, MarketType
+from tradefair.contract.replay import replay
+from tradefair.teaching import MARKET
 
 
 class Game:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.arguments import MAX_ARGUMENT_BYTES, BadArguments, allowed_text, encode_arguments
+from tradefair.contract.arguments import MAX_ARGUMENT_BYTES, BadArguments, allowed_text, encode_arguments
 
 _LEAVES = (
     st.none()

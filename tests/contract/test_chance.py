@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance, KeyPart
+from tradefair.contract.chance import Chance, KeyPart
 
 _SEEDS = st.integers(-(2**70), 2**70) | st.text(max_size=20)
 _PARTS = st.lists(st.integers(-(2**70), 2**70) | st.text(max_size=10), max_size=4)

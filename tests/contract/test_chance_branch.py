@@ -3,7 +3,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance, KeyPart, encode_key
+from tradefair.contract.chance import Chance, KeyPart, encode_key
 
 _KEYS = st.lists(st.one_of(st.integers(-(10**9), 10**9), st.text(max_size=8)), max_size=5)
 

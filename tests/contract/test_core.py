@@ -9,15 +9,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairground.catalog import load_scenario
-from fairground.contract.chain import digest
-from fairground.contract.core import INLINE_BYTES, Core
-from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, ScenarioError, SeatError, TraceError
-from fairground.contract.market import Closure
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, tool
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
+from tradefair.catalog import load_scenario
+from tradefair.contract.chain import digest
+from tradefair.contract.core import INLINE_BYTES, Core
+from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction, ScenarioError, SeatError, TraceError
+from tradefair.contract.market import Closure
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
 
 
 class Wide(Result):
@@ -465,7 +465,7 @@ def test_the_manifest_fixes_scenario_seats_tools_and_seed() -> None:
 @pytest.mark.parametrize(
     ("change", "complaint"),
     [
-        ({"trace_schema": "fairground.trace/2"}, "this version reads fairground.trace/1"),
+        ({"trace_schema": "tradefair.trace/2"}, "this version reads tradefair.trace/1"),
         ({"market": "bargaining"}, "written by bargaining"),
         ({"rules_version": "0"}, "written by teaching 0; installed is teaching 1"),
         ({"tool_schema_digest": "00"}, "tools of teaching have changed"),

@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
 
 Quote = tuple[str, Mapping[str, int | None]]
 

@@ -8,11 +8,11 @@ from typing import Any, get_args
 import orjson
 import pytest
 
-from fairground.contract import errors
-from fairground.contract.chain import canonical, digest, first_hash, next_hash, seal
-from fairground.contract.errors import FairgroundError, IllegalAction, SeatError, TraceError
-from fairground.contract.event import Event, ToolCalled, parse_event
-from fairground.contract.seats import check_seat_id, natural_order
+from tradefair.contract import errors
+from tradefair.contract.chain import canonical, digest, first_hash, next_hash, seal
+from tradefair.contract.errors import IllegalAction, SeatError, TraceError, TradefairError
+from tradefair.contract.event import Event, ToolCalled, parse_event
+from tradefair.contract.seats import check_seat_id, natural_order
 
 
 def test_every_event_that_core_writes_has_a_type(play: Any) -> None:
@@ -36,7 +36,7 @@ def test_fields_of_a_later_version_are_kept_and_unknown_events_are_an_error(play
     assert isinstance(event, ToolCalled)
     assert event.model_extra == {"mood": "bright"}
     for body in (b'{"event":"stolen","seq":1}', b"[]", b"", b"\xff", orjson.dumps({**game.events[1], "seq": "x"})):
-        with pytest.raises(TraceError, match=r"not an event of fairground\.trace/1"):
+        with pytest.raises(TraceError, match=r"not an event of tradefair\.trace/1"):
             parse_event(body)
 
 
@@ -61,9 +61,7 @@ def test_the_canonical_spelling_does_not_depend_on_the_order_of_members() -> Non
 
 def test_the_tree_of_errors_is_the_one_that_the_module_draws() -> None:
     drawn = errors.__doc__ or ""
-    found = {
-        name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, FairgroundError)
-    }
+    found = {name for name, item in vars(errors).items() if isinstance(item, type) and issubclass(item, TradefairError)}
     assert all(name in drawn for name in found)
     assert {name for name in errors.__all__ if name.isidentifier()} >= found
     assert issubclass(errors.EpisodeOver, IllegalAction)

@@ -5,7 +5,7 @@ from fractions import Fraction
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.money import divide_half_even
+from tradefair.contract.money import divide_half_even
 
 _WHOLE = st.integers(min_value=-(10**18), max_value=10**18)
 

@@ -6,10 +6,10 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.core import full_table
-from fairground.contract.errors import ErrorInfo, HarnessFailure
-from fairground.contract.kernel_tools import KERNEL_TOOLS, MAX_NOTES, CodeResult
-from fairground.teaching import MARKET
+from tradefair.contract.core import full_table
+from tradefair.contract.errors import ErrorInfo, HarnessFailure
+from tradefair.contract.kernel_tools import KERNEL_TOOLS, MAX_NOTES, CodeResult
+from tradefair.teaching import MARKET
 
 
 def test_every_market_has_them_after_its_own(play: Any) -> None:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.money import from_minor, to_minor
+from tradefair.contract.money import from_minor, to_minor
 
 
 @pytest.mark.parametrize(

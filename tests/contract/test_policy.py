@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ErrorInfo, ScenarioError
-from fairground.contract.policy import Draw, ToolAnswer, parse_policy
+from tradefair.contract.errors import ErrorInfo, ScenarioError
+from tradefair.contract.policy import Draw, ToolAnswer, parse_policy
 
 
 @pytest.mark.parametrize(

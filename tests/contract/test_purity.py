@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2] / "mcp_servers"
-CONTRACT = ROOT / "fairground" / "contract"
+CONTRACT = ROOT / "tradefair" / "contract"
 MODULES = sorted(path for path in CONTRACT.glob("*.py"))
 ALLOWED = {"pydantic", "pydantic_core", "orjson"}
 # What pydantic itself imports.
@@ -26,13 +26,13 @@ import importlib, sys
 sys.path[:] = [path for path in sys.path if "site-packages" not in path] + sys.argv[1].split(",")
 for name in sys.argv[2].split(","):
     importlib.import_module(name)
-from fairground.contract.core import Core
+from tradefair.contract.core import Core
 print(",".join(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 
 
 def _names() -> list[str]:
-    return ["fairground.contract" + ("" if path.stem == "__init__" else f".{path.stem}") for path in MODULES]
+    return ["tradefair.contract" + ("" if path.stem == "__init__" else f".{path.stem}") for path in MODULES]
 
 
 def test_the_contract_imports_where_nothing_but_pydantic_and_orjson_is_installed(tmp_path: Path) -> None:
@@ -52,7 +52,7 @@ def test_the_contract_imports_where_nothing_but_pydantic_and_orjson_is_installed
     )
     assert done.returncode == 0, done.stderr
     foreign = set(done.stdout.strip().split(",")) - sys.stdlib_module_names - ALLOWED - SUPPORT
-    assert {name for name in foreign if not name.startswith("_")} - {"fairground"} == set()
+    assert {name for name in foreign if not name.startswith("_")} - {"tradefair"} == set()
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
@@ -65,8 +65,8 @@ def test_a_contract_module_imports_nothing_else_and_nothing_impure(path: Path) -
             assert node.level == 0
             imported.add(node.module or "")
     roots = {name.partition(".")[0] for name in imported}
-    assert roots - sys.stdlib_module_names - ALLOWED == {"fairground"} & roots
-    assert all(name.startswith("fairground.contract") for name in imported if name.startswith("fairground"))
+    assert roots - sys.stdlib_module_names - ALLOWED == {"tradefair"} & roots
+    assert all(name.startswith("tradefair.contract") for name in imported if name.startswith("tradefair"))
     assert roots & IMPURE == set()
 
 

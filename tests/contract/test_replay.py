@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.errors import EpisodeOver, ErrorInfo, TraceError
-from fairground.contract.kernel_tools import CodeResult
-from fairground.contract.limits import Limit
-from fairground.contract.replay import Divergence, replay
-from fairground.teaching import MARKET
+from tradefair.contract.errors import EpisodeOver, ErrorInfo, TraceError
+from tradefair.contract.kernel_tools import CodeResult
+from tradefair.contract.limits import Limit
+from tradefair.contract.replay import Divergence, replay
+from tradefair.teaching import MARKET
 
 Event = dict[str, Any]
 

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario, market_names, market_type, scenario_ids
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario, parse_override, parse_toml, with_overrides
-from fairground.teaching import MARKET
+from tradefair.catalog import load_scenario, market_names, market_type, scenario_ids
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario, parse_override, parse_toml, with_overrides
+from tradefair.teaching import MARKET
 
 _PIE: dict[str, Any] = {"id": "teaching/pie"}
 

@@ -8,10 +8,10 @@ import pytest
 from jsonschema import Draft202012Validator
 from pydantic import BaseModel, Field
 
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, Untrusted, tool
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, Untrusted, tool
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
 
 
 class Part(Result):

@@ -8,12 +8,12 @@ import pytest
 from tests.calling import Caller
 from tests.calling import turn_view as turn_view_of
 
-from fairground.catalog import load_scenario
-from fairground.contract.errors import ErrorInfo
-from fairground.contract.market import Closure
-from fairground.contract.policy import Draw, TurnView, parse_policy
-from fairground.double_auction import MARKET
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.catalog import load_scenario
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.market import Closure
+from tradefair.contract.policy import Draw, TurnView, parse_policy
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.rules import DoubleAuction
 
 CALLER = Caller(MARKET.tools)
 

@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.market import Closure
-from fairground.double_auction.analysis import (
+from tradefair.contract.market import Closure
+from tradefair.double_auction.analysis import (
     GdRound,
     PlayedRound,
     Rivals,
@@ -22,7 +22,7 @@ from fairground.double_auction.analysis import (
     regret,
     useful_prices,
 )
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.double_auction.rules import DoubleAuction
 
 PRICES = st.lists(st.integers(0, 100), max_size=6)
 GD_ROUNDS = st.lists(st.builds(GdRound, PRICES, PRICES, PRICES), max_size=4)

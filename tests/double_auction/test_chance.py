@@ -5,9 +5,9 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import IllegalAction, TraceError
-from fairground.contract.market import Closure
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.errors import IllegalAction, TraceError
+from tradefair.contract.market import Closure
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 Close = Callable[[DoubleAuction, Mapping[str, int]], Closure]

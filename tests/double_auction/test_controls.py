@@ -7,11 +7,11 @@ from typing import Any, cast
 
 import pytest
 
-from fairground.contract.policy import Draw, TurnView
-from fairground.double_auction import MARKET
-from fairground.double_auction.controls import OracleSealed, OracleValues
-from fairground.double_auction.policies import POLICIES
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.policy import Draw, TurnView
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.controls import OracleSealed, OracleValues
+from tradefair.double_auction.policies import POLICIES
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 View = Callable[[DoubleAuction, str], TurnView]

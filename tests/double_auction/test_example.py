@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.market import Closure
-from fairground.double_auction import analysis
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.market import Closure
+from tradefair.double_auction import analysis
+from tradefair.double_auction.rules import DoubleAuction
 
 QUOTES = {"B1": 60, "B2": 60, "B3": 40, "S1": 45, "S2": 55, "S3": 80}
 ORDER = ["S3", "B2", "S1", "B3", "B1", "S2"]

@@ -7,18 +7,18 @@ from functools import partial
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.chance import Chance
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw, parse_policy
-from fairground.double_auction.analysis import PlayedRound, hindsight
-from fairground.double_auction.model import DoubleAuctionScenario, Role, role_of
-from fairground.double_auction.policies import POLICIES, play_fast
-from fairground.double_auction.rules import DoubleAuction
-from fairground.double_auction.traders import TRADERS
-from fairground.double_auction.traders_identified import IDENTIFIED_TRADERS
-from fairground.double_auction.traders_learning import LEARNING_TRADERS
-from fairground.host.scripted import Scripted
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.chance import Chance
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw, parse_policy
+from tradefair.double_auction.analysis import PlayedRound, hindsight
+from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
+from tradefair.double_auction.policies import POLICIES, play_fast
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.double_auction.traders import TRADERS
+from tradefair.double_auction.traders_identified import IDENTIFIED_TRADERS
+from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.host.scripted import Scripted
 
 EPISODES = 1_500
 FIELD = tuple(spec.name for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS) if spec.name != "random_legal")

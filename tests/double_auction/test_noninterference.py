@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.errors import IllegalAction
-from fairground.contract.market import Closure
-from fairground.double_auction import MARKET
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.market import Closure
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 Ask = Callable[..., Any]

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ErrorInfo, ScenarioError
-from fairground.contract.market import Closure
-from fairground.contract.policy import Draw, ToolAnswer, TurnView
-from fairground.double_auction import MARKET
-from fairground.double_auction.policies import play_fast
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.errors import ErrorInfo, ScenarioError
+from tradefair.contract.market import Closure
+from tradefair.contract.policy import Draw, ToolAnswer, TurnView
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.policies import play_fast
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]

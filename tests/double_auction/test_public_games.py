@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.scenario import build_scenario
-from fairground.double_auction import MARKET
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.trading.game_log import GameLog, read_game
+from tradefair.contract.scenario import build_scenario
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.trading.game_log import GameLog, read_game
 
 
 @pytest.fixture(scope="module")
 def games() -> list[GameLog]:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     found: list[GameLog] = []
     for path in sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")):
         with path.open("rb") as lines:

@@ -5,12 +5,12 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario, scenario_ids
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.double_auction import MARKET
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.catalog import load_scenario, scenario_ids
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.double_auction.rules import DoubleAuction
 
 EXPLICIT = {"distribution": "explicit", "n_buyers": 2, "n_sellers": 1}
 WRONG: list[tuple[dict[str, Any], str]] = [

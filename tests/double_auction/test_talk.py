@@ -12,12 +12,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from fairground.catalog import load_scenario
-from fairground.contract.core import Core
-from fairground.contract.errors import ErrorInfo, HarnessFailure, IllegalAction
-from fairground.double_auction import MARKET
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Core
+from tradefair.contract.errors import ErrorInfo, HarnessFailure, IllegalAction
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 Ask = Callable[..., Any]

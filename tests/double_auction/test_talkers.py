@@ -8,17 +8,17 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import ScenarioError
-from fairground.double_auction.policies import play_fast
-from fairground.double_auction.rules import DoubleAuction
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.verify import verify_file
-from fairground.frameworks.base import Limits
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
-from fairground.tracestore import open_trace
-from fairground.trading.statements import read_statements
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import ScenarioError
+from tradefair.double_auction.policies import play_fast
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.verify import verify_file
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
+from tradefair.trading.statements import read_statements
 
 Open = Callable[..., DoubleAuction]
 Play = Callable[[DoubleAuction, Mapping[str, str]], list[str]]

@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from fairground.contract.errors import SHARED_CODES
-from fairground.contract.market import Closure
-from fairground.double_auction import MARKET
-from fairground.double_auction.rules import DoubleAuction
+from tradefair.contract.errors import SHARED_CODES
+from tradefair.contract.market import Closure
+from tradefair.double_auction import MARKET
+from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]
 Ask = Callable[..., Any]

@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.policy import Draw
-from fairground.double_auction.model import DoubleAuctionScenario
-from fairground.double_auction.policies import POLICIES, play_fast
-from fairground.double_auction.traders import TRADERS
-from fairground.double_auction.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
-from fairground.double_auction.traders_learning import LEARNING_TRADERS
-from fairground.trading.game_log import GameLog, LoggedRound, read_game
-from fairground.trading.mirror import MirroredPolicy, Trader, TraderView
+from tradefair.catalog import load_scenario
+from tradefair.contract.policy import Draw
+from tradefair.double_auction.model import DoubleAuctionScenario
+from tradefair.double_auction.policies import POLICIES, play_fast
+from tradefair.double_auction.traders import TRADERS
+from tradefair.double_auction.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
+from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.trading.game_log import GameLog, LoggedRound, read_game
+from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
 
 SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)}
 
@@ -36,9 +36,9 @@ class Asked(NamedTuple):
 @pytest.fixture(scope="module")
 def quotes() -> dict[str, list[Asked]]:
     """By log id, every quote of that baseline in the sample games."""
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     found: dict[str, list[Asked]] = defaultdict(list)
     for path in sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")):
         with path.open("rb") as lines:

@@ -11,11 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.policy import Draw
-from fairground.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
-from fairground.double_auction.traders import TRADERS
-from fairground.double_auction.traders_learning import LEARNING_TRADERS, gdx_value
-from fairground.trading.mirror import Trader, TraderView
+from tradefair.contract.policy import Draw
+from tradefair.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
+from tradefair.double_auction.traders import TRADERS
+from tradefair.double_auction.traders_learning import LEARNING_TRADERS, gdx_value
+from tradefair.trading.mirror import Trader, TraderView
 
 SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS)}
 

@@ -43,9 +43,9 @@ class Watched:
 
 
 def _chromium() -> str:
-    found = os.environ.get("FAIRGROUND_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
+    found = os.environ.get("TRADEFAIR_CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
     if found is None:
-        pytest.skip("no Chromium here (apt-get install chromium, or name one in FAIRGROUND_CHROMIUM)")
+        pytest.skip("no Chromium here (apt-get install chromium, or name one in TRADEFAIR_CHROMIUM)")
     return found
 
 

@@ -10,9 +10,9 @@ import orjson
 import pytest
 from tests.evaluation.playing import played, store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.chain import first_hash, next_hash, seal
-from fairground.contract.core import Core
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.chain import first_hash, next_hash, seal
+from tradefair.contract.core import Core
 
 
 class Play(Protocol):

@@ -22,9 +22,9 @@ from typing import Any, NamedTuple, TypeAlias
 import orjson
 from hypothesis import strategies as st
 
-from fairground.contract.chain import first_hash, next_hash, seal
-from fairground.tracestore import jsonl_lines, open_trace
-from fairground.tracestore.reader import SCHEMA
+from tradefair.contract.chain import first_hash, next_hash, seal
+from tradefair.tracestore import jsonl_lines, open_trace
+from tradefair.tracestore.reader import SCHEMA
 
 __all__ = [
     "DAMAGES",
@@ -275,7 +275,7 @@ def _core(parts: Parts, change: Callable[[dict[str, Any]], object]) -> None:
 
 def _future_schema(parts: Parts, place: int, other: int) -> None:
     """The whole trace is of a later schema."""
-    _core(parts, lambda core: core.update({"trace_schema": "fairground.trace/9"}))
+    _core(parts, lambda core: core.update({"trace_schema": "tradefair.trace/9"}))
 
 
 def _core_field(parts: Parts, place: int, other: int) -> None:

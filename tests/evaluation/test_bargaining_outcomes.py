@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
-from fairground.evaluation.charts.model import charts_of
-from fairground.evaluation.evaluate import Evaluation, evaluate_file
-from fairground.evaluation.outcomes.bargaining import EVALUATOR
-from fairground.host.scripted import Scripted
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.charts.model import charts_of
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.outcomes.bargaining import EVALUATOR
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
 
 LIMITS: dict[str, Any] = {"distribution": "fixed", "buyer_value": 90, "seller_cost": 20}
 

@@ -11,15 +11,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.importers import run_importer
-from fairground.evaluation.importers.report import GameReport, ImportReport
-from fairground.evaluation.verify import verify_file
-from fairground.tracestore import open_trace
-from fairground.trading.chance import ChanceKind, open_chance
-from fairground.trading.clearing import Match, benchmarks, clear, potentials
-from fairground.trading.values import Acceptance, Roster
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
+from tradefair.trading.chance import ChanceKind, open_chance
+from tradefair.trading.clearing import Match, benchmarks, clear, potentials
+from tradefair.trading.values import Acceptance, Roster
 
 _SEATS = ("S2", "B1", "B2", "S1")
 _ROUNDS = 4
@@ -155,9 +155,9 @@ def _at(rows: list[Row], kind: str, skip: int = 0) -> Row:
 
 @pytest.fixture(scope="session")
 def sample_import(tmp_path_factory: pytest.TempPathFactory) -> tuple[ImportReport, Path]:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "bazaar").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     out = tmp_path_factory.mktemp("imported")
     return run_importer("bazaar-log", sorted(Path(folder, "logs", "bazaar").glob("*.jsonl")), out), out
 

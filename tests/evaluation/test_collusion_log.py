@@ -10,24 +10,24 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.diagnostics.insight import Insight
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.export.seat_view import seat_lines
-from fairground.evaluation.importers import run_importer
-from fairground.evaluation.importers.collusion_log import import_game, import_games
-from fairground.evaluation.importers.report import ImportReport
-from fairground.evaluation.outcomes.double_auction import EVALUATOR
-from fairground.evaluation.verify import verify_file
-from fairground.tracestore import open_trace
+from tradefair.evaluation.diagnostics.insight import Insight
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.export.seat_view import seat_lines
+from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.importers.collusion_log import import_game, import_games
+from tradefair.evaluation.importers.report import ImportReport
+from tradefair.evaluation.outcomes.double_auction import EVALUATOR
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
 
 Rows = list[dict[str, Any]]
 
 
 @pytest.fixture(scope="module")
 def logs() -> list[Path]:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "emergent_collusion").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/emergent_collusion")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
     return sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))
 
 
@@ -217,7 +217,7 @@ def test_importers_refuse_the_other_kind_of_game(logs: list[Path], tmp_path: Pat
     copy = _tampered(logs[0], tmp_path, without_talk)
     assert "is not a collusion-log" in run_importer("collusion-log", [copy], tmp_path).games[0].findings[0].message
 
-    pact = next((Path(os.environ["FAIRGROUND_DATA"]) / "logs" / "pact").glob("*.jsonl"))
+    pact = next((Path(os.environ["TRADEFAIR_DATA"]) / "logs" / "pact").glob("*.jsonl"))
     (refused,) = run_importer("collusion-log", [pact], tmp_path).games
     assert "that is a pact-log" in refused.findings[0].message
     assert refused.trace is None

@@ -7,11 +7,11 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import ScenarioError, SeatError, TraceError
-from fairground.evaluation.export import export_lines
-from fairground.host.episode import Episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.evaluation.export import export_lines
+from tradefair.host.episode import Episode
+from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]
 
@@ -55,7 +55,7 @@ def test_a_seat_view_is_renumbered_and_shows_closures_without_hidden_truth(play:
     hidden = {"facts", "state_digest", "seed", "quote_order", "maker", "values", "hash", "payoff", "chance"}
     assert hidden.isdisjoint(keys_of(view))
     assert view[0] == {
-        "seat_view": "fairground.seat_view/1",
+        "seat_view": "tradefair.seat_view/1",
         "market": "double_auction",
         "rules_version": market_type("double_auction").version,
         "scenario": "double_auction/smoke",

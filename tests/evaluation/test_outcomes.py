@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.outcome import Outcome
-from fairground.evaluation.table import number_text
-from fairground.host.episode import Episode
-from fairground.tracestore import jsonl_lines, open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.table import number_text
+from tradefair.host.episode import Episode
+from tradefair.tracestore import jsonl_lines, open_trace
 
 Play = Callable[..., Path]
 

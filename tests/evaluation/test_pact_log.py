@@ -11,18 +11,18 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.importers.pact_log import import_game, import_games
-from fairground.evaluation.importers.report import ImportReport
-from fairground.evaluation.verify import verify_file
-from fairground.tracestore import open_trace
-from fairground.trading.statements import read_statements
+from tradefair.evaluation.importers.pact_log import import_game, import_games
+from tradefair.evaluation.importers.report import ImportReport
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
+from tradefair.trading.statements import read_statements
 
 
 @pytest.fixture(scope="module")
 def logs() -> list[Path]:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/pact")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/pact")
     return sorted(Path(folder, "logs", "pact").glob("*.jsonl"))
 
 

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import market_type
-from fairground.cli import run
-from fairground.contract.errors import ScenarioError, TraceError
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.outcomes.surplus_alpha import (
+from tradefair.catalog import market_type
+from tradefair.cli import run
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.outcomes.surplus_alpha import (
     ReferenceTable,
     Row,
     SeatResult,
@@ -27,11 +27,11 @@ from fairground.evaluation.outcomes.surplus_alpha import (
     spread_bucket,
     value_bucket,
 )
-from fairground.evaluation.outcomes.surplus_reference import BUNDLED_SHAPES, file_of, play_truthful, table_of
-from fairground.runner.reference_tables import build_file, build_table, check_tables
-from fairground.tracestore import jsonl_lines, open_trace
-from fairground.trading.clearing import clear, residual_spread
-from fairground.trading.game_log import GameLog, read_game
+from tradefair.evaluation.outcomes.surplus_reference import BUNDLED_SHAPES, file_of, play_truthful, table_of
+from tradefair.runner.reference_tables import build_file, build_table, check_tables
+from tradefair.tracestore import jsonl_lines, open_trace
+from tradefair.trading.clearing import clear, residual_spread
+from tradefair.trading.game_log import GameLog, read_game
 
 SMALL = Shape(2, 2, 3, 100, "uniform")
 
@@ -142,7 +142,7 @@ def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
     file = bundled_references()
     assert file is not None
     assert file_of(file.tables) == file
-    assert file.rules_version == market_type("double_auction").version, "rebuild: fairground references --out"
+    assert file.rules_version == market_type("double_auction").version, "rebuild: tradefair references --out"
     assert {table.shape for table in file.tables} == set(BUNDLED_SHAPES)
     for table in file.tables:
         for side in ("buyer", "seller"):
@@ -203,7 +203,7 @@ def test_a_check_finds_tables_that_the_rules_do_not_give(tmp_path: Path) -> None
 def test_a_shape_without_a_table_has_no_csa_until_one_is_built(
     play: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
     path = play("double_auction/smoke", "truthful", distribution="uniform", values=None)
     before = evaluate_file(path).outcome
     assert before is not None
@@ -253,7 +253,7 @@ def test_a_game_that_was_cut_short_has_no_csa(play: Any, tmp_path: Path) -> None
 def test_a_wrong_order_says_what_to_write(
     arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path))
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path))
     assert run(["references", *arguments]) == 2
     assert says in capsys.readouterr().err
 
@@ -262,9 +262,9 @@ def test_a_wrong_order_says_what_to_write(
 
 
 def _games() -> list[GameLog]:
-    folder = Path(os.environ.get("FAIRGROUND_DATA", "."), "logs", "bazaar")
+    folder = Path(os.environ.get("TRADEFAIR_DATA", "."), "logs", "bazaar")
     if not folder.is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/bazaar")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
     return [
         read_game(path.read_bytes().splitlines(keepends=True), path.name) for path in sorted(folder.glob("*.jsonl"))
     ]

@@ -13,10 +13,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.host.disks import small_disk
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify, verify_file
-from fairground.host.episode import Episode
-from fairground.tracestore import Trace, jsonl_lines, open_trace, peek
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify, verify_file
+from tradefair.host.episode import Episode
+from tradefair.tracestore import Trace, jsonl_lines, open_trace, peek
 
 Play = Callable[..., Path]
 Edit = Callable[[Path], Any]
@@ -296,7 +296,7 @@ def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: E
         forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
         assert verify_file(path).verdict == "foreign"
         assert verify_file(path, chain_only=True).verdict == "intact"
-    forged.rewrite(forged.bodies(), core.replace(b"fairground.trace/1", b"fairground.trace/9"))
+    forged.rewrite(forged.bodies(), core.replace(b"tradefair.trace/1", b"tradefair.trace/9"))
     verdict = verify_file(path)
     assert (verdict.verdict, verdict.message) == ("foreign", "schema 9 is not known here (known: 1)")
 
@@ -339,7 +339,7 @@ async def test_an_unfinished_episode_is_identical_but_not_sealed(tmp_path: Path)
         (b'{"about":', "damaged"),
         (b'{"about":[],"core":{}}', "damaged"),
         (b"\x00" * 99, "not_a_trace"),
-        (b'{"seat_view":"fairground.seat_view/1"}', "not_a_trace"),
+        (b'{"seat_view":"tradefair.seat_view/1"}', "not_a_trace"),
     ],
 )
 def test_garbage_is_damaged_or_no_trace_at_all(tmp_path: Path, content: bytes, verdict: str) -> None:

@@ -5,10 +5,10 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.core import Record
-from fairground.contract.errors import StorageUnavailable
-from fairground.contract.event import ManifestCore
-from fairground.tracestore import Written, open_trace, write_trace
+from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.event import ManifestCore
+from tradefair.tracestore import Written, open_trace, write_trace
 
 Play = Callable[..., Path]
 

@@ -13,20 +13,20 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.market import Brief, LapseReason
-from fairground.contract.policy import Draw, Policy
-from fairground.frameworks import load_framework
-from fairground.frameworks.base import Limits, SeatConnection, SeatReport
-from fairground.frameworks.models import ModelEndpoint, parse_model
-from fairground.frameworks.models.canonical import Canonical
-from fairground.frameworks.models.gateway import Gateway
-from fairground.frameworks.models.gateway_app import GatewayApp, serve_app
-from fairground.frameworks.models.wire import Answer, ChatRequest, completion, function_call
-from fairground.host.binding import build_server
-from fairground.host.episode import Episode
-from fairground.host.scripted import Scripted
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.market import Brief, LapseReason
+from tradefair.contract.policy import Draw, Policy
+from tradefair.frameworks import load_framework
+from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.models import ModelEndpoint, parse_model
+from tradefair.frameworks.models.canonical import Canonical
+from tradefair.frameworks.models.gateway import Gateway
+from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
+from tradefair.frameworks.models.wire import Answer, ChatRequest, completion, function_call
+from tradefair.host.binding import build_server
+from tradefair.host.episode import Episode
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
 
 SEED = 7
 BRIEF = Brief("P1", "earn", "rounds")
@@ -192,6 +192,6 @@ def teaching(tmp_path: Path) -> Teaching:
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reaches a real model."""
-    monkeypatch.setenv("FAIRGROUND_ALLOW_MODELS", "0")
+    monkeypatch.setenv("TRADEFAIR_ALLOW_MODELS", "0")
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"):
         monkeypatch.delenv(name, raising=False)

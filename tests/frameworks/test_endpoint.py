@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.contract.policy import Turns, TurnView
-from fairground.frameworks import FRAMEWORKS, find, load_framework
-from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
-from fairground.frameworks.models import parse_model
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Turns, TurnView
+from tradefair.frameworks import FRAMEWORKS, find, load_framework
+from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
+from tradefair.frameworks.models import parse_model
 
 
 def test_a_model_behind_an_endpoint_keeps_its_name_whatever_signs_it_holds() -> None:
@@ -79,18 +79,18 @@ def _slow(module: str, heavy: str) -> Any:
 @pytest.mark.parametrize(
     ("module", "heavy"),
     [
-        _slow("fairground.frameworks", "langgraph langchain_core openai mcp numpy"),
-        _slow("fairground.frameworks.base", "langgraph langchain_core openai mcp numpy"),
-        _slow("fairground.frameworks.models", "langgraph langchain_core openai mcp numpy"),
-        _slow("fairground.frameworks.external", "langgraph langchain_core openai mcp numpy"),
-        _slow("fairground.frameworks.policy", "langgraph langchain_core openai"),
-        _slow("fairground.frameworks.models.policy_chat", "langgraph openai"),
+        _slow("tradefair.frameworks", "langgraph langchain_core openai mcp numpy"),
+        _slow("tradefair.frameworks.base", "langgraph langchain_core openai mcp numpy"),
+        _slow("tradefair.frameworks.models", "langgraph langchain_core openai mcp numpy"),
+        _slow("tradefair.frameworks.external", "langgraph langchain_core openai mcp numpy"),
+        _slow("tradefair.frameworks.policy", "langgraph langchain_core openai"),
+        _slow("tradefair.frameworks.models.policy_chat", "langgraph openai"),
         # Windows are over langchain's messages.
-        _slow("fairground.frameworks.langgraph", "langgraph openai"),
-        ("fairground.frameworks.openai_loop", "langgraph langchain_core numpy"),
-        _slow("fairground.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
-        _slow("fairground.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),
-        _slow("fairground.frameworks.langchain_agent", "langgraph openai numpy langchain"),
+        _slow("tradefair.frameworks.langgraph", "langgraph openai"),
+        ("tradefair.frameworks.openai_loop", "langgraph langchain_core numpy"),
+        _slow("tradefair.frameworks.openai_agents", "langgraph langchain_core numpy agents"),
+        _slow("tradefair.frameworks.pydantic_ai", "langgraph langchain_core numpy pydantic_ai"),
+        _slow("tradefair.frameworks.langchain_agent", "langgraph openai numpy langchain"),
     ],
 )
 def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: str, heavy: str) -> None:
@@ -100,11 +100,11 @@ def test_importing_a_framework_imports_no_library_that_it_does_not_need(module: 
 
 
 def test_agents_and_frameworks_import_no_market_host_or_evaluation() -> None:
-    modules = "fairground.frameworks.langgraph fairground.agents.react fairground.frameworks.models.openai_chat"
+    modules = "tradefair.frameworks.langgraph tradefair.agents.react tradefair.frameworks.models.openai_chat"
     banned = "host catalog evaluation tracestore trading teaching double_auction runner testing"
     code = (
         f"import sys, {', '.join(modules.split())}\n"
-        f"print(*(name for name in '{banned}'.split() if 'fairground.' + name in sys.modules))"
+        f"print(*(name for name in '{banned}'.split() if 'tradefair.' + name in sys.modules))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.strip() == ""

@@ -11,14 +11,14 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.limits import Limit
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks import EXTRAS
-from fairground.frameworks.base import Limits
-from fairground.frameworks.models import Faults, ModelEndpoint, parse_model
-from fairground.frameworks.models.arguments import read_arguments
-from fairground.frameworks.models.serving import open_address
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.limits import Limit
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.frameworks import EXTRAS
+from tradefair.frameworks.base import Limits
+from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
+from tradefair.frameworks.models.arguments import read_arguments
+from tradefair.frameworks.models.serving import open_address
 
 
 def _extra(name: str) -> Any:

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
-from fairground.frameworks.base import Limits
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify_file
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 
 @pytest.mark.slow

@@ -7,16 +7,16 @@ from typing import Any
 
 import pytest
 
-from fairground.agents.prompt import PromptSet
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks import load_framework
-from fairground.frameworks.base import Limits
-from fairground.frameworks.langgraph import GRAPHS, LangGraphAgent
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.agents.prompt import PromptSet
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.frameworks import load_framework
+from tradefair.frameworks.base import Limits
+from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 each_graph = pytest.mark.parametrize("graph", list(GRAPHS))
 

@@ -12,23 +12,23 @@ from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 
-from fairground.agents.options import GraphOptions
-from fairground.agents.player import GraphPlayer
-from fairground.agents.requests import find_request
-from fairground.agents.round_calls import Call
-from fairground.agents.rounds import RoundLimits, find_view, unfenced
-from fairground.agents.window import FULL_ROUND, last_results
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.market import Brief
-from fairground.contract.policy import ToolCall as Wanted
-from fairground.contract.policy import Turns, TurnView
-from fairground.frameworks import find
-from fairground.frameworks.base import SeatConnection, SeatReport
-from fairground.frameworks.driver import play_rounds
-from fairground.frameworks.langgraph import GRAPHS
-from fairground.frameworks.seat_clock import SeatClock, open_bridge
-from fairground.testing.client import open_seat
+from tradefair.agents.options import GraphOptions
+from tradefair.agents.player import GraphPlayer
+from tradefair.agents.requests import find_request
+from tradefair.agents.round_calls import Call
+from tradefair.agents.rounds import RoundLimits, find_view, unfenced
+from tradefair.agents.window import FULL_ROUND, last_results
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.market import Brief
+from tradefair.contract.policy import ToolCall as Wanted
+from tradefair.contract.policy import Turns, TurnView
+from tradefair.frameworks import find
+from tradefair.frameworks.base import SeatConnection, SeatReport
+from tradefair.frameworks.driver import play_rounds
+from tradefair.frameworks.langgraph import GRAPHS
+from tradefair.frameworks.seat_clock import SeatClock, open_bridge
+from tradefair.testing.client import open_seat
 
 each_graph = pytest.mark.parametrize("graph", list(GRAPHS))
 

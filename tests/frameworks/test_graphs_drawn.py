@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairground.cli import HARNESS_FAILURE, USAGE, run
-from fairground.frameworks.langgraph import GRAPHS
+from tradefair.cli import HARNESS_FAILURE, USAGE, run
+from tradefair.frameworks.langgraph import GRAPHS
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

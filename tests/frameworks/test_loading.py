@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.frameworks import EXTRAS, FRAMEWORKS, GROUP, load_framework
+from tradefair.contract.errors import ScenarioError
+from tradefair.frameworks import EXTRAS, FRAMEWORKS, GROUP, load_framework
 
 _MODULE = """
 class Mine:
@@ -45,7 +45,7 @@ def test_a_framework_whose_package_is_missing_says_how_to_get_it(
 ) -> None:
     monkeypatch.setattr(sys, "path", [])
     monkeypatch.delitem(sys.modules, EXTRAS[framework].module, raising=False)
-    with pytest.raises(ScenarioError, match=rf"pip install 'fairground\[{EXTRAS[framework].name}\]'"):
+    with pytest.raises(ScenarioError, match=rf"pip install 'tradefair\[{EXTRAS[framework].name}\]'"):
         load_framework(framework)
 
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from fairground.agents.prompt import load_prompt
-from fairground.contract.errors import HarnessFailure
+from tradefair.agents.prompt import load_prompt
+from tradefair.contract.errors import HarnessFailure
 
 CLAIM = ("claim", '{"slices": 1}')
 

@@ -8,13 +8,13 @@ import orjson
 import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 
-from fairground.agents.lessons import Lesson, TrialReflection, read_lesson, read_reflection
-from fairground.agents.plan import Plan
-from fairground.agents.requests import read_answer, show_request
-from fairground.agents.rounds import find_view, show_view, unfenced
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
-from fairground.frameworks.models.policy_chat import PolicyChatModel
+from tradefair.agents.lessons import Lesson, TrialReflection, read_lesson, read_reflection
+from tradefair.agents.plan import Plan
+from tradefair.agents.requests import read_answer, show_request
+from tradefair.agents.rounds import find_view, show_view, unfenced
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.frameworks.models.policy_chat import PolicyChatModel
 
 
 def _view(number: int = 1, **market: Any) -> TurnView:

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.frameworks import EXTRAS
-from fairground.frameworks.base import Limits
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.frameworks import EXTRAS
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 SEED = 7
 TASKS = {

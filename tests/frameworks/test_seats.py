@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from fairground.agents.prompt import load_prompt
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.limits import Limit
-from fairground.contract.market import Brief
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks.base import Limits, read_brief
-from fairground.frameworks.external import ExternalAgent
-from fairground.frameworks.models import parse_model
+from tradefair.agents.prompt import load_prompt
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.limits import Limit
+from tradefair.contract.market import Brief
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.frameworks.base import Limits, read_brief
+from tradefair.frameworks.external import ExternalAgent
+from tradefair.frameworks.models import parse_model
 
 _EVERY_PHASE = [(number, phase) for number in (1, 2, 3) for phase in ("talk", "claim")]
 

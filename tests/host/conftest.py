@@ -15,20 +15,20 @@ import pytest
 from pydantic import JsonValue
 from tests.host.postgres import Server, running_server
 
-from fairground.catalog import load_scenario
-from fairground.contract.core import Record
-from fairground.contract.market import MarketType
-from fairground.contract.policy import Policy
-from fairground.contract.scenario import Scenario
-from fairground.evaluation.verify import verify_file
-from fairground.host.episode import Episode
-from fairground.host.log import Row
-from fairground.host.sandbox import Sandbox
-from fairground.host.scripted import Scripted
-from fairground.host.services import Services
-from fairground.teaching import MARKET
-from fairground.testing.playthrough import policy_maker
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Record
+from tradefair.contract.market import MarketType
+from tradefair.contract.policy import Policy
+from tradefair.contract.scenario import Scenario
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.episode import Episode
+from tradefair.host.log import Row
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.scripted import Scripted
+from tradefair.host.services import Services
+from tradefair.teaching import MARKET
+from tradefair.testing.playthrough import policy_maker
+from tradefair.tracestore import open_trace
 
 T = TypeVar("T")
 

@@ -37,11 +37,11 @@ class Server:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self.port = int(probe.getsockname()[1])
-        self.dsn = f"postgresql://fairground@127.0.0.1:{self.port}/postgres"
+        self.dsn = f"postgresql://tradefair@127.0.0.1:{self.port}/postgres"
 
     def make(self) -> None:
         """A fresh cluster."""
-        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "fairground", "--no-sync", "-E", "UTF8")
+        self._run("initdb", "-D", str(self._data), "-A", "trust", "-U", "tradefair", "--no-sync", "-E", "UTF8")
 
     def start(self) -> None:
         """Returns when it takes connections."""
@@ -74,7 +74,7 @@ def running_server() -> Generator[Server]:
     programs = _programs()
     assert programs is not None
     # Not in pytest's folders: those are closed to the server's user.
-    folder = Path(tempfile.mkdtemp(prefix="fairground-postgres-"))
+    folder = Path(tempfile.mkdtemp(prefix="tradefair-postgres-"))
     server = Server(programs, folder / "data")
     if os.geteuid() == 0:
         shutil.chown(folder, _USER)

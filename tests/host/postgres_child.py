@@ -8,13 +8,13 @@ from pathlib import Path
 
 import orjson
 
-from fairground.catalog import load_scenario
-from fairground.contract.core import Core
-from fairground.host.episode import Episode
-from fairground.host.log_postgres import PostgresStore
-from fairground.host.scripted import Scripted
-from fairground.teaching import MARKET
-from fairground.testing.playthrough import policy_maker
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Core
+from tradefair.host.episode import Episode
+from tradefair.host.log_postgres import PostgresStore
+from tradefair.host.scripted import Scripted
+from tradefair.teaching import MARKET
+from tradefair.testing.playthrough import policy_maker
 
 
 async def _main(dsn: str, name: str) -> None:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from fairground.contract.errors import ErrorInfo
-from fairground.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
+from tradefair.contract.errors import ErrorInfo
+from tradefair.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
 
 __all__ = ["LIMITS", "TOOLS", "answer", "error_of", "run"]
 

@@ -15,19 +15,19 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import ScenarioError, TraceError
-from fairground.evaluation.verify import verify_file
-from fairground.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
-from fairground.host.episode import Episode
-from fairground.host.minilm import MiniLM, read_safetensors, word_pieces
-from fairground.host.setup import log_remark, new_episode, plan_seats, reopen_episode
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import EpisodeSpec, workload_of
-from fairground.runner.sweep_play import SweepResult, Table
-from fairground.runner.sweep_shard import run_shard
-from fairground.supply_chain import MARKET
-from fairground.tracestore import find_traces, open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
+from tradefair.host.episode import Episode
+from tradefair.host.minilm import MiniLM, read_safetensors, word_pieces
+from tradefair.host.setup import log_remark, new_episode, plan_seats, reopen_episode
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import EpisodeSpec, workload_of
+from tradefair.runner.sweep_play import SweepResult, Table
+from tradefair.runner.sweep_shard import run_shard
+from tradefair.supply_chain import MARKET
+from tradefair.tracestore import find_traces, open_trace
 
 WIDTH, HEADS, LAYERS = 8, 2, 2
 WORDS = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "cheap", "green", "deal", "##s", "##er", "fair", "new", "quality", "."]
@@ -202,8 +202,8 @@ def test_offsets_outside_the_file_are_damage(tmp_path: Path) -> None:
 def test_a_folder_without_a_model_is_named(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError, match=r"config\.json"):
         MiniLM(tmp_path)
-    with pytest.raises(ScenarioError, match="FAIRGROUND_DATA"):
-        open_embedder("minilm", {"FAIRGROUND_DATA": str(tmp_path)})
+    with pytest.raises(ScenarioError, match="TRADEFAIR_DATA"):
+        open_embedder("minilm", {"TRADEFAIR_DATA": str(tmp_path)})
 
 
 # --- the memory -----------------------------------------------------------------------------------------------------
@@ -349,13 +349,13 @@ def test_what_is_no_embedding_is_refused(body: Mapping[str, Any]) -> None:
 
 def test_tests_reach_no_endpoint_but_a_local_one() -> None:
     given = {
-        "FAIRGROUND_EMBED_BASE_URL": "https://models.example/v1",
-        "FAIRGROUND_EMBED_MODEL": "m",
-        "FAIRGROUND_ALLOW_MODELS": "0",
+        "TRADEFAIR_EMBED_BASE_URL": "https://models.example/v1",
+        "TRADEFAIR_EMBED_MODEL": "m",
+        "TRADEFAIR_ALLOW_MODELS": "0",
     }
     with pytest.raises(ScenarioError, match="loopback"):
         open_embedder("openai", given)
-    with pytest.raises(ScenarioError, match="FAIRGROUND_EMBED_MODEL"):
+    with pytest.raises(ScenarioError, match="TRADEFAIR_EMBED_MODEL"):
         open_embedder("openai", {})
 
 
@@ -377,8 +377,8 @@ async def _act(episode: Episode, slogan: str) -> Any:
 async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
     model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
     episode = await _played(tmp_path, "minilm", tau=0.5)
     result = await _act(episode, "cheap green deals")
     assert result.status == "ok"
@@ -389,7 +389,7 @@ async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
     reopened = await reopen_episode(episode.path)
     assert (await _act(reopened, "quality")).status == "ok"
     await reopened.close()
-    monkeypatch.delenv("FAIRGROUND_DATA")
+    monkeypatch.delenv("TRADEFAIR_DATA")
     with open_trace(episode.path) as trace:
         scenario = trace.manifest.core.scenario
         assert scenario["embedding"]["id"] == MiniLM(model).id
@@ -402,12 +402,12 @@ async def test_an_episode_with_an_outside_embedder_records_what_it_was_told(
 
 
 async def test_another_model_cannot_go_on(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
     episode = await _played(tmp_path, "minilm", tau=0.5)
     await episode.close()
     _write_model(tmp_path / "other", seed=2)
-    monkeypatch.setenv("FAIRGROUND_DATA", str(tmp_path / "other"))
+    monkeypatch.setenv("TRADEFAIR_DATA", str(tmp_path / "other"))
     with pytest.raises(TraceError, match="not the one it was begun with"):
         await reopen_episode(episode.path)
 
@@ -415,11 +415,11 @@ async def test_another_model_cannot_go_on(model: Path, tmp_path: Path, monkeypat
 async def test_an_endpoint_that_is_gone_is_told_to_the_agent_and_asked_again_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setattr("fairground.host.embedding._BACKOFF_S", 0.0)
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("tradefair.host.embedding._BACKOFF_S", 0.0)
     served = _Endpoint()
-    monkeypatch.setenv("FAIRGROUND_EMBED_BASE_URL", served.url)
-    monkeypatch.setenv("FAIRGROUND_EMBED_MODEL", "tiny")
+    monkeypatch.setenv("TRADEFAIR_EMBED_BASE_URL", served.url)
+    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "tiny")
     episode = await _played(tmp_path, "openai", tau=0.5)
     asked = len(served.requests)
     served.statuses = [401]
@@ -460,9 +460,9 @@ async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     served = _Endpoint()
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
-    monkeypatch.setenv("FAIRGROUND_EMBED_BASE_URL", served.url)
-    monkeypatch.setenv("FAIRGROUND_EMBED_MODEL", "tiny")
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_EMBED_BASE_URL", served.url)
+    monkeypatch.setenv("TRADEFAIR_EMBED_MODEL", "tiny")
     try:
         with pytest.raises(ScenarioError, match="calibration gap"):
             await _played(tmp_path, "openai")
@@ -471,8 +471,8 @@ async def test_a_scenario_that_tells_no_slogans_apart_has_no_temperature(
 
 
 async def test_a_sweep_asks_the_embedder_too(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", str(model.parent))
-    monkeypatch.setenv("FAIRGROUND_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setenv("TRADEFAIR_DATA", str(model.parent))
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
     plan = tmp_path / "plan.toml"
     plan.write_text(
         """

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.errors import SeatError
-from fairground.double_auction import MARKET as DOUBLE_AUCTION
+from tradefair.catalog import load_scenario
+from tradefair.contract.errors import SeatError
+from tradefair.double_auction import MARKET as DOUBLE_AUCTION
 
 
 async def test_an_acknowledged_action_and_every_read_before_it_is_in_the_log(table: Any) -> None:
@@ -189,7 +189,7 @@ async def test_a_cancelled_caller_neither_undoes_the_call_nor_disturbs_the_other
 
 
 async def test_notes_about_an_agent_lie_beside_the_chain(table: Any) -> None:
-    from fairground.tracestore import open_trace
+    from tradefair.tracestore import open_trace
 
     episode = await table.create()
     await episode.note("P1", {"kind": "plan", "text": "half"})

@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.limits import Limit
-from fairground.contract.market import InputRequest
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, tool
-from fairground.evaluation.verify import verify
-from fairground.host.sandbox import Sandbox
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
-from fairground.tracestore import open_trace
+from tradefair.contract.limits import Limit
+from tradefair.contract.market import InputRequest
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.evaluation.verify import verify
+from tradefair.host.sandbox import Sandbox
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
+from tradefair.tracestore import open_trace
 
 PROGRAM = """
 mine = view_my_value()

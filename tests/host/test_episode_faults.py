@@ -6,14 +6,14 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.limits import Limit
-from fairground.contract.market import Closure
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, tool
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.limits import Limit
+from tradefair.contract.market import Closure
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
 
 
 class Nothing(Result):

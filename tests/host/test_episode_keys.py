@@ -5,11 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from fairground.contract.market import InputRequest
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, tool
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
+from tradefair.contract.market import InputRequest
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
 
 
 class Bought(Result):

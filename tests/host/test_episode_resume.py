@@ -8,12 +8,12 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.errors import TraceError
-from fairground.contract.limits import Limit
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.contract.scenario import Scenario
-from fairground.host.setup import new_episode, plan_seats, reopen_episode
-from fairground.teaching import MARKET
+from tradefair.contract.errors import TraceError
+from tradefair.contract.limits import Limit
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract.scenario import Scenario
+from tradefair.host.setup import new_episode, plan_seats, reopen_episode
+from tradefair.teaching import MARKET
 
 P1_CALLS: list[tuple[str, Any]] = [
     ("view_rules", {}),
@@ -181,7 +181,7 @@ async def test_a_log_whose_chain_or_tail_is_not_there_is_not_gone_on_with(table:
     db.commit()
     db.close()
     before = table.bodies(episode.path)
-    with pytest.raises(TraceError, match="run fairground verify"):
+    with pytest.raises(TraceError, match="run tradefair verify"):
         await table.reopen(episode.path)
     assert table.bodies(episode.path) == before
     assert [item.name for item in episode.path.parent.iterdir()] == [episode.path.name]

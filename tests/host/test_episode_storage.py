@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from tests.host.disks import SmallDisk, small_disk
 
-from fairground.contract.errors import StorageUnavailable
+from tradefair.contract.errors import StorageUnavailable
 
 
 @pytest.fixture
@@ -98,7 +98,7 @@ async def test_while_the_log_cannot_be_read_either_calls_are_refused_and_then_go
 async def test_an_end_that_cannot_be_sealed_is_acknowledged_and_sealed_later(
     table: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("fairground.host.episode._SEAL_AGAIN_S", 0.01)
+    monkeypatch.setattr("tradefair.host.episode._SEAL_AGAIN_S", 0.01)
     episode = await table.create(table.pie(rounds=1))
     log = episode._log
     seal, tries = log.seal, 0
@@ -145,9 +145,9 @@ async def test_a_deadline_whose_end_was_lost_comes_again(table: Any, unreadable:
 _LIMITED = """
 import asyncio, resource, signal, sys
 from pathlib import Path
-from fairground.catalog import load_scenario
-from fairground.host.episode import Episode
-from fairground.teaching import MARKET
+from tradefair.catalog import load_scenario
+from tradefair.host.episode import Episode
+from tradefair.teaching import MARKET
 
 async def main(path):
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)

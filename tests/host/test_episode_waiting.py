@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import IllegalAction
-from fairground.contract.seats import SeatId
-from fairground.teaching import MARKET
-from fairground.teaching.model import Message
-from fairground.teaching.rules import Pie
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.seats import SeatId
+from tradefair.teaching import MARKET
+from tradefair.teaching.model import Message
+from tradefair.teaching.rules import Pie
 
 
 async def test_waiting_ends_at_once_for_an_awaited_seat(table: Any) -> None:

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.core import Core
-from fairground.host.episode import Episode
-from fairground.host.scripted import Scripted
-from fairground.host.setup import AGENT as AGENT_SEAT
-from fairground.host.setup import SeatPlan, scripted_seats
-from fairground.marketplace import MARKET
-from fairground.marketplace.model import MarketplaceScenario
+from tradefair.catalog import load_scenario
+from tradefair.contract.core import Core
+from tradefair.host.episode import Episode
+from tradefair.host.scripted import Scripted
+from tradefair.host.setup import AGENT as AGENT_SEAT
+from tradefair.host.setup import SeatPlan, scripted_seats
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.model import MarketplaceScenario
 
 AGENT = "customer_0001"
 NEVER_S, SOON_S = 3_600, 0.1

@@ -20,15 +20,15 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 from mcp import Client, types
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.tool import Tool
-from fairground.evaluation.verify import verify_file
-from fairground.host.binding import build_server
-from fairground.host.episode import Episode
-from fairground.host.sandbox import Sandbox
-from fairground.host.setup import new_episode, plan_seats
-from fairground.testing.questions import invent_arguments
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.tool import Tool
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.binding import build_server
+from tradefair.host.episode import Episode
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.testing.questions import invent_arguments
+from tradefair.tracestore import open_trace
 
 T = TypeVar("T")
 
@@ -322,7 +322,7 @@ def test_a_call_key_that_cannot_be_stored_is_refused_as_an_argument(tmp_path: Pa
     async def ask(seat: Seat) -> None:
         async with Client(build_server(seat.episode, seat.name)) as client:
             for key in keys:
-                meta: Any = {"fairground/call-key": key, "traceparent": "\ud800"}
+                meta: Any = {"tradefair/call-key": key, "traceparent": "\ud800"}
                 result = await client.call_tool("submit_quote", {"price": 50}, meta=meta)
                 assert (result.structured_content or {})["code"] == "invalid_arguments"
 

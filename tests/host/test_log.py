@@ -10,12 +10,12 @@ import orjson
 import pytest
 from tests.host.conftest import rows_from
 
-from fairground.contract.chain import canonical, digest, next_hash
-from fairground.contract.core import Record
-from fairground.contract.errors import StorageUnavailable, TraceError
-from fairground.host.log import Row, Side, SqliteLog
-from fairground.host.writer import Writer
-from fairground.tracestore import Manifest, open_trace
+from tradefair.contract.chain import canonical, digest, next_hash
+from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.host.log import Row, Side, SqliteLog
+from tradefair.host.writer import Writer
+from tradefair.tracestore import Manifest, open_trace
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 

@@ -15,18 +15,18 @@ import pytest
 from tests.host.conftest import rows_from
 from tests.host.postgres import Server, missing
 
-from fairground.cli import run
-from fairground.contract.chain import canonical, digest
-from fairground.contract.core import Record
-from fairground.contract.errors import StorageUnavailable, TraceError
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.verify import verify_file
-from fairground.host.episode import Episode
-from fairground.host.log import Row, Side
-from fairground.host.log_postgres import PostgresLog, PostgresStore
-from fairground.host.scripted import Scripted
-from fairground.teaching import MARKET
-from fairground.tracestore import Manifest, StorePlace, fetch_trace, open_trace, stored_traces
+from tradefair.cli import run
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.episode import Episode
+from tradefair.host.log import Row, Side
+from tradefair.host.log_postgres import PostgresLog, PostgresStore
+from tradefair.host.scripted import Scripted
+from tradefair.teaching import MARKET
+from tradefair.tracestore import Manifest, StorePlace, fetch_trace, open_trace, stored_traces
 
 pytestmark = pytest.mark.skipif(missing() is not None, reason=str(missing()))
 
@@ -116,7 +116,7 @@ async def test_a_log_that_was_changed_is_not_gone_on_with(log: PostgresLog, plac
     await log.append(rows_from(1, 3))
     await log.close()
     with psycopg.connect(place.dsn, autocommit=True) as meddler:
-        meddler.execute("UPDATE fairground_events SET body = 'x' WHERE episode = %s AND seq = 2", (place.episode,))
+        meddler.execute("UPDATE tradefair_events SET body = 'x' WHERE episode = %s AND seq = 2", (place.episode,))
     with pytest.raises(TraceError, match="event 2 has changed"):
         await PostgresLog.open(place)
     assert (await asyncio.to_thread(verify_file, place.url)).verdict == "damaged"
@@ -168,7 +168,7 @@ async def test_who_lost_the_lease_to_another_writer_writes_no_more(log: Postgres
 
 
 async def test_no_password_is_told(server: Server) -> None:
-    secret = server.dsn.replace("fairground@", "nobody:hunter2@").replace("/postgres", "/nowhere?connect_timeout=3")
+    secret = server.dsn.replace("tradefair@", "nobody:hunter2@").replace("/postgres", "/nowhere?connect_timeout=3")
     place = StorePlace(secret, "e")
     with pytest.raises(StorageUnavailable) as refused:
         await PostgresLog.create(place, MANIFEST)

@@ -10,10 +10,10 @@ import pytest
 from tests.host.conftest import rows_from
 from tests.host.postgres import missing
 
-from fairground.contract.chain import canonical, next_hash
-from fairground.contract.errors import StorageUnavailable
-from fairground.host.log import EventLog, Head, LogStore, logs_at
-from fairground.tracestore import Manifest, open_trace
+from tradefair.contract.chain import canonical, next_hash
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.host.log import EventLog, Head, LogStore, logs_at
+from tradefair.tracestore import Manifest, open_trace
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})
 _names = count(1)

@@ -15,9 +15,9 @@ import pytest
 from pydantic import JsonValue
 from tests.host.programs import LIMITS, answer, error_of, run
 
-from fairground.contract.errors import HarnessFailure, IllegalAction
-from fairground.contract.kernel_tools import KERNEL_TOOLS
-from fairground.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
+from tradefair.contract.errors import HarnessFailure, IllegalAction
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
 
 
 @pytest.fixture(scope="module")
@@ -229,7 +229,7 @@ EXITS = {
     ),
 }
 PROGRAM = """
-from fairground.host.sandbox import *
+from tradefair.host.sandbox import *
 import sys
 assert "pydantic_monty" not in sys.modules
 sandbox = Sandbox(CodeLimits(seconds=0.5))

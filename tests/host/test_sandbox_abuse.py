@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from tests.host.programs import LIMITS, error_of, run
 
-from fairground.contract.errors import SHARED_CODES
-from fairground.host.sandbox import CodeLimits, CodeReport, Sandbox
+from tradefair.contract.errors import SHARED_CODES
+from tradefair.host.sandbox import CodeLimits, CodeReport, Sandbox
 
 HASTY = CodeLimits(seconds=0.3)
 BILLION = "x = [0] * 1000\ny = [x] * 1000\nz = [y] * 1000\n"

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from fairground.host.sandbox_lint import AVAILABLE, CodeRefused, prepare
+from tradefair.host.sandbox_lint import AVAILABLE, CodeRefused, prepare
 
 TOOLS = ("view_cost", "view_round")
 
@@ -58,21 +58,21 @@ def test_what_may_work_passes_unchanged(code: str) -> None:
 @pytest.mark.parametrize(
     ("code", "source", "modules"),
     [
-        ("import statistics", "statistics = _fairground_statistics", ("statistics",)),
-        ("import math, heapq as h; x = 1", "import math; h = _fairground_heapq; x = 1", ("heapq",)),
+        ("import statistics", "statistics = _tradefair_statistics", ("statistics",)),
+        ("import math, heapq as h; x = 1", "import math; h = _tradefair_heapq; x = 1", ("heapq",)),
         (
             "def f():\n    from operator import add, mul as m  # two\n    return 1\nimport statistics",
-            "def f():\n    (add, m, ) = (_fairground_operator.add, _fairground_operator.mul, )  # two\n"
-            "    return 1\nstatistics = _fairground_statistics",
+            "def f():\n    (add, m, ) = (_tradefair_operator.add, _tradefair_operator.mul, )  # two\n"
+            "    return 1\nstatistics = _tradefair_statistics",
             ("operator", "statistics"),
         ),
         (
             "from heapq import (\r\n  heappush,\r\n  heappop,\r\n)\r\nx",
-            "(heappush, heappop, ) = (_fairground_heapq.heappush, _fairground_heapq.heappop, \n\n\n)\nx",
+            "(heappush, heappop, ) = (_tradefair_heapq.heappush, _tradefair_heapq.heappop, \n\n\n)\nx",
             ("heapq",),
         ),
-        ("if x: import statistics", "if x: statistics = _fairground_statistics", ("statistics",)),
-        ("é = 'import'; import heapq\n", "é = 'import'; heapq = _fairground_heapq\n", ("heapq",)),
+        ("if x: import statistics", "if x: statistics = _tradefair_statistics", ("statistics",)),
+        ("é = 'import'; import heapq\n", "é = 'import'; heapq = _tradefair_heapq\n", ("heapq",)),
     ],
 )
 def test_imports_of_our_modules_are_pointed_at_them_on_the_same_lines(

@@ -26,7 +26,7 @@ OLD = "@modelcontextprotocol/inspector@0.15"
 NODE_NEEDED = (22, 19)
 INSTALL_S = 300
 RUN_S = 60
-FAIRGROUND = Path(sys.executable).parent / "fairground"
+TRADEFAIR = Path(sys.executable).parent / "tradefair"
 
 
 class Unavailable(Exception):
@@ -34,7 +34,7 @@ class Unavailable(Exception):
 
 
 def cache_folder() -> Path:
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "fairground-interop"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "tradefair-interop"
 
 
 def installed(name: str, *packages: str) -> Path:
@@ -159,8 +159,8 @@ class Inspector:
             variables = (word for name, value in reach.environment.items() for word in ("-e", f"{name}={value}"))
             return (*variables, *reach.command)
         if self.era == "old":  # it can send no header: the shim stands for the seat
-            shim = (str(FAIRGROUND), "connect", reach.url)
-            return self._target(Reach(shim, {"FAIRGROUND_TOKEN": reach.token}))
+            shim = (str(TRADEFAIR), "connect", reach.url)
+            return self._target(Reach(shim, {"TRADEFAIR_TOKEN": reach.token}))
         header = ("--header", f"Authorization: Bearer {reach.token}") if reach.token else ()
         return (reach.url, *header)
 
@@ -195,9 +195,9 @@ class StdioSeat:
     def reach(self) -> Reach:
         found = list(self._folder.glob("*.trace"))
         if found:
-            return Reach((str(FAIRGROUND), "serve", "--resume", str(found[0])))
+            return Reach((str(TRADEFAIR), "serve", "--resume", str(found[0])))
         game = ("double_auction", "--scenario", "smoke", "--others", "truthful", "--seed", "7")
-        return Reach((str(FAIRGROUND), "serve", *game, "--out", str(self._folder)))
+        return Reach((str(TRADEFAIR), "serve", *game, "--out", str(self._folder)))
 
     @property
     def trace(self) -> Path:
@@ -225,7 +225,7 @@ class HostedGame(NamedTuple):
 def host_game(folder: Path) -> Generator[HostedGame]:
     """A host process; gone at the end."""
     game = ("double_auction", "--scenario", "smoke", "--seats", "B1,S1", "--others", "truthful", "--seed", "7")
-    command = [FAIRGROUND, "host", *game, "--json", "--out", folder]
+    command = [TRADEFAIR, "host", *game, "--json", "--out", folder]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
         try:
             assert process.stdout is not None

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.verify import verify_file
+from tradefair.evaluation.verify import verify_file
 
 pytestmark = pytest.mark.interop
 
@@ -75,7 +75,7 @@ def test_it_shows_a_refusal_as_it_was_meant(
 
 
 def test_only_a_seats_own_token_opens_it(inspector: Any, hosted_game: Any, foreign_token: str) -> None:
-    for token in ("fg_" + "A" * 43, foreign_token, ""):
+    for token in ("tf_" + "A" * 43, foreign_token, ""):
         said = inspector.call(hosted_game.reach("B1")._replace(token=token), "view_my_value")
         assert said.code != 0
         assert said.output is None

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from fairground.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
 
 CUSTOMER = """\
 id: customer_0001
@@ -40,9 +40,9 @@ def published() -> Callable[[str], Path]:
     """The folder of a published data set, by name."""
 
     def found(name: str) -> Path:
-        folder = os.environ.get("FAIRGROUND_DATA")
+        folder = os.environ.get("TRADEFAIR_DATA")
         if not folder or not Path(folder, "marketplace", name).is_dir():
-            pytest.skip(f"FAIRGROUND_DATA does not name a folder with marketplace/{name}")
+            pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
         return Path(folder, "marketplace", name)
 
     return found

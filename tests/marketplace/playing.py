@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-from fairground.contract.scenario import build_scenario
-from fairground.marketplace import MARKET
-from fairground.marketplace.facts import CustomerFacts, EndingFacts, ProposalFacts, RoundFacts
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.marketplace.records import Catalogue
-from fairground.testing import Playthrough, play_scripted
+from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.facts import CustomerFacts, EndingFacts, ProposalFacts, RoundFacts
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.records import Catalogue
+from tradefair.testing import Playthrough, play_scripted
 
 __all__ = ["Ended", "play", "scenario_of"]
 

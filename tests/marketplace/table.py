@@ -6,12 +6,12 @@ from typing import Any
 
 import orjson
 
-from fairground.contract.core import Answer, Core
-from fairground.contract.scenario import build_scenario
-from fairground.marketplace import MARKET
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
-from fairground.marketplace.rules import Marketplace
+from tradefair.contract.core import Answer, Core
+from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.rules import Marketplace
 
 __all__ = ["B1", "B2", "B3", "C1", "C2", "LINES", "NASTY", "Table", "catalogue"]
 

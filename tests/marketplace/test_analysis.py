@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairground.marketplace.analysis import ITEM_NAMES, REQUEST_TEXT, baselines, ceilings, match_sets
-from fairground.marketplace.loader import load_folder
-from fairground.marketplace.records import Catalogue, floor_of, value_of
+from tradefair.marketplace.analysis import ITEM_NAMES, REQUEST_TEXT, baselines, ceilings, match_sets
+from tradefair.marketplace.loader import load_folder
+from tradefair.marketplace.records import Catalogue, floor_of, value_of
 
 Published = Callable[[str], Path]
 ALPHA = 20_000

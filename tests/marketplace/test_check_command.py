@@ -10,14 +10,14 @@ import orjson
 import pytest
 from tests.marketplace.conftest import BUSINESS
 
-from fairground.cli import run as fairground
+from tradefair.cli import run as tradefair
 
 PATIENCE_S = 60
 PROGRAM = """
 class _Market:
     name = "probe"
     def check_data(self, folder):
-        from fairground.marketplace.data_report import check_folder
+        from tradefair.marketplace.data_report import check_folder
         return check_folder(folder)
 
 MARKET = _Market()
@@ -32,10 +32,10 @@ def check(tmp_path: Path) -> Callable[..., subprocess.CompletedProcess[str]]:
     info.mkdir(parents=True)
     (package / "probe.py").write_text(PROGRAM)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: probe\nVersion: 1\n")
-    (info / "entry_points.txt").write_text("[fairground.markets]\nprobe = probe:MARKET\n")
+    (info / "entry_points.txt").write_text("[tradefair.markets]\nprobe = probe:MARKET\n")
 
     def checked(folder: Path, *options: str) -> subprocess.CompletedProcess[str]:
-        command = [sys.executable, "-m", "fairground.cli", "scenarios", "check", "probe", "--data", str(folder)]
+        command = [sys.executable, "-m", "tradefair.cli", "scenarios", "check", "probe", "--data", str(folder)]
         return subprocess.run(
             [*command, *options],
             env={**os.environ, "PYTHONPATH": str(package)},
@@ -78,5 +78,5 @@ def test_a_malformed_file_is_named_and_the_exit_code_is_one(
 
 
 def test_a_market_without_data_of_its_own_says_so(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert fairground(["scenarios", "check", "teaching", "--data", str(tmp_path)]) == 2
+    assert tradefair(["scenarios", "check", "teaching", "--data", str(tmp_path)]) == 2
     assert "teaching reads no data of its own" in capsys.readouterr().err

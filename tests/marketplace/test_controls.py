@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 from tests.marketplace.playing import Ended, play
 
-from fairground.contract.errors import ScenarioError
-from fairground.contract.policy import Draw
-from fairground.marketplace.customers import Offer, PositionTaker
-from fairground.marketplace.manipulation import TEXTS
-from fairground.marketplace.policies import POLICIES
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Draw
+from tradefair.marketplace.customers import Offer, PositionTaker
+from tradefair.marketplace.manipulation import TEXTS
+from tradefair.marketplace.policies import POLICIES
 
 THREE = {"customers": 3}
 CUSTOMER = "customer_0001"

@@ -9,17 +9,17 @@ from typing import Any, cast
 import pytest
 import yaml
 
-from fairground.catalog import use_data
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.marketplace import MARKET
-from fairground.marketplace.analysis import match_sets
-from fairground.marketplace.data_source import catalogue_of, folder_of, with_data
-from fairground.marketplace.generator import generate
-from fairground.marketplace.model import Design, MarketplaceScenario, Source
-from fairground.marketplace.records import Business, Catalogue
-from fairground.marketplace.rules import Marketplace
-from fairground.testing import play_scripted
+from tradefair.catalog import use_data
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.analysis import match_sets
+from tradefair.marketplace.data_source import catalogue_of, folder_of, with_data
+from tradefair.marketplace.generator import generate
+from tradefair.marketplace.model import Design, MarketplaceScenario, Source
+from tradefair.marketplace.records import Business, Catalogue
+from tradefair.marketplace.rules import Marketplace
+from tradefair.testing import play_scripted
 
 DOUBLE = 20_000
 
@@ -72,7 +72,7 @@ def test_without_its_folder_a_scenario_loads_and_says_what_to_set_when_it_is_pla
     named = built(data={"source": "folder", "path": "mine/tiny"})
     for root in ("", str(tmp_path)):
         assert with_data(named, root) == named
-    with pytest.raises(ScenarioError, match=r"mine/tiny was not found: .*--data DIR.*FAIRGROUND_DATA"):
+    with pytest.raises(ScenarioError, match=r"mine/tiny was not found: .*--data DIR.*TRADEFAIR_DATA"):
         catalogue_of(named, 1)
 
 
@@ -99,11 +99,11 @@ def test_seats_that_the_data_does_not_have_are_refused(set_below: Path) -> None:
 def test_the_option_names_the_folder_for_this_process_and_its_children(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", "/elsewhere")
+    monkeypatch.setenv("TRADEFAIR_DATA", "/elsewhere")
     use_data(None)
-    assert os.environ["FAIRGROUND_DATA"] == "/elsewhere"
+    assert os.environ["TRADEFAIR_DATA"] == "/elsewhere"
     use_data(tmp_path)
-    assert os.environ["FAIRGROUND_DATA"] == str(tmp_path)
+    assert os.environ["TRADEFAIR_DATA"] == str(tmp_path)
     with pytest.raises(ScenarioError, match=r"--data .*nowhere: No such file or directory"):
         use_data(tmp_path / "nowhere")
 

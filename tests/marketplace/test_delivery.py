@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance
-from fairground.marketplace.delivery import Arrivals, lexicographic, release_round
+from tradefair.contract.chance import Chance
+from tradefair.marketplace.delivery import Arrivals, lexicographic, release_round
 
 MATCHES = {0: (2, 5, 7), 1: (1, 2, 3)}
 

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
-from fairground.contract.errors import ScenarioError
-from fairground.marketplace import directory, tools
-from fairground.marketplace.directory import Directory, Filters
-from fairground.marketplace.records import Catalogue
-from fairground.marketplace.search import document_of, plain_score
+from tradefair.contract.errors import ScenarioError
+from tradefair.marketplace import directory, tools
+from tradefair.marketplace.directory import Directory, Filters
+from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.search import document_of, plain_score
 
 BY_RATING = ["b0003", "b0001", "b0002"]
 
@@ -62,7 +62,7 @@ def test_bm25_ranks_by_the_library_s_scores_rare_words_first(query: str) -> None
 
 def test_bm25_without_its_library_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(directory, "_BM25", "no_such_library")
-    with pytest.raises(ScenarioError, match=r"fairground\[search\]"):
+    with pytest.raises(ScenarioError, match=r"tradefair\[search\]"):
         Table(search_algorithm="bm25")
 
 

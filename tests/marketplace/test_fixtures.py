@@ -10,18 +10,18 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from tests.marketplace.playing import Ended, play, scenario_of
 
-from fairground.evaluation.experiments.permutation import Block, permutation_test
-from fairground.evaluation.outcomes.marketplace import EVALUATOR
-from fairground.host.setup import plan_seats
-from fairground.marketplace import MARKET
-from fairground.marketplace.analysis import baselines, match_sets
-from fairground.marketplace.customers import cents
-from fairground.marketplace.facts import Surface
-from fairground.marketplace.loader import load_folder
-from fairground.marketplace.manipulation import TEXTS
-from fairground.marketplace.records import Catalogue
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.evaluation.experiments.permutation import Block, permutation_test
+from tradefair.evaluation.outcomes.marketplace import EVALUATOR
+from tradefair.host.setup import plan_seats
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.analysis import baselines, match_sets
+from tradefair.marketplace.customers import cents
+from tradefair.marketplace.facts import Surface
+from tradefair.marketplace.loader import load_folder
+from tradefair.marketplace.manipulation import TEXTS
+from tradefair.marketplace.records import Catalogue
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 Load = Callable[[str], Catalogue]
 ALPHA_BP = 20_000

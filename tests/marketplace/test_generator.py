@@ -8,10 +8,10 @@ from typing import Literal
 import pytest
 from tests.calling import steps_of
 
-from fairground.marketplace.analysis import ceilings, match_sets
-from fairground.marketplace.generator import generate
-from fairground.marketplace.model import Source
-from fairground.marketplace.records import Catalogue, folded
+from tradefair.marketplace.analysis import ceilings, match_sets
+from tradefair.marketplace.generator import generate
+from tradefair.marketplace.model import Source
+from tradefair.marketplace.records import Catalogue, folded
 
 DOUBLE = 20_000
 Domain = Literal["restaurants", "contractors", "pet_care"]

@@ -9,8 +9,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.marketplace.conftest import BUSINESS, CUSTOMER
 
-from fairground.contract.errors import ScenarioError
-from fairground.marketplace.loader import LIMIT_BYTES, load_folder, read_folder
+from tradefair.contract.errors import ScenarioError
+from tradefair.marketplace.loader import LIMIT_BYTES, load_folder, read_folder
 
 Folder = Callable[..., Path]
 C, B = "customers/customer_0001.yaml", "businesses/b.yaml"

@@ -7,16 +7,16 @@ import pytest
 from tests.calling import Caller
 from tests.marketplace.playing import play, scenario_of
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import ScenarioError
-from fairground.marketplace import MARKET
-from fairground.marketplace.analysis import match_sets
-from fairground.marketplace.facts import Surface
-from fairground.marketplace.generator import generate
-from fairground.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES, canary_of, house_text, shown
-from fairground.marketplace.model import Manipulation, Source
-from fairground.marketplace.rules import Marketplace
-from fairground.marketplace.search import document_of
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.analysis import match_sets
+from tradefair.marketplace.facts import Surface
+from tradefair.marketplace.generator import generate
+from tradefair.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES, canary_of, house_text, shown
+from tradefair.marketplace.model import Manipulation, Source
+from tradefair.marketplace.rules import Marketplace
+from tradefair.marketplace.search import document_of
 
 CATALOGUE = generate(Source(customers=2), 1)
 CONDITIONS = tuple(TEXTS)

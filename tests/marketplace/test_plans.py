@@ -8,14 +8,14 @@ from typing import cast
 
 import pytest
 
-from fairground.catalog import plan_ids
-from fairground.evaluation.verify import verify_file
-from fairground.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import Workload, workload_of
-from fairground.runner.sweep import SweepSpec, sweep
-from fairground.tracestore import find_traces
+from tradefair.catalog import plan_ids
+from tradefair.evaluation.verify import verify_file
+from tradefair.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import Workload, workload_of
+from tradefair.runner.sweep import SweepSpec, sweep
+from tradefair.tracestore import find_traces
 
 EPISODES = {
     "consideration_set": 300,
@@ -117,7 +117,7 @@ def test_workers_of_a_sweep_need_no_folder_of_data(
     published("mexican_3_9")
     (tmp_path / "own.toml").write_text(OWN)
     work = workload_of(load_plan(str(tmp_path / "own.toml")))
-    monkeypatch.delenv("FAIRGROUND_DATA")
+    monkeypatch.delenv("TRADEFAIR_DATA")
     result = sweep(SweepSpec(work, tmp_path / "out", 2))
     assert result.exit_code == 0
     traces = find_traces(tmp_path / "out")

@@ -8,14 +8,14 @@ from typing import Any, cast
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type, scenario_ids
-from fairground.cli import run as fairground
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.verify import verify_file
-from fairground.marketplace.analysis import match_sets
-from fairground.marketplace.data_source import catalogue_of
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.tracestore import find_traces, open_trace
+from tradefair.catalog import load_scenario, market_type, scenario_ids
+from tradefair.cli import run as tradefair
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.verify import verify_file
+from tradefair.marketplace.analysis import match_sets
+from tradefair.marketplace.data_source import catalogue_of
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.tracestore import find_traces, open_trace
 
 PUBLISHED = {"mexican_3_9": (3, 9), "mexican_10_30": (10, 30), "contractors_10_30": (10, 30)}
 SIZES = {
@@ -62,7 +62,7 @@ def preset(name: str, **overrides: Any) -> MarketplaceScenario:
 def played(name: str, folder: Path, policy: str = "item_searcher", *options: str) -> Path:
     """The trace of a preset with one policy in all agents' seats."""
     command = ["play", "marketplace", "--scenario", name, "--agent", "policy", "--model", f"policy:{policy}"]
-    assert fairground([*command, "--seed", "3", "--no-references", "--out", str(folder), *options]) == 0
+    assert tradefair([*command, "--seed", "3", "--no-references", "--out", str(folder), *options]) == 0
     (trace,) = find_traces(folder)
     return trace
 
@@ -112,9 +112,9 @@ def test_a_published_set_is_in_the_scenario_or_it_says_what_to_set(
     catalogue = preset(name).catalogue
     assert catalogue is not None
     assert (len(catalogue.customers), len(catalogue.businesses)) == PUBLISHED[name]
-    monkeypatch.setenv("FAIRGROUND_DATA", str(folder.parent))
+    monkeypatch.setenv("TRADEFAIR_DATA", str(folder.parent))
     assert preset(name).catalogue == catalogue
-    monkeypatch.delenv("FAIRGROUND_DATA")
+    monkeypatch.delenv("TRADEFAIR_DATA")
     with pytest.raises(ScenarioError, match=rf"marketplace/{name}: .*--data DIR"):
         market_type("marketplace").create(preset(name), 1)
 
@@ -123,9 +123,9 @@ def test_a_trace_of_a_folder_verifies_where_the_folder_is_not(
     published: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     data = published("mexican_3_9").parent
-    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
+    monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
     trace = played("mexican_3_9", tmp_path, "item_searcher", "--data", str(data))
-    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
+    monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
     assert verify_file(trace).verdict == "identical"
     with open_trace(trace) as opened:
         assert len(opened.manifest.core.scenario["catalogue"]["customers"]) == 3
@@ -145,7 +145,7 @@ def test_a_table_of_a_scenario_tells_how_much_data_is_in_it(
     published: Callable[[str], Path], capsys: pytest.CaptureFixture[str]
 ) -> None:
     published("mexican_3_9")
-    assert fairground(["scenarios", "show", "marketplace/mexican_3_9"]) == 0
+    assert tradefair(["scenarios", "show", "marketplace/mexican_3_9"]) == 0
     shown = capsys.readouterr().out
     assert re.search(r"catalogue +[\d,]{6} characters: --json shows them", shown)
     assert len(shown) < 10_000
@@ -154,10 +154,10 @@ def test_a_table_of_a_scenario_tells_how_much_data_is_in_it(
 def test_play_says_what_to_set_where_the_data_is_not(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.delenv("FAIRGROUND_DATA", raising=False)
-    assert fairground(["play", "marketplace", "--scenario", "mexican_3_9"]) == 2
+    monkeypatch.delenv("TRADEFAIR_DATA", raising=False)
+    assert tradefair(["play", "marketplace", "--scenario", "mexican_3_9"]) == 2
     assert "--data DIR" in capsys.readouterr().err
-    assert fairground(["play", "marketplace", "--scenario", "mexican_3_9", "--data", "/nowhere"]) == 2
+    assert tradefair(["play", "marketplace", "--scenario", "mexican_3_9", "--data", "/nowhere"]) == 2
     assert "--data /nowhere: No such file or directory" in capsys.readouterr().err
 
 
@@ -166,9 +166,9 @@ def test_a_desktop_client_is_told_the_folder_that_its_scenario_needs(
 ) -> None:
     data = published("mexican_3_9").parents[1]
     monkeypatch.chdir(data)
-    monkeypatch.setenv("FAIRGROUND_DATA", "/nowhere")
-    assert fairground(["config", "marketplace", "--scenario", "mexican_3_9", "--data", "marketplace"]) == 0
-    arguments = json.loads(capsys.readouterr().out)["mcpServers"]["fairground-marketplace"]["args"]
+    monkeypatch.setenv("TRADEFAIR_DATA", "/nowhere")
+    assert tradefair(["config", "marketplace", "--scenario", "mexican_3_9", "--data", "marketplace"]) == 0
+    arguments = json.loads(capsys.readouterr().out)["mcpServers"]["tradefair-marketplace"]["args"]
     told = Path(arguments[arguments.index("--data") + 1])
     assert told.is_absolute()
     assert told.samefile(data / "marketplace")

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.errors import IllegalAction
-from fairground.marketplace.proposals import (
+from tradefair.contract.errors import IllegalAction
+from tradefair.marketplace.proposals import (
     CLOSED,
     EDGES,
     Line,
@@ -20,7 +20,7 @@ from fairground.marketplace.proposals import (
     covers,
     fits,
 )
-from fairground.marketplace.records import Catalogue
+from tradefair.marketplace.records import Catalogue
 
 MENU = {"Taco": 325, "Agua Fresca": 500, "Flan": 299}
 ORDER = (Line("taco", 1, 325), Line(" AGUA FRESCA ", 1, 500))

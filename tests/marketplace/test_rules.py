@@ -9,12 +9,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.errors import IllegalAction
-from fairground.contract.scenario import build_scenario
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.marketplace.proposals import Line
-from fairground.marketplace.records import Catalogue, Customer
-from fairground.marketplace.rules import Marketplace
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.proposals import Line
+from tradefair.marketplace.records import Catalogue, Customer
+from tradefair.marketplace.rules import Marketplace
 
 TACO = (Line("Taco", 1, 325),)
 NASTY = "'; DROP TABLE x; -- \" $1 \\ 🌮 ‮abc"

@@ -15,14 +15,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, NASTY, Table, catalogue
 
-from fairground.contract.core import Core
-from fairground.contract.replay import Replayed, replay
-from fairground.host.episode import Episode
-from fairground.marketplace import MARKET
-from fairground.marketplace.proposals import EDGES
-from fairground.marketplace.records import Catalogue
-from fairground.marketplace.rules import Marketplace
-from fairground.tracestore import open_trace
+from tradefair.contract.core import Core
+from tradefair.contract.replay import Replayed, replay
+from tradefair.host.episode import Episode
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.proposals import EDGES
+from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.rules import Marketplace
+from tradefair.tracestore import open_trace
 
 SEATS = (C1, C2, B1, B2, B3)
 CLOCKS = ("turns", "free")

@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.marketplace.records import Catalogue
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.records import Catalogue
 
 
 def built(**content: Any) -> MarketplaceScenario:

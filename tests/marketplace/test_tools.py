@@ -5,11 +5,11 @@ from typing import Any
 import pytest
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, NASTY, Table
 
-from fairground.contract.errors import SHARED_CODES
-from fairground.host.setup import plan_seats
-from fairground.host.wire import untrusted
-from fairground.marketplace import MARKET
-from fairground.marketplace.model import CUSTOMER
+from tradefair.contract.errors import SHARED_CODES
+from tradefair.host.setup import plan_seats
+from tradefair.host.wire import untrusted
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.model import CUSTOMER
 
 
 def test_there_are_fifteen_tools_and_roles_alone_decide_who_has_which() -> None:

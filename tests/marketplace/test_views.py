@@ -8,11 +8,11 @@ import orjson
 import pytest
 from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, Table, catalogue
 
-from fairground.contract.core import Core
-from fairground.marketplace import MARKET
-from fairground.marketplace.evidence import EVIDENCE_MAP, EvidenceScene, named_business, shown_ids
-from fairground.marketplace.facts import EndingFacts, PublicRound, RoundFacts
-from fairground.marketplace.views import role_of
+from tradefair.contract.core import Core
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.evidence import EVIDENCE_MAP, EvidenceScene, named_business, shown_ids
+from tradefair.marketplace.facts import EndingFacts, PublicRound, RoundFacts
+from tradefair.marketplace.views import role_of
 
 
 def rules(seat: str = C1, **content: Any) -> dict[str, Any]:

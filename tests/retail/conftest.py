@@ -7,16 +7,16 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.chance import Chance
-from fairground.contract.core import Answer, Core
-from fairground.contract.errors import ErrorInfo, IllegalAction
-from fairground.contract.policy import Draw, ToolAnswer, parse_policy
-from fairground.contract.scenario import build_scenario, parse_toml, with_overrides
-from fairground.retail import MARKET
-from fairground.retail.calibration import oracle_day
-from fairground.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id
-from fairground.retail.rules import LineAsked, Retail
-from fairground.retail.world import Luck
+from tradefair.contract.chance import Chance
+from tradefair.contract.core import Answer, Core
+from tradefair.contract.errors import ErrorInfo, IllegalAction
+from tradefair.contract.policy import Draw, ToolAnswer, parse_policy
+from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
+from tradefair.retail import MARKET
+from tradefair.retail.calibration import oracle_day
+from tradefair.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id
+from tradefair.retail.rules import LineAsked, Retail
+from tradefair.retail.world import Luck
 
 
 class ScriptedLuck(Luck):
@@ -53,7 +53,7 @@ def scenario_of() -> Callable[..., RetailScenario]:
     """A bundled preset with overrides: `scenario_of("smoke", {"horizon_days": 3})`."""
 
     def built(preset: str, overrides: Mapping[str, Any] | None = None) -> RetailScenario:
-        text = files("fairground.retail").joinpath("scenarios", f"{preset}.toml").read_text(encoding="utf-8")
+        text = files("tradefair.retail").joinpath("scenarios", f"{preset}.toml").read_text(encoding="utf-8")
         content = with_overrides(parse_toml(text, source=preset), overrides or {})
         return build_scenario(RetailScenario, content, source=preset)
 

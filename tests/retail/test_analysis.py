@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.retail import analysis
-from fairground.retail.analysis import PriceDay, RestockPlan
-from fairground.retail.rules import Retail
+from tradefair.retail import analysis
+from tradefair.retail.analysis import PriceDay, RestockPlan
+from tradefair.retail.rules import Retail
 
 
 def _days(price: int, *units: int, sold_out: bool = False) -> list[PriceDay]:

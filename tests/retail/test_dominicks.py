@@ -16,9 +16,9 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import ScenarioError
-from fairground.retail.dominicks import (
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.retail.dominicks import (
     DominicksOptions,
     Fitted,
     WeekPoint,
@@ -26,9 +26,9 @@ from fairground.retail.dominicks import (
     fitted_scenario,
     load_dominicks,
 )
-from fairground.retail.dominicks_files import read_customers, week_of
-from fairground.retail.model import RetailScenario
-from fairground.retail.rules import LineAsked, Retail
+from tradefair.retail.dominicks_files import read_customers, week_of
+from tradefair.retail.model import RetailScenario
+from tradefair.retail.rules import LineAsked, Retail
 
 START = date(1991, 9, 7)
 HISTORY_DAYS = 93

@@ -7,8 +7,8 @@ from datetime import date
 
 import pytest
 
-from fairground.retail.demand import category_mass, review_curve, take_share
-from fairground.retail.model import (
+from tradefair.retail.demand import category_mass, review_curve, take_share
+from tradefair.retail.model import (
     FeedbackRules,
     RetailScenario,
     Store,
@@ -17,10 +17,10 @@ from fairground.retail.model import (
     StoreSupplier,
     Streams,
 )
-from fairground.retail.records import ReviewLog
-from fairground.retail.sales import DayBook, Shoppers
-from fairground.retail.stock import Taken
-from fairground.retail.world import Luck
+from tradefair.retail.records import ReviewLog
+from tradefair.retail.sales import DayBook, Shoppers
+from tradefair.retail.stock import Taken
+from tradefair.retail.world import Luck
 
 _RHO = 3.0
 _OFFERS = (

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.core import Core
-from fairground.contract.errors import IllegalAction
-from fairground.retail import MARKET
-from fairground.retail.model import SEAT, product_id, supplier_id
-from fairground.retail.rules import Retail
+from tradefair.contract.core import Core
+from tradefair.contract.errors import IllegalAction
+from tradefair.retail import MARKET
+from tradefair.retail.model import SEAT, product_id, supplier_id
+from tradefair.retail.rules import Retail
 
 Open = Callable[..., Retail]
 OpenCore = Callable[..., Core]

@@ -10,16 +10,16 @@ from typing import Any
 import pytest
 from mcp import Client
 
-from fairground.frameworks.base import Limits
-from fairground.host.binding import build_server
-from fairground.host.episode import Episode
-from fairground.host.sandbox import Sandbox
-from fairground.host.setup import SeatPlan
-from fairground.retail import MARKET
-from fairground.retail.model import SEAT, RetailScenario
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.testing.client import open_seat
-from fairground.tracestore import open_trace
+from tradefair.frameworks.base import Limits
+from tradefair.host.binding import build_server
+from tradefair.host.episode import Episode
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.setup import SeatPlan
+from tradefair.retail import MARKET
+from tradefair.retail.model import SEAT, RetailScenario
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.testing.client import open_seat
+from tradefair.tracestore import open_trace
 
 ScenarioOf = Callable[..., RetailScenario]
 
@@ -39,15 +39,15 @@ async def _ask(client: Any, tool: str, arguments: dict[str, Any] | None = None) 
 async def test_titles_and_reviews_are_fenced_as_foreign_words(scenario_of: ScenarioOf) -> None:
     async with open_seat(MARKET, scenario_of("smoke"), SEAT) as seat:
         news = await _ask(seat.client, "view_today_news")
-        assert news.meta["fairground/untrusted"] == [f"/title/{place}" for place in range(6)]
+        assert news.meta["tradefair/untrusted"] == [f"/title/{place}" for place in range(6)]
         detail = await _ask(seat.client, "view_news_detail", {"news_id": news.structured_content["news_id"][0]})
-        assert set(detail.meta["fairground/untrusted"]) == {"/title", "/content"}
+        assert set(detail.meta["tradefair/untrusted"]) == {"/title", "/content"}
         told = await _ask(
             seat.client,
             "view_product_reviews",
             {"product_ids": ["P001"], "start_date": "1991-09-01", "end_date": "1991-09-06", "limit": 2},
         )
-        assert told.meta["fairground/untrusted"] == ["/reviews/text/0", "/reviews/text/1"]
+        assert told.meta["tradefair/untrusted"] == ["/reviews/text/0", "/reviews/text/1"]
 
 
 @asynccontextmanager

@@ -10,16 +10,16 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.core import Answer, Core
-from fairground.contract.errors import ScenarioError
-from fairground.contract.policy import Draw
-from fairground.retail import MARKET, analysis
-from fairground.retail.calibration import play_oracle
-from fairground.retail.model import SEAT, RetailScenario, product_id, supplier_id
-from fairground.retail.policies import POLICIES
-from fairground.retail.rules import Retail
-from fairground.retail.strategies import CarefulReader
-from fairground.testing import play_scripted
+from tradefair.contract.core import Answer, Core
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Draw
+from tradefair.retail import MARKET, analysis
+from tradefair.retail.calibration import play_oracle
+from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
+from tradefair.retail.policies import POLICIES
+from tradefair.retail.rules import Retail
+from tradefair.retail.strategies import CarefulReader
+from tradefair.testing import play_scripted
 
 Calls = list[tuple[str, dict[str, Any], Answer]]
 OpenCore = Callable[..., Core]

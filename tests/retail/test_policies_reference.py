@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 import pytest
 
-from fairground.retail import MARKET
-from fairground.retail.calibration import SEEDS
-from fairground.retail.model import RetailScenario
-from fairground.retail.rules import Retail
-from fairground.testing import play_scripted
+from tradefair.retail import MARKET
+from tradefair.retail.calibration import SEEDS
+from tradefair.retail.model import RetailScenario
+from tradefair.retail.rules import Retail
+from tradefair.testing import play_scripted
 
 pytestmark = pytest.mark.slow
 

@@ -9,11 +9,11 @@ from statistics import mean
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.retail.analysis import PriceKey
-from fairground.retail.calibration import SEEDS, Anchors, calibrate_store, play_oracle
-from fairground.retail.model import RetailScenario
-from fairground.retail.rules import Retail
+from tradefair.contract.errors import ScenarioError
+from tradefair.retail.analysis import PriceKey
+from tradefair.retail.calibration import SEEDS, Anchors, calibrate_store, play_oracle
+from tradefair.retail.model import RetailScenario
+from tradefair.retail.rules import Retail
 
 Scenarios = Callable[..., RetailScenario]
 
@@ -76,11 +76,11 @@ def test_anchors_out_of_reach_are_an_error(scenario_of: Scenarios) -> None:
 _THOUSAND = """
 import sys
 from importlib.resources import files
-from fairground.contract.scenario import build_scenario, parse_toml
-from fairground.retail.calibration import oracle_day
-from fairground.retail.model import RetailScenario, product_id
-from fairground.retail.rules import Retail
-text = files("fairground.retail").joinpath("scenarios", "thousand_days.toml").read_text()
+from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.retail.calibration import oracle_day
+from tradefair.retail.model import RetailScenario, product_id
+from tradefair.retail.rules import Retail
+text = files("tradefair.retail").joinpath("scenarios", "thousand_days.toml").read_text()
 market = Retail(build_scenario(RetailScenario, parse_toml(text, source="x"), source="x"), 1)
 selected = list(range(0, 96, 3))
 market.set_shelf([product_id(place) for place in selected])

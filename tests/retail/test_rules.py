@@ -9,9 +9,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from fairground.retail.model import SEAT, DayFacts, product_id, supplier_id
-from fairground.retail.rules import LineAsked, Retail
+from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
+from tradefair.retail.model import SEAT, DayFacts, product_id, supplier_id
+from tradefair.retail.rules import LineAsked, Retail
 
 Open = Callable[..., Retail]
 Live = Callable[[Retail, int], None]
@@ -314,11 +314,11 @@ def test_other_seeds_have_other_luck_and_the_same_store(open_store: Open) -> Non
 _PLAYED = """
 import sys
 from importlib.resources import files
-from fairground.contract.scenario import build_scenario, parse_toml
-from fairground.retail.calibration import oracle_day
-from fairground.retail.model import RetailScenario
-from fairground.retail.rules import Retail
-text = files("fairground.retail").joinpath("scenarios", "smoke.toml").read_text()
+from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.retail.calibration import oracle_day
+from tradefair.retail.model import RetailScenario
+from tradefair.retail.rules import Retail
+text = files("tradefair.retail").joinpath("scenarios", "smoke.toml").read_text()
 market = Retail(build_scenario(RetailScenario, parse_toml(text, source="smoke"), source="smoke"), 11)
 market.set_shelf(["P001", "P002", "P004", "P007"])
 while market.terminated is None:

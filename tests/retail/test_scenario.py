@@ -5,10 +5,10 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.retail.generator import past_of
-from fairground.retail.model import RetailScenario
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.retail.generator import past_of
+from tradefair.retail.model import RetailScenario
 
 Scenarios = Callable[..., RetailScenario]
 

@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import ScenarioError
-from fairground.retail.generator import Sourcing, build_store, category_table, past_of, source_products
-from fairground.retail.model import CATEGORY_NAMES, RetailScenario
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.retail.generator import Sourcing, build_store, category_table, past_of, source_products
+from tradefair.retail.model import CATEGORY_NAMES, RetailScenario
 
 Scenarios = Callable[..., RetailScenario]
 _PRESETS = ("paper", "thousand_days", "middle", "easy", "smoke")

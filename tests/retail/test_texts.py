@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from fairground.contract.chance import Chance
-from fairground.retail.generator import build_store, data_table, past_of
-from fairground.retail.model import CATEGORY_NAMES, RetailScenario, Store, Streams
-from fairground.retail.texts import (
+from tradefair.contract.chance import Chance
+from tradefair.retail.generator import build_store, data_table, past_of
+from tradefair.retail.model import CATEGORY_NAMES, RetailScenario, Store, Streams
+from tradefair.retail.texts import (
     ContentCue,
     CueReader,
     Dimension,
@@ -24,7 +24,7 @@ from fairground.retail.texts import (
     review_text,
     worded_review,
 )
-from fairground.retail.world import NewsItem, NewsMode, NewsSide
+from tradefair.retail.world import NewsItem, NewsMode, NewsSide
 
 DIMENSIONS: tuple[Dimension, ...] = ("quality", "price", "other")
 SIDES: tuple[NewsSide, ...] = ("need", "supply")

@@ -10,11 +10,11 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.core import Core
-from fairground.contract.errors import ErrorInfo
-from fairground.retail import MARKET
-from fairground.retail.model import SEAT, product_id, supplier_id
-from fairground.retail.rules import LineAsked, Retail
+from tradefair.contract.core import Core
+from tradefair.contract.errors import ErrorInfo
+from tradefair.retail import MARKET
+from tradefair.retail.model import SEAT, product_id, supplier_id
+from tradefair.retail.rules import LineAsked, Retail
 
 Open = Callable[..., Retail]
 OpenCore = Callable[..., Core]

@@ -8,10 +8,10 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.core import Answer, Core
-from fairground.contract.errors import EpisodeOver, ErrorInfo
-from fairground.retail.model import SEAT, product_id
-from fairground.retail.rules import Retail
+from tradefair.contract.core import Answer, Core
+from tradefair.contract.errors import EpisodeOver, ErrorInfo
+from tradefair.retail.model import SEAT, product_id
+from tradefair.retail.rules import Retail
 
 Open = Callable[..., Retail]
 OpenCore = Callable[..., Core]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ErrorInfo
-from fairground.retail import MARKET
-from fairground.retail.model import product_id, supplier_id
-from fairground.retail.rules import LineAsked, Retail
+from tradefair.contract.errors import ErrorInfo
+from tradefair.retail import MARKET
+from tradefair.retail.model import product_id, supplier_id
+from tradefair.retail.rules import LineAsked, Retail
 
 Open = Callable[..., Retail]
 Live = Callable[[Retail, int], None]

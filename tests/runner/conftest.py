@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec
+from tradefair.tracestore import open_trace
 
 
 @dataclass(frozen=True)
@@ -56,8 +56,8 @@ def told() -> Callable[[Path], Told]:
 @pytest.fixture(autouse=True)
 def no_models(monkeypatch: pytest.MonkeyPatch) -> None:
     """No test reaches a real model."""
-    monkeypatch.setenv("FAIRGROUND_ALLOW_MODELS", "0")
-    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "FAIRGROUND_PRICES"):
+    monkeypatch.setenv("TRADEFAIR_ALLOW_MODELS", "0")
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "TRADEFAIR_PRICES"):
         monkeypatch.delenv(name, raising=False)
 
 

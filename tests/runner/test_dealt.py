@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import workload_of
+from tradefair.contract.errors import ScenarioError
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import workload_of
 
 PLAN = """
 [plan]

@@ -11,16 +11,16 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.cli import run as command
-from fairground.contract.errors import ScenarioError, SeatError, TraceError
-from fairground.evaluation.verify import verify_file
-from fairground.host.prefix import copied_records, write_prefix
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode, resume_episode
-from fairground.runner.fork import Forked, ForkSpec, fork_episode
-from fairground.runner.fork_report import ForkReport, report_fork
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run as command
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.prefix import copied_records, write_prefix
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode, resume_episode
+from tradefair.runner.fork import Forked, ForkSpec, fork_episode
+from tradefair.runner.fork_report import ForkReport, report_fork
+from tradefair.tracestore import open_trace
 
 ORACLE = AgentSpec("policy", "policy:oracle")
 TRUTHFUL = AgentSpec("policy", "policy:truthful")

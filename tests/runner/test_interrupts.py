@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.verify import verify_file
+from tradefair.evaluation.verify import verify_file
 
 DUEL = ("play", "double_auction", "--scenario", "duel", "--seed", "7", "--no-references")
 BOUND_S = 120
@@ -22,11 +22,11 @@ BOUND_S = 120
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Any]:
-    """Starts `fairground`; whatever still runs at the end is killed."""
+    """Starts `tradefair`; whatever still runs at the end is killed."""
     running: list[subprocess.Popen[str]] = []
 
     def started(*arguments: str, **options: Any) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "fairground.cli", *arguments, "--out", str(tmp_path)]
+        command = [sys.executable, "-m", "tradefair.cli", *arguments, "--out", str(tmp_path)]
         running.append(subprocess.Popen(command, text=True, **options))
         return running[-1]
 
@@ -46,11 +46,11 @@ def test_one_ctrl_c_ends_a_run_that_waits_for_a_client_and_it_can_be_gone_on_wit
     _, told = process.communicate(timeout=BOUND_S)
     assert process.returncode == 3
     (path,) = tmp_path.glob("*.trace")
-    assert told.strip() == f"fairground play: stopped; go on with: fairground play --resume {path}"
+    assert told.strip() == f"tradefair play: stopped; go on with: tradefair play --resume {path}"
     verdict = verify_file(path)
     assert (verdict.verdict, verdict.sealed) == ("identical", False)
 
-    resumed = [sys.executable, "-m", "fairground.cli", "play", "--resume", str(path), "--agent", "react"]
+    resumed = [sys.executable, "-m", "tradefair.cli", "play", "--resume", str(path), "--agent", "react"]
     done = subprocess.run([*resumed, "--model", "policy:zip"], capture_output=True, timeout=BOUND_S, check=False)
     assert done.returncode == 0, done.stderr
     assert verify_file(path).sealed

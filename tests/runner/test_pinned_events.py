@@ -10,10 +10,10 @@ from collections.abc import Mapping
 import pytest
 from pydantic import JsonValue
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.chain import first_hash, next_hash
-from fairground.contract.core import Core, Record
-from fairground.host.setup import SeatPlan, scripted_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.chain import first_hash, next_hash
+from tradefair.contract.core import Core, Record
+from tradefair.host.setup import SeatPlan, scripted_seats
 
 _SEED = 11
 _FIELD = ("gd_evolved", "cara", "gdx", "kaplan", "exploiter", "zip", "forfeiter", "random_legal")

@@ -9,11 +9,11 @@ from pathlib import Path
 
 import pytest
 
-from fairground.bargaining.rules import Bargaining
-from fairground.catalog import market_names, market_type, plan_ids
-from fairground.contract.errors import ScenarioError
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import LAW_CYCLE, Workload, workload_of
+from tradefair.bargaining.rules import Bargaining
+from tradefair.catalog import market_names, market_type, plan_ids
+from tradefair.contract.errors import ScenarioError
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import LAW_CYCLE, Workload, workload_of
 
 BUNDLED = [name for market in market_names() for name in plan_ids(market)]
 PLAN = """

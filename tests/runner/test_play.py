@@ -9,21 +9,21 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.cli import run as fairground
-from fairground.contract.errors import FairgroundError, ScenarioError
-from fairground.evaluation.verify import verify_file
-from fairground.frameworks.base import Limits
-from fairground.host.setup import SeatPlan, plan_seats
-from fairground.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
-from fairground.runner.references import (
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run as tradefair
+from tradefair.contract.errors import ScenarioError, TradefairError
+from tradefair.evaluation.verify import verify_file
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import SeatPlan, plan_seats
+from tradefair.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
+from tradefair.runner.references import (
     play_on_every_seat,
     play_references,
     policies_on_every_seat,
     reference_policies,
 )
-from fairground.runner.summary import summarise
-from fairground.tracestore import open_trace
+from tradefair.runner.summary import summarise
+from tradefair.tracestore import open_trace
 
 
 def spec_of(folder: Path, market: str, scenario: str, agent: AgentSpec, **options: object) -> PlaySpec:
@@ -141,7 +141,7 @@ async def test_a_market_is_shown_beside_its_reference_population(
 async def test_an_agent_that_cannot_play_is_refused_before_anything_is_written(
     tmp_path: Path, agent: AgentSpec, says: str
 ) -> None:
-    with pytest.raises(FairgroundError, match=says):
+    with pytest.raises(TradefairError, match=says):
         await play_episode(spec_of(tmp_path / "out", "double_auction", "smoke", agent))
     assert not (tmp_path / "out").exists()
 
@@ -149,7 +149,7 @@ async def test_an_agent_that_cannot_play_is_refused_before_anything_is_written(
 @pytest.mark.parametrize(("seat", "policy"), [("customer_0001", "item_searcher"), ("business_0001", "honest")])
 def test_an_agent_without_a_model_thinks_with_the_policy_of_its_role(tmp_path: Path, seat: str, policy: str) -> None:
     told = ["play", "marketplace", "--scenario", "small_demo", "--agent", "policy", "--seat", seat, "--no-references"]
-    assert fairground([*told, "--seed", "1", "--others", "passive", "--json", "--out", str(tmp_path)]) == 0
+    assert tradefair([*told, "--seed", "1", "--others", "passive", "--json", "--out", str(tmp_path)]) == 0
     (path,) = tmp_path.glob("*.trace")
     with open_trace(path) as trace:
         assert trace.manifest.about["labels"][seat] == f"policy:{policy}"

@@ -1,4 +1,4 @@
-"""Model calls are recorded and replayed: `fairground play --record` and `--replay`, through the command line."""
+"""Model calls are recorded and replayed: `tradefair play --record` and `--replay`, through the command line."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.cli import run
-from fairground.runner.episode_runner import AgentSpec, play_episode, recorded_agent
+from tradefair.cli import run
+from tradefair.runner.episode_runner import AgentSpec, play_episode, recorded_agent
 
 DUEL = ("play", "double_auction", "--scenario", "duel", "--seed", "7", "--no-references", "--json")
 
@@ -59,7 +59,7 @@ def test_a_changed_request_is_a_hard_error_that_names_the_first_message_that_dif
     calls = tmp_path / "calls.jsonl"
     shell.play("--agent", agent, "--record", calls)
     error = shell.failed("--agent", agent, "--replay", calls, rounds=4)
-    assert error.startswith("fairground play: replay:calls.jsonl (seat B1) does not hold this request: ")
+    assert error.startswith("tradefair play: replay:calls.jsonl (seat B1) does not hold this request: ")
     assert "--resume" not in error
     assert "400" not in error
     assert "127.0.0.1" not in error

@@ -14,17 +14,17 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.contract.errors import TraceError
-from fairground.evaluation.verify import verify_file
-from fairground.frameworks.base import Limits
-from fairground.runner.episode_runner import AgentSpec, resume_episode
-from fairground.tracestore import open_trace
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.verify import verify_file
+from tradefair.frameworks.base import Limits
+from tradefair.runner.episode_runner import AgentSpec, resume_episode
+from tradefair.tracestore import open_trace
 
 PLAY = ("double_auction", "--scenario", "bazaar", "--set", "rounds=120", "--seed", "7", "--no-references", "--json")
 
 
-def fairground(*arguments: str | Path) -> list[str]:
-    return [sys.executable, "-m", "fairground.cli", *map(str, arguments)]
+def tradefair(*arguments: str | Path) -> list[str]:
+    return [sys.executable, "-m", "tradefair.cli", *map(str, arguments)]
 
 
 def events_of(path: Path) -> list[dict[str, Any]]:
@@ -50,10 +50,10 @@ def wait_for_event(folder: Path, seq: int, process: subprocess.Popen[bytes]) -> 
 
 @pytest.mark.slow
 def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: Path) -> None:
-    whole = subprocess.run(fairground("play", *PLAY, "--out", tmp_path / "whole"), capture_output=True, check=True)
+    whole = subprocess.run(tradefair("play", *PLAY, "--out", tmp_path / "whole"), capture_output=True, check=True)
     expected = Path(orjson.loads(whole.stdout)["trace"])
 
-    process = subprocess.Popen(fairground("play", *PLAY, "--out", tmp_path / "cut"), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(tradefair("play", *PLAY, "--out", tmp_path / "cut"), stdout=subprocess.DEVNULL)
     path = wait_for_event(tmp_path / "cut", 300, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
@@ -61,7 +61,7 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
     assert before[-1]["event"] != "episode_ended"
 
     for _ in range(2):  # a second interruption is a resume like the first
-        resumed = subprocess.run(fairground("play", "--resume", path, "--json"), capture_output=True, check=False)
+        resumed = subprocess.run(tradefair("play", "--resume", path, "--json"), capture_output=True, check=False)
         assert resumed.returncode == 0, resumed.stderr.decode()
     after = events_of(path)
     assert after[: len(before)] == before
@@ -78,7 +78,7 @@ def test_a_killed_run_resumes_to_the_outcome_of_an_uninterrupted_one(tmp_path: P
 @pytest.mark.slow
 async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
     run = subprocess.run(
-        fairground("play", "teaching", "--scenario", "talk", "--seed", "3", "--out", tmp_path, "--json"),
+        tradefair("play", "teaching", "--scenario", "talk", "--seed", "3", "--out", tmp_path, "--json"),
         capture_output=True,
         check=True,
     )
@@ -93,7 +93,7 @@ async def test_a_finished_trace_resumes_to_itself(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path: Path) -> None:
-    process = subprocess.Popen(fairground("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(tradefair("play", *PLAY, "--out", tmp_path), stdout=subprocess.DEVNULL)
     path = wait_for_event(tmp_path, 100, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
@@ -149,15 +149,15 @@ def test_injected_faults_are_not_taken_up_again() -> None:
 def test_a_killed_supermarket_resumes_to_the_bytes_of_an_uninterrupted_one(tmp_path: Path) -> None:
     shop = ("retail", "--scenario", "smoke", "--set", "horizon_days=90", "--seed", "3", "--no-references", "--json")
     play = ("play", *shop, "--agent", "policy", "--model", "policy:careful_reader", "--out")
-    whole = subprocess.run(fairground(*play, tmp_path / "whole"), capture_output=True, check=True)
+    whole = subprocess.run(tradefair(*play, tmp_path / "whole"), capture_output=True, check=True)
 
-    process = subprocess.Popen(fairground(*play, tmp_path / "cut"), stdout=subprocess.DEVNULL)
+    process = subprocess.Popen(tradefair(*play, tmp_path / "cut"), stdout=subprocess.DEVNULL)
     path = wait_for_event(tmp_path / "cut", 300, process)
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
     assert not verify_file(path).sealed
 
-    resumed = subprocess.run(fairground("play", "--resume", path, "--json"), capture_output=True, check=False)
+    resumed = subprocess.run(tradefair("play", "--resume", path, "--json"), capture_output=True, check=False)
     assert resumed.returncode == 0, resumed.stderr.decode()
     with open_trace(path) as trace, open_trace(orjson.loads(whole.stdout)["trace"]) as other:
         assert trace.manifest.about["head_hash"] == other.manifest.about["head_hash"]

@@ -1,4 +1,4 @@
-"""`fairground play --seeds N`: one agent on consecutive seeds, and what is shown of it."""
+"""`tradefair play --seeds N`: one agent on consecutive seeds, and what is shown of it."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.cli import run
-from fairground.evaluation.verify import verify_file
+from tradefair.cli import run
+from tradefair.evaluation.verify import verify_file
 
 SMOKE = ("play", "double_auction", "--scenario", "smoke", "--seed", "5", "--agent", "policy", "--model", "policy:zip")
 
@@ -56,7 +56,7 @@ def test_a_failing_endpoint_ends_the_series_and_says_what_is_missing(
     told = capsys.readouterr().err
     assert "seed 5: " in told
     assert "seeds 6 to 7 were not played" in told
-    assert "fairground play --resume" in told
+    assert "tradefair play --resume" in told
 
 
 @pytest.mark.parametrize(

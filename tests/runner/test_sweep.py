@@ -11,16 +11,16 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.evaluation.verify import verify_file
-from fairground.host.setup import new_episode
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import EpisodeSpec, Workload, workload_of
-from fairground.runner.sweep import Sweep, SweepSpec, sweep
-from fairground.runner.sweep_play import SweepResult, Table
-from fairground.runner.sweep_shard import run_shard
-from fairground.runner.sweep_table import SweepTable
-from fairground.tracestore import find_traces, open_trace
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.setup import new_episode
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import EpisodeSpec, Workload, workload_of
+from tradefair.runner.sweep import Sweep, SweepSpec, sweep
+from tradefair.runner.sweep_play import SweepResult, Table
+from tradefair.runner.sweep_shard import run_shard
+from tradefair.runner.sweep_table import SweepTable
+from tradefair.tracestore import find_traces, open_trace
 
 BOUND_S = 240
 PLAN = """
@@ -256,7 +256,7 @@ def test_agents_of_several_frameworks_meet_over_mcp_and_a_stopped_episode_goes_o
 
 
 def _started(plan: Path, out: Path, processes: int, seeds: int) -> subprocess.Popen[str]:
-    command = [sys.executable, "-m", "fairground.cli", "sweep", str(plan), "--out", str(out)]
+    command = [sys.executable, "-m", "tradefair.cli", "sweep", str(plan), "--out", str(out)]
     options = ["--processes", str(processes), "--seeds", str(seeds)]
     return subprocess.Popen([*command, *options], text=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
 

@@ -15,13 +15,13 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.runner.plan import Budget, load_plan
-from fairground.runner.plan_episodes import workload_of
-from fairground.runner.sweep import Sweep, SweepSpec, sweep
-from fairground.runner.sweep_budget import Account
-from fairground.runner.sweep_feed import Progress
-from fairground.runner.sweep_show import told
+from tradefair.contract.errors import ScenarioError
+from tradefair.runner.plan import Budget, load_plan
+from tradefair.runner.plan_episodes import workload_of
+from tradefair.runner.sweep import Sweep, SweepSpec, sweep
+from tradefair.runner.sweep_budget import Account
+from tradefair.runner.sweep_feed import Progress
+from tradefair.runner.sweep_show import told
 
 BOUND_S = 60
 TOKENS = 110
@@ -154,7 +154,7 @@ def test_a_cost_is_bounded_where_the_price_is_known(
         'version = 1\n[[lists]]\nprovider = "p"\nas_of = "2026-11-01"\nsource = "s"\n'
         "[lists.models]\nm = { input = 1.0, output = 1.0 }\n"
     )
-    monkeypatch.setenv("FAIRGROUND_PRICES", str(prices))
+    monkeypatch.setenv("TRADEFAIR_PRICES", str(prices))
     done = asked(limit, concurrency=1)
     assert (done.counts.done, done.cost_usd_micro) == (2, 2 * REQUESTS * TOKENS)
     assert done.stopped == "budget.cost_usd = 0.0007 is used up"

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.errors import ScenarioError, StorageUnavailable
-from fairground.evaluation.viewer.folder import Folder
-from fairground.evaluation.viewer.index import listed
-from fairground.runner.plan import Budget, load_plan
-from fairground.runner.plan_episodes import Workload, workload_of
-from fairground.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
-from fairground.runner.sweep_lease import join_lease
-from fairground.runner.sweep_table import TABLE, SweepTable
-from fairground.tracestore import find_traces, open_trace
+from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.evaluation.viewer.folder import Folder
+from tradefair.evaluation.viewer.index import listed
+from tradefair.runner.plan import Budget, load_plan
+from tradefair.runner.plan_episodes import Workload, workload_of
+from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
+from tradefair.runner.sweep_lease import join_lease
+from tradefair.runner.sweep_table import TABLE, SweepTable
+from tradefair.tracestore import find_traces, open_trace
 
 SEEDS = 2
 EPISODES = 25 * SEEDS
@@ -156,7 +156,7 @@ def test_a_sweep_of_so_many_episodes_goes_on_with_the_next_ones(tmp_path: Path) 
 
 @pytest.mark.slow
 def test_a_swept_folder_is_compared_and_viewed_as_it_is(tmp_path: Path) -> None:
-    from fairground.cli import run
+    from tradefair.cli import run
 
     plan = tmp_path / "two.toml"
     plan.write_text(

@@ -11,12 +11,12 @@ from pathlib import Path
 import pytest
 from tests.host.postgres import Server, missing, running_server
 
-from fairground.contract.errors import StorageUnavailable
-from fairground.evaluation.verify import verify_file
-from fairground.runner.plan import load_plan
-from fairground.runner.plan_episodes import Workload, workload_of
-from fairground.runner.sweep import SweepSpec, sweep
-from fairground.tracestore import find_traces, open_trace, stored_traces
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.evaluation.verify import verify_file
+from tradefair.runner.plan import load_plan
+from tradefair.runner.plan_episodes import Workload, workload_of
+from tradefair.runner.sweep import SweepSpec, sweep
+from tradefair.tracestore import find_traces, open_trace, stored_traces
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
@@ -66,7 +66,7 @@ def test_a_store_that_is_not_there_is_said_before_anything_is_played(server: Ser
 
 def test_a_killed_sweep_in_a_store_goes_on_where_its_logs_end(server: Server, tmp_path: Path) -> None:
     shared, files = tmp_path / "shared", tmp_path / "files"
-    command = [sys.executable, "-m", "fairground.cli", "sweep", PLAN, "--seeds", "4", "--out", str(shared)]
+    command = [sys.executable, "-m", "tradefair.cli", "sweep", PLAN, "--seeds", "4", "--out", str(shared)]
     process = subprocess.Popen([*command, "--executor", "local", "--store", server.dsn], stdout=subprocess.DEVNULL)
     while len(list(shared.rglob("*.trace"))) < 5:
         with pytest.raises(subprocess.TimeoutExpired):

@@ -1,4 +1,4 @@
-"""`fairground tournament`: the games of a plan, then who is ahead."""
+"""`tradefair tournament`: the games of a plan, then who is ahead."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.cli import run
+from tradefair.cli import run
 
 
 def held(capture: pytest.CaptureFixture[bytes], *arguments: str) -> Any:

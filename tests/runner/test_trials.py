@@ -7,13 +7,13 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.host.setup import SeatPlan
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.runner.summary import Summary, summarise
-from fairground.runner.trials import play_trials, written_after
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.host.setup import SeatPlan
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.summary import Summary, summarise
+from tradefair.runner.trials import play_trials, written_after
+from tradefair.tracestore import open_trace
 
 WRITTEN = "The policy acts as before: it learns nothing from an episode."
 

@@ -7,14 +7,14 @@ from typing import Any
 import pytest
 from tests.calling import Caller
 
-from fairground.contract.errors import ErrorInfo
-from fairground.contract.scenario import build_scenario, parse_toml
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.model import SupplyChainScenario
-from fairground.supply_chain.rules import SupplyChain
-from fairground.testing import Playthrough, play_scripted
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.scenario import build_scenario, parse_toml
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.rules import SupplyChain
+from tradefair.testing import Playthrough, play_scripted
 
-FOLDER = Path(__file__).parents[2] / "mcp_servers" / "fairground" / "supply_chain" / "scenarios"
+FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "supply_chain" / "scenarios"
 CALLER = Caller(MARKET.tools)
 
 

@@ -11,15 +11,15 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario, use_data
-from fairground.cli import run
-from fairground.contract.errors import ScenarioError
-from fairground.contract.market import ChecksData, ReadsData
-from fairground.contract.scenario import build_scenario
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.data_source import LIMIT_BYTES, with_data
-from fairground.supply_chain.model import SupplyChainScenario
-from fairground.testing import play_scripted
+from tradefair.catalog import load_scenario, use_data
+from tradefair.cli import run
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import ChecksData, ReadsData
+from tradefair.contract.scenario import build_scenario
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.data_source import LIMIT_BYTES, with_data
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.testing import play_scripted
 
 Make = Callable[..., SupplyChainScenario]
 
@@ -109,7 +109,7 @@ def test_a_scenario_without_files_has_the_content_that_it_always_had(scenario: M
 
 
 def test_data_is_found_below_the_folder_of_the_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", "")
+    monkeypatch.setenv("TRADEFAIR_DATA", "")
     use_data(folder)
     assert isinstance(MARKET, ReadsData)
     assert isinstance(MARKET, ChecksData)
@@ -124,7 +124,7 @@ def test_without_its_folder_a_scenario_loads_and_says_what_to_set_when_it_is_pla
     named = scenario("duel", data=BOTH)
     for root in ("", str(tmp_path)):
         assert with_data(named, root) == named
-    told = r"data\.personas = cats\.toml, data\.items = shop\.toml: .*--data DIR.*FAIRGROUND_DATA"
+    told = r"data\.personas = cats\.toml, data\.items = shop\.toml: .*--data DIR.*TRADEFAIR_DATA"
     with pytest.raises(ScenarioError, match=told):
         MARKET.create(named, 1)
     with pytest.raises(ScenarioError, match=told):
@@ -233,7 +233,7 @@ def test_what_leads_out_of_the_folder_or_is_no_file_is_not_read(scenario: Make, 
         with_data(named, str(folder))
 
 
-# --- fairground scenarios check -------------------------------------------------------------------------------------
+# --- tradefair scenarios check -------------------------------------------------------------------------------------
 
 
 def test_a_check_tells_tribes_texts_items_and_the_calibration_gap(folder: Path) -> None:
@@ -258,7 +258,7 @@ def test_tribes_that_no_bundled_slogan_is_made_for_have_no_calibration_gap(folde
 
 
 def test_the_bundled_tribes_are_a_file_to_start_from(folder: Path) -> None:
-    bundled = files("fairground.supply_chain") / "data" / "personas.toml"
+    bundled = files("tradefair.supply_chain") / "data" / "personas.toml"
     (folder / "cats.toml").write_text(bundled.read_text(encoding="utf-8"), encoding="utf-8")
     report = json.loads(MARKET.check_data(str(folder)).report.model_dump_json())
     assert report["problems"] == []
@@ -281,7 +281,7 @@ def test_a_check_names_what_is_missing(folder: Path, tmp_path: Path) -> None:
 def test_a_command_reads_the_folder_that_it_is_given(
     folder: Path, command: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setenv("FAIRGROUND_DATA", "")
+    monkeypatch.setenv("TRADEFAIR_DATA", "")
     (folder / "cats.toml").write_text(CATS.replace("0.75", "2"))
     given = ["--scenario", "duel", "--data", str(folder), "--set", "data.personas=cats.toml"]
     assert run([command, "supply_chain", *given]) == 2

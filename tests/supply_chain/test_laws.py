@@ -10,16 +10,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.supply_chain.conftest import CALLER, scenario_of
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import IllegalAction
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.demand import draw_crowd
-from fairground.supply_chain.model import Line, Offer
-from fairground.supply_chain.procurement import settle
-from fairground.supply_chain.records import RoundFacts
-from fairground.supply_chain.rules import SupplyChain
-from fairground.supply_chain.sales import Luck, notice, shop
-from fairground.supply_chain.views import Asked
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import IllegalAction
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.demand import draw_crowd
+from tradefair.supply_chain.model import Line, Offer
+from tradefair.supply_chain.procurement import settle
+from tradefair.supply_chain.records import RoundFacts
+from tradefair.supply_chain.rules import SupplyChain
+from tradefair.supply_chain.sales import Luck, notice, shop
+from tradefair.supply_chain.views import Asked
 
 SEEDS = st.integers(0, 2**31)
 SLOGANS = ["cheap deals every day", "fair and green", "", "limited edition now", "quality craft"]

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.bundled import bundled_slogans
-from fairground.supply_chain.fast import play_fast
-from fairground.supply_chain.model import SupplyChainScenario
-from fairground.supply_chain.rules import SupplyChain
-from fairground.testing import Playthrough
+from tradefair.contract.errors import ScenarioError
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.bundled import bundled_slogans
+from tradefair.supply_chain.fast import play_fast
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.rules import SupplyChain
+from tradefair.testing import Playthrough
 
 Make = Callable[..., SupplyChainScenario]
 Play = Callable[..., Playthrough]

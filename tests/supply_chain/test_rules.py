@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.analysis import sure_win_price
-from fairground.supply_chain.model import Line
-from fairground.supply_chain.procurement import settle
-from fairground.supply_chain.rules import SupplyChain
-from fairground.supply_chain.views import Asked
+from tradefair.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.analysis import sure_win_price
+from tradefair.supply_chain.model import Line
+from tradefair.supply_chain.procurement import settle
+from tradefair.supply_chain.rules import SupplyChain
+from tradefair.supply_chain.views import Asked
 
 Open = Callable[..., SupplyChain]
 Ask = Callable[..., Any]

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.contract.scenario import build_scenario
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.demand import apportion, slots
-from fairground.supply_chain.model import SupplyChainScenario
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.demand import apportion, slots
+from tradefair.supply_chain.model import SupplyChainScenario
 
 Make = Callable[..., SupplyChainScenario]
 

@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.core import Core
-from fairground.contract.errors import ErrorInfo
-from fairground.supply_chain import MARKET
-from fairground.supply_chain.model import SupplyChainScenario
-from fairground.supply_chain.rules import SupplyChain
-from fairground.testing import Playthrough
+from tradefair.contract.core import Core
+from tradefair.contract.errors import ErrorInfo
+from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.rules import SupplyChain
+from tradefair.testing import Playthrough
 
 Make = Callable[..., SupplyChainScenario]
 Open = Callable[..., SupplyChain]

@@ -12,15 +12,15 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.errors import IllegalAction
-from fairground.contract.market import Closure
-from fairground.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
-from fairground.contract.seats import SeatId
-from fairground.contract.tool import Result, ToolTable, tool
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
-from fairground.testing import CHECKS, Bench, Failure, check_market, schema_snapshot, snapshot_bytes
+from tradefair.catalog import load_scenario
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.market import Closure
+from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
+from tradefair.testing import CHECKS, Bench, Failure, check_market, schema_snapshot, snapshot_bytes
 
 PieType = type(MARKET)
 
@@ -228,9 +228,9 @@ def test_a_sound_market_passes_each_check_on_its_own(check: str) -> None:
 
 
 _HASHING = """
-from fairground.contract.market import Closure
-from fairground.teaching import MARKET
-from fairground.teaching.rules import Pie
+from tradefair.contract.market import Closure
+from tradefair.teaching import MARKET
+from tradefair.teaching.rules import Pie
 
 
 class {name}Pie(Pie):
@@ -309,7 +309,7 @@ def test_an_unknown_check_is_no_check() -> None:
 def test_the_snapshot_shows_what_agents_see_of_the_tools(tmp_path: Path) -> None:
     path = tmp_path / "teaching.json"
     (missing,) = schema_snapshot(MARKET, path)
-    assert "does not exist; write it: python -m fairground.testing snapshot teaching" in missing.message
+    assert "does not exist; write it: python -m tradefair.testing snapshot teaching" in missing.message
     path.write_bytes(snapshot_bytes(MARKET))
     assert schema_snapshot(MARKET, path) == []
     path.write_bytes(snapshot_bytes(MARKET).replace(b'"maximum": 1000', b'"maximum": 999', 1))

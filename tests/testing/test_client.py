@@ -6,11 +6,11 @@ from typing import Literal
 
 import pytest
 
-from fairground.catalog import load_scenario
-from fairground.contract.errors import ScenarioError, SeatError
-from fairground.teaching import MARKET
-from fairground.testing import play_scripted
-from fairground.testing.client import open_seat
+from tradefair.catalog import load_scenario
+from tradefair.contract.errors import ScenarioError, SeatError
+from tradefair.teaching import MARKET
+from tradefair.testing import play_scripted
+from tradefair.testing.client import open_seat
 
 
 @pytest.mark.parametrize("mode", ["auto", "legacy"])

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from fairground.trading.chance import LogSeedChance
-from fairground.trading.clearing import Match, benchmarks, clear
-from fairground.trading.game_log import GameLog, read_game
-from fairground.trading.values import Acceptance, Roster
+from tradefair.trading.chance import LogSeedChance
+from tradefair.trading.clearing import Match, benchmarks, clear
+from tradefair.trading.game_log import GameLog, read_game
+from tradefair.trading.values import Acceptance, Roster
 
 _SEATS: tuple[str, ...] = ("S2", "B1", "B2", "S1")
 _SEED = 20250713
@@ -26,9 +26,9 @@ def _read(path: Path) -> GameLog:
 @pytest.fixture(scope="session")
 def sample_logs() -> dict[str, list[GameLog]]:
     """Every public game of the sample data folder, parsed, by study."""
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/")
     return {
         study: [_read(path) for path in sorted(Path(folder, "logs", study).glob("*.jsonl"))]
         for study in ("bazaar", "emergent_collusion", "pact")

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import HarnessFailure, ScenarioError, TraceError
-from fairground.trading.chance import (
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import HarnessFailure, ScenarioError, TraceError
+from tradefair.trading.chance import (
     ChanceKind,
     Generation,
     KeyedTradingChance,
@@ -19,8 +19,8 @@ from fairground.trading.chance import (
     TradingStream,
     open_chance,
 )
-from fairground.trading.clearing import Pair, clear
-from fairground.trading.values import Acceptance, Law, Mix, Roster
+from tradefair.trading.clearing import Pair, clear
+from tradefair.trading.values import Acceptance, Law, Mix, Roster
 
 DUEL = Roster.of(1, 1)
 PAIR = Pair("B1", "S1")

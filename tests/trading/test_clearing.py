@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.errors import HarnessFailure
-from fairground.trading.clearing import Match, Pair, benchmarks, clear, potentials, residual_spread
-from fairground.trading.values import Roster
+from tradefair.contract.errors import HarnessFailure
+from tradefair.trading.clearing import Match, Pair, benchmarks, clear, potentials, residual_spread
+from tradefair.trading.values import Roster
 
 P = 100
 

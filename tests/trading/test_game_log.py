@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.trading.game_log import MAX_FINDINGS, Finding, GameLog, read_game
+from tradefair.trading.game_log import MAX_FINDINGS, Finding, GameLog, read_game
 
 Rows = list[dict[str, Any]]
 NAME = "auction_made_1.jsonl"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.trading.mirror import MirroredPolicy, TraderView
+from tradefair.trading.mirror import MirroredPolicy, TraderView
 
 P = 100
 PRICES = st.lists(st.integers(0, P), max_size=4)

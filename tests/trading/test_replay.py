@@ -8,10 +8,10 @@ from typing import NamedTuple
 
 import pytest
 
-from fairground.trading.chance import Generation, LogSeedChance, RecordedChance
-from fairground.trading.clearing import Match, benchmarks, clear, potentials
-from fairground.trading.game_log import Final, GameLog, Init, LoggedRound
-from fairground.trading.values import Acceptance, LawShape
+from tradefair.trading.chance import Generation, LogSeedChance, RecordedChance
+from tradefair.trading.clearing import Match, benchmarks, clear, potentials
+from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound
+from tradefair.trading.values import Acceptance, LawShape
 
 Logs = dict[str, list[GameLog]]
 

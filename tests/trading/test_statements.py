@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.trading.statements import Condition, Statement, normalised, read_statements
+from tradefair.trading.statements import Condition, Statement, normalised, read_statements
 
 Role = Literal["buyer", "seller"]
 

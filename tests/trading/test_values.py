@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import ScenarioError
-from fairground.trading.chance import KeyedTradingChance
-from fairground.trading.values import (
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.trading.chance import KeyedTradingChance
+from tradefair.trading.values import (
     LAWS,
     Acceptance,
     DrawKey,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
 
 Talk = Sequence[Mapping[str, str]]
 PlayTalk = Callable[..., Path]

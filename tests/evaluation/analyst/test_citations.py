@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.evaluation.analyst.citations import HEADINGS, check_claims, words_in
+from tradefair.evaluation.analyst.citations import HEADINGS, check_claims, words_in
 
 _SHOWN = {
     "g1": {3: words_in({"text": "I&#x27;ll hold at 58, &lt;60 — “no surprises”."}), 4: words_in({"price": 58}), 9: ""},

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.analyst.citations import check_claims
-from fairground.evaluation.analyst.dossier import gather_agents, gather_evidence
-from fairground.evaluation.analyst.dossier_page import Origin, dossier_file, dossier_page, read_origin
-from fairground.evaluation.analyst.games import Game, choose_games
-from fairground.evaluation.diagnostics.model import Finding
+from tradefair.evaluation.analyst.citations import check_claims
+from tradefair.evaluation.analyst.dossier import gather_agents, gather_evidence
+from tradefair.evaluation.analyst.dossier_page import Origin, dossier_file, dossier_page, read_origin
+from tradefair.evaluation.analyst.games import Game, choose_games
+from tradefair.evaluation.diagnostics.model import Finding
 
 
 def _finding(name: str) -> Finding:

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import ScenarioError, TraceError
-from fairground.evaluation.analyst.illegality import (
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.analyst.illegality import (
     MAX_CHAT,
     IllegalityOpinion,
     NoScore,

@@ -11,13 +11,13 @@ from typing import Any, NamedTuple, Protocol
 import pytest
 from tests.evaluation.playing import played_by, store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.evaluation.diagnostics.bargaining.diagnose import diagnose_bargaining
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.importers.pact_log import import_games
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.evaluation.diagnostics.bargaining.diagnose import diagnose_bargaining
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.importers.pact_log import import_games
+from tradefair.tracestore import open_trace
 
 LIMITS = {"B1": (90, 20), "S1": (80, 10)}
 """v and c of the controls, by the seat that the control plays (bargaining page, 10.2)."""
@@ -123,9 +123,9 @@ def play_turns(tmp_path: Path) -> PlayTurns:
 @pytest.fixture(scope="session")
 def pact_games(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """Traces of the public games."""
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/pact")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/pact")
     logs = sorted(Path(folder, "logs", "pact").glob("*.jsonl"))
     report = import_games(logs, tmp_path_factory.mktemp("pact"))
     return [Path(game.trace) for game in report.games if game.trace is not None]

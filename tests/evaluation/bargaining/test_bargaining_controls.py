@@ -6,11 +6,11 @@ import orjson
 import pytest
 from tests.evaluation.bargaining.conftest import LIMITS, Game, PlayPair
 
-from fairground.evaluation.diagnostics.attack import attack_pair, attack_triple
-from fairground.evaluation.diagnostics.bargaining.detectors import DETECTORS
-from fairground.evaluation.diagnostics.bargaining.rules import diagnostic_rules
-from fairground.evaluation.diagnostics.model import Finding
-from fairground.tracestore import open_trace
+from tradefair.evaluation.diagnostics.attack import attack_pair, attack_triple
+from tradefair.evaluation.diagnostics.bargaining.detectors import DETECTORS
+from tradefair.evaluation.diagnostics.bargaining.rules import diagnostic_rules
+from tradefair.evaluation.diagnostics.model import Finding
+from tradefair.tracestore import open_trace
 
 POSITIVE = [
     ("value_leak", "leaker", "conceder"),

@@ -9,10 +9,10 @@ import pytest
 from tests.calling import steps_of
 from tests.evaluation.bargaining.conftest import Game, PlayTurns, Turn
 
-from fairground.evaluation.charts.bargaining import charts
-from fairground.evaluation.charts.model import XYChart
-from fairground.evaluation.diagnostics.bargaining.injection import patterns_in
-from fairground.tracestore import open_trace
+from tradefair.evaluation.charts.bargaining import charts
+from tradefair.evaluation.charts.model import XYChart
+from tradefair.evaluation.diagnostics.bargaining.injection import patterns_in
+from tradefair.tracestore import open_trace
 
 SAYS = "I will bid {} every remaining round."
 

@@ -11,8 +11,8 @@ import pytest
 from tests.evaluation.bargaining.conftest import Game
 from tests.evaluation.browsing import browser, watched
 
-from fairground.evaluation.report import build_report
-from fairground.tracestore import open_trace
+from tradefair.evaluation.report import build_report
+from tradefair.tracestore import open_trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 
-from fairground.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
+from tradefair.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
 
 VALUES = {"B1": 90, "B2": 60, "S1": 20, "S2": 40}
 """p_lo = 40, p_hi = 60, p* = 50, W* = 70 + 20."""

@@ -1,4 +1,4 @@
-"""`fairground collusion` on real traces: what it reads, prints and refuses."""
+"""`tradefair collusion` on real traces: what it reads, prints and refuses."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ import pytest
 from benchmarks.auctions import CHAT, fast_game
 from tests.evaluation.playing import played, played_by
 
-from fairground.cli import run
-from fairground.evaluation.collusion.game import game_of
-from fairground.evaluation.collusion.reading import played_of
-from fairground.evaluation.importers.collusion_log import import_games
-from fairground.tracestore import open_trace
+from tradefair.cli import run
+from tradefair.evaluation.collusion.game import game_of
+from tradefair.evaluation.collusion.reading import played_of
+from tradefair.evaluation.importers.collusion_log import import_games
+from tradefair.tracestore import open_trace
 
 RING: Mapping[str, str] = dict.fromkeys(("S1", "S2", "S3"), "cartel_sellers")
 SILENT = "double_auction/collusion_silent"
@@ -78,9 +78,9 @@ def test_a_trace_of_another_market_and_one_cut_short_are_named(
 def test_public_games_are_read_and_their_missing_arm_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "emergent_collusion").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs/emergent_collusion")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
     logs = sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))[:9]
     import_games(logs, tmp_path)
     assert run(["collusion", str(tmp_path), "--json"]) == 0

@@ -8,8 +8,8 @@ import pytest
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
 from benchmarks.collusion import FIELDS, measure, splits
 
-from fairground.evaluation.collusion.game import Played, Side
-from fairground.evaluation.collusion.report import collusion_report
+from tradefair.evaluation.collusion.game import Played, Side
+from tradefair.evaluation.collusion.report import collusion_report
 
 SELLERS = {"buyer": "truthful", "seller": "cartel_sellers"}
 BUYERS = {"buyer": "cartel_buyers", "seller": "truthful"}

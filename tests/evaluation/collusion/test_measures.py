@@ -10,10 +10,10 @@ import pytest
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
 from tests.evaluation.collusion.games import mirrored, one_round, renamed, rings
 
-from fairground.evaluation.collusion.game import Played, Sent, Side, game_of
-from fairground.evaluation.collusion.model import CollusionReport
-from fairground.evaluation.collusion.nulls import DRAWS, Distribution, drawn, mean_test
-from fairground.evaluation.collusion.prices import (
+from tradefair.evaluation.collusion.game import Played, Sent, Side, game_of
+from tradefair.evaluation.collusion.model import CollusionReport
+from tradefair.evaluation.collusion.nulls import DRAWS, Distribution, drawn, mean_test
+from tradefair.evaluation.collusion.prices import (
     Withheld,
     efficiency,
     lerner,
@@ -24,10 +24,10 @@ from fairground.evaluation.collusion.prices import (
     seller_share,
     withheld,
 )
-from fairground.evaluation.collusion.quotes import likeness, likeness_null, parallelism, reaction, reaction_null
-from fairground.evaluation.collusion.report import collusion_report
-from fairground.evaluation.collusion.rotation import alternation, alternation_null, entropy, winners
-from fairground.evaluation.collusion.talk import (
+from tradefair.evaluation.collusion.quotes import likeness, likeness_null, parallelism, reaction, reaction_null
+from tradefair.evaluation.collusion.report import collusion_report
+from tradefair.evaluation.collusion.rotation import alternation, alternation_null, entropy, winners
+from tradefair.evaluation.collusion.talk import (
     alike_anyway,
     follow_nulls,
     followed_anyway,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from fairground.cli import run
+from tradefair.cli import run
 
 PAGE = Path(__file__).parents[3] / "docs" / "collusion.md"
 

@@ -22,8 +22,8 @@ from tests.evaluation.mutations import (
 )
 from tests.evaluation.playing import played_by
 
-from fairground.evaluation.collusion.reading import read_games
-from fairground.evaluation.collusion.report import collusion_report
+from tradefair.evaluation.collusion.reading import read_games
+from tradefair.evaluation.collusion.report import collusion_report
 
 EXAMPLES = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 

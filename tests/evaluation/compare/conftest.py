@@ -9,10 +9,10 @@ from typing import Any, Protocol
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.host.setup import plan_seats, scripted_seats
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.host.setup import plan_seats, scripted_seats
+from tradefair.tracestore import Written, write_trace
 
 
 class PlayInto(Protocol):

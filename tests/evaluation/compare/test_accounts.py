@@ -10,12 +10,12 @@ from typing import Any
 import orjson
 from tests.evaluation.compare.conftest import PlayInto, PlaySeeds
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.accounts import Account, account
-from fairground.evaluation.compare.comparing import compare_folders
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.accounts import Account, account
+from tradefair.evaluation.compare.comparing import compare_folders
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 CALL: dict[str, Any] = {
     "kind": "model_call",

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from fairground.cli import run
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.compare.comparing import Options, compare_folders
+from tradefair.cli import run
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.compare.comparing import Options, compare_folders
 
 PlaySeeds = Callable[..., Path]
 ACROSS = Options(across_scenarios=True)

@@ -13,12 +13,12 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.cli import run as command
-from fairground.contract.errors import ScenarioError, SeatError, TraceError
-from fairground.evaluation.compare.comparing import Options, compare_folders, parse_success
-from fairground.evaluation.compare.model import Comparison, Metric, NoiseFloor, Run
-from fairground.evaluation.compare.verdict import judge
-from fairground.evaluation.statistics import mean_sd, sign_flip
+from tradefair.cli import run as command
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
+from tradefair.evaluation.compare.model import Comparison, Metric, NoiseFloor, Run
+from tradefair.evaluation.compare.verdict import judge
+from tradefair.evaluation.statistics import mean_sd, sign_flip
 
 stats: Any = import_module("scipy.stats")  # it brings no types
 
@@ -233,7 +233,7 @@ def test_an_unfinished_run_is_left_out_and_says_how_to_go_on(play_seeds: PlaySee
         database.commit()
     found = compare_folders(a, b, Options(seats=["B1"]))
     assert len(found.pairs) == 1
-    assert "unfinished: go on with fairground play --resume" in reasons(found)
+    assert "unfinished: go on with tradefair play --resume" in reasons(found)
 
 
 def test_a_damaged_trace_is_a_finding_and_not_compared(

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.evaluation.compare.divergence import decisions, first_divergence
-from fairground.evaluation.compare.model import Divergence
-from fairground.tracestore import Written, open_trace, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.evaluation.compare.divergence import decisions, first_divergence
+from tradefair.evaluation.compare.model import Divergence
+from tradefair.tracestore import Written, open_trace, write_trace
 
 Acts = Sequence[tuple[str, str, dict[str, object]]]
 

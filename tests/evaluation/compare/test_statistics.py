@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from fairground.contract.chance import Chance
-from fairground.evaluation.statistics import (
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.statistics import (
     holm,
     interval,
     kaplan_meier,
@@ -164,5 +164,5 @@ def test_pass_hat_k_is_the_chance_that_k_drawn_trials_all_succeeded() -> None:
 
 
 def test_scipy_is_not_needed_to_run() -> None:
-    code = "import sys, fairground.evaluation.statistics as s; s.interval([1.0, 2.0]); sys.exit('scipy' in sys.modules)"
+    code = "import sys, tradefair.evaluation.statistics as s; s.interval([1.0, 2.0]); sys.exit('scipy' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False, timeout=60).returncode == 0

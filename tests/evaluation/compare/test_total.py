@@ -22,11 +22,11 @@ from tests.evaluation.mutations import (
     write_parts,
 )
 
-from fairground.contract.errors import FairgroundError, TraceError
-from fairground.evaluation.accounts import account
-from fairground.evaluation.compare.comparing import Options, compare_folders
-from fairground.evaluation.compare.divergence import first_divergence
-from fairground.tracestore import open_trace
+from tradefair.contract.errors import TraceError, TradefairError
+from tradefair.evaluation.accounts import account
+from tradefair.evaluation.compare.comparing import Options, compare_folders
+from tradefair.evaluation.compare.divergence import first_divergence
+from tradefair.tracestore import open_trace
 
 SLOWLY = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 NOTES = [
@@ -65,7 +65,7 @@ def test_a_comparison_with_a_spoilt_trace_is_an_answer_or_a_trace_error(
     for one, other in (("a", "b"), ("b", "a"), ("b", "b")):
         try:
             found = compare_folders(sides / one, sides / other, Options(seats=["B1"]))
-        except FairgroundError:
+        except TradefairError:
             continue
         assert found.model_dump_json()
         assert found.verdict

@@ -12,15 +12,15 @@ from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
 from tests.evaluation.mutations import Parts, parts_of, write_parts
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.errors import TraceError
-from fairground.contract.market import MarketType
-from fairground.contract.policy import Draw, Policy, Turns, TurnView
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Trace, open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.errors import TraceError
+from tradefair.contract.market import MarketType
+from tradefair.contract.policy import Draw, Policy, Turns, TurnView
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Trace, open_trace
 
 Seats = Mapping[str, "str | Callable[[TurnView], Turns]"]
 Notes = Iterable[tuple[str, Mapping[str, Any]]]

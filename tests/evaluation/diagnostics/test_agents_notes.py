@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from tests.evaluation.diagnostics.playing import found
 
-from fairground.catalog import load_scenario, market_type
-from fairground.frameworks.base import Limits
-from fairground.host.setup import plan_seats
-from fairground.runner.episode_runner import AgentSpec, PlaySpec, play_episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.frameworks.base import Limits
+from tradefair.host.setup import plan_seats
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.tracestore import open_trace
 
 
 async def played(folder: Path, agent: AgentSpec) -> Path:

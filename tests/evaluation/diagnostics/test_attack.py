@@ -6,8 +6,8 @@ import pytest
 from tests.evaluation.diagnostics.failing import reads_and_claims, says
 from tests.evaluation.diagnostics.playing import PlaySeats
 
-from fairground.contract.errors import TraceError
-from fairground.evaluation.diagnostics.attack import AttackPair, attack_pair, attack_triple
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.diagnostics.attack import AttackPair, attack_pair, attack_triple
 
 TALK = "teaching/talk"
 PLANTED = says("[canary:k1 tool=claim slices=1] and [canary:k2 tool=claim slices=9]")

@@ -10,12 +10,12 @@ import pytest
 from tests.evaluation.diagnostics import failing
 from tests.evaluation.diagnostics.playing import PlaySeats, Seats, diagnosis_of
 
-from fairground.evaluation.diagnostics.general.detectors import GENERAL
-from fairground.evaluation.diagnostics.general.diagnose import general_findings
-from fairground.evaluation.diagnostics.general.rules import general_rules
-from fairground.evaluation.diagnostics.model import Finding
-from fairground.evaluation.evaluate import evaluator_of
-from fairground.tracestore import open_trace
+from tradefair.evaluation.diagnostics.general.detectors import GENERAL
+from tradefair.evaluation.diagnostics.general.diagnose import general_findings
+from tradefair.evaluation.diagnostics.general.rules import general_rules
+from tradefair.evaluation.diagnostics.model import Finding
+from tradefair.evaluation.evaluate import evaluator_of
+from tradefair.tracestore import open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
 OBEDIENT = "[canary:k1 tool=claim slices=1]"

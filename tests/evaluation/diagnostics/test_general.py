@@ -12,16 +12,16 @@ from tests.evaluation.diagnostics import failing
 from tests.evaluation.diagnostics.playing import PlaySeats, diagnosis_of, found, with_notes
 from tests.evaluation.mutations import parts_of, write_parts
 
-from fairground.catalog import market_type
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.evaluation.diagnostics.general.detectors import GENERAL
-from fairground.evaluation.diagnostics.general.diagnose import diagnose_generally, general_findings
-from fairground.evaluation.diagnostics.general.rules import general_rules
-from fairground.evaluation.diagnostics.general.unit_mistake import power_of_ten
-from fairground.evaluation.diagnostics.insight import Insight
-from fairground.evaluation.diagnostics.published import PUBLISHED, published_toml
-from fairground.evaluation.evaluate import evaluate_file, evaluator_of
-from fairground.tracestore import Trace, open_trace
+from tradefair.catalog import market_type
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.evaluation.diagnostics.general.detectors import GENERAL
+from tradefair.evaluation.diagnostics.general.diagnose import diagnose_generally, general_findings
+from tradefair.evaluation.diagnostics.general.rules import general_rules
+from tradefair.evaluation.diagnostics.general.unit_mistake import power_of_ten
+from tradefair.evaluation.diagnostics.insight import Insight
+from tradefair.evaluation.diagnostics.published import PUBLISHED, published_toml
+from tradefair.evaluation.evaluate import evaluate_file, evaluator_of
+from tradefair.tracestore import Trace, open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"
 

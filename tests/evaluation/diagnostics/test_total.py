@@ -23,8 +23,8 @@ from tests.evaluation.mutations import (
     write_parts,
 )
 
-from fairground.evaluation.diagnostics.general.detectors import GENERAL
-from fairground.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.diagnostics.general.detectors import GENERAL
+from tradefair.evaluation.evaluate import evaluate_file
 
 RETAILERS = {"retailer_01": "overspender", "retailer_02": "mimic", "retailer_03": "hoarder"}
 CUSTOMERS = {f"customer_{place:04d}": "injectable" for place in range(1, 4)}

@@ -11,10 +11,10 @@ import pytest
 from tests.evaluation.diagnostics import failing
 from tests.evaluation.diagnostics.playing import Seats, play_episode
 
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.evaluate import diagnose
-from fairground.tracestore import open_trace
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.evaluate import diagnose
+from tradefair.tracestore import open_trace
 
 VALUES = {"buyers": [80, 75, 90, 85], "sellers": [20, 30, 15, 25]}
 SEATS = ("B1", "B2", "B3", "B4", "S1", "S2", "S3", "S4")

@@ -13,10 +13,10 @@ from tests.evaluation.diagnostics.playing import diagnosed, play_episode
 from tests.evaluation.double_auction.conftest import SEATS, Judged, Played, judged
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 
-from fairground.evaluation.diagnostics.double_auction.detectors import DETECTORS, diagnose_auction
-from fairground.evaluation.diagnostics.double_auction.rules import PREFIX, diagnostic_rules
-from fairground.evaluation.diagnostics.model import Finding
-from fairground.tracestore import open_trace
+from tradefair.evaluation.diagnostics.double_auction.detectors import DETECTORS, diagnose_auction
+from tradefair.evaluation.diagnostics.double_auction.rules import PREFIX, diagnostic_rules
+from tradefair.evaluation.diagnostics.model import Finding
+from tradefair.tracestore import open_trace
 
 POSITIVE = [
     ("loss_trade", "losses", "B1"),

@@ -6,7 +6,7 @@ from itertools import permutations
 
 import pytest
 
-from fairground.evaluation.experiments.bias import Choice, order_bias
+from tradefair.evaluation.experiments.bias import Choice, order_bias
 
 THREE = ("a", "b", "c")
 ORDERS = tuple(permutations(THREE))

@@ -14,15 +14,15 @@ from tests.evaluation.diagnostics.marketplace.playing import Episode, play_marke
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.playing import played
 
-from fairground.catalog import market_type
-from fairground.cli import run
-from fairground.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
-from fairground.evaluation.experiments.manipulation import SURFACES
-from fairground.evaluation.experiments.model import BiasRow, ExperimentReport, ManipulationCell, OverloadRow
-from fairground.evaluation.experiments.report import experiment_report
-from fairground.evaluation.experiments.runs import Shopper, episode_of
-from fairground.host.wire import untrusted
-from fairground.tracestore import find_traces, open_trace
+from tradefair.catalog import market_type
+from tradefair.cli import run
+from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.evaluation.experiments.manipulation import SURFACES
+from tradefair.evaluation.experiments.model import BiasRow, ExperimentReport, ManipulationCell, OverloadRow
+from tradefair.evaluation.experiments.report import experiment_report
+from tradefair.evaluation.experiments.runs import Shopper, episode_of
+from tradefair.host.wire import untrusted
+from tradefair.tracestore import find_traces, open_trace
 
 SIX = range(6)
 BOUGHT_BY = {
@@ -313,7 +313,7 @@ def test_the_command_prints_tables_and_names_what_was_left_out(
 def test_a_folder_without_an_experiment_says_what_to_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     play_market(tmp_path / "one.trace", Episode("marketplace/small_demo"))
     assert run(["experiment", str(tmp_path)]) == 1
-    assert "fairground sweep marketplace/position_bias" in capsys.readouterr().out
+    assert "tradefair sweep marketplace/position_bias" in capsys.readouterr().out
 
 
 @pytest.mark.slow

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.evaluation.experiments.permutation import DRAWS, Block, permutation_test
-from fairground.evaluation.statistics import sign_flip
+from tradefair.evaluation.experiments.permutation import DRAWS, Block, permutation_test
+from tradefair.evaluation.statistics import sign_flip
 
 SIX_ARMS = ("a", "a", "b", "b", "c", "c")
 """Whom each of the 3! orders of three ranks first."""

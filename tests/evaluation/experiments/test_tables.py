@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.scenario import build_scenario
-from fairground.evaluation.diagnostics.marketplace.exposure import Exposure
-from fairground.evaluation.diagnostics.marketplace.play import Mark
-from fairground.evaluation.experiments.manipulation import manipulation_cells
-from fairground.evaluation.experiments.model import ManipulationCell
-from fairground.evaluation.experiments.overload import overload_rows, size_pairs
-from fairground.evaluation.experiments.runs import Episode, Shopper
-from fairground.marketplace.model import MarketplaceScenario
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.diagnostics.marketplace.exposure import Exposure
+from tradefair.evaluation.diagnostics.marketplace.play import Mark
+from tradefair.evaluation.experiments.manipulation import manipulation_cells
+from tradefair.evaluation.experiments.model import ManipulationCell
+from tradefair.evaluation.experiments.overload import overload_rows, size_pairs
+from tradefair.evaluation.experiments.runs import Episode, Shopper
+from tradefair.marketplace.model import MarketplaceScenario
 
 IT, OTHER = "business_0001", "business_0002"
 

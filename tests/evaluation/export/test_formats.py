@@ -12,15 +12,15 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.errors import ScenarioError, SeatError, TraceError
-from fairground.evaluation.export import FORMATS, export_lines
-from fairground.evaluation.export.otlp_names import SCHEMA_URL
-from fairground.evaluation.export.to_files import export_files
-from fairground.evaluation.store import QUERIES, TABLES
-from fairground.evaluation.store.in_duckdb import ParquetTables
-from fairground.host.episode import Episode
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.evaluation.export import FORMATS, export_lines
+from tradefair.evaluation.export.otlp_names import SCHEMA_URL
+from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.store import QUERIES, TABLES
+from tradefair.evaluation.store.in_duckdb import ParquetTables
+from tradefair.host.episode import Episode
+from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]
 Json = dict[str, Any]
@@ -80,7 +80,7 @@ def test_every_call_is_one_span_below_its_seat_below_the_episode(talked: Path) -
     for span in tools:
         agent = found[span["parentSpanId"]]
         assert said(agent)["gen_ai.operation.name"] == "invoke_agent"
-        assert said(agent)["fairground.seat"] == said(span)["fairground.seat"]
+        assert said(agent)["tradefair.seat"] == said(span)["tradefair.seat"]
         assert "parentSpanId" not in found[agent["parentSpanId"]]
     assert len({span["traceId"] for span in found.values()}) == 1
 
@@ -88,10 +88,10 @@ def test_every_call_is_one_span_below_its_seat_below_the_episode(talked: Path) -
 def test_a_refusal_is_a_tool_error_and_nothing_else_is(talked: Path) -> None:
     for span in spans(talked):
         attributes = said(span)
-        refused = attributes.get("fairground.status", "ok") != "ok"
+        refused = attributes.get("tradefair.status", "ok") != "ok"
         assert (attributes.get("error.type") == "tool_error") == refused
         assert (span.get("status", {}).get("code") == 2) == refused
-    assert {said(span).get("fairground.error_code") for span in spans(talked)} >= {"invalid_arguments", None}
+    assert {said(span).get("tradefair.error_code") for span in spans(talked)} >= {"invalid_arguments", None}
 
 
 def test_replies_are_chat_spans_that_end_where_their_first_call_begins(talked: Path) -> None:
@@ -192,9 +192,9 @@ def test_without_the_extra_the_message_names_it(play: Play, tmp_path: Path, monk
     path = play("teaching/pie", "half", seats={})
     monkeypatch.setitem(sys.modules, "duckdb", None)
     monkeypatch.setitem(sys.modules, "zstandard", None)
-    with pytest.raises(ScenarioError, match=r"pip install 'fairground\[analytics\]'"):
+    with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[analytics\]'"):
         export_files([path], form="parquet", output=tmp_path / "tables")
-    with pytest.raises(ScenarioError, match=r"pip install 'fairground\[zstd\]'"):
+    with pytest.raises(ScenarioError, match=r"pip install 'tradefair\[zstd\]'"):
         export_files([path], form="jsonl.zst", output=tmp_path / "x.zst")
     assert sorted(item.name for item in tmp_path.iterdir()) == [path.name]
 

@@ -13,16 +13,16 @@ from pydantic import JsonValue
 from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
-from fairground.contract.core import Core, Record
-from fairground.contract.policy import Policy, ToolCall, Turns, TurnView, parse_policy
-from fairground.contract.scenario import build_scenario
-from fairground.evaluation.outcomes.marketplace import EVALUATOR, MarketplaceOutcome
-from fairground.host.scripted import Scripted
-from fairground.marketplace import MARKET
-from fairground.marketplace.loader import load_folder
-from fairground.marketplace.model import MarketplaceScenario
-from fairground.testing.playthrough import policy_maker
-from fairground.tracestore import open_trace
+from tradefair.contract.core import Core, Record
+from tradefair.contract.policy import Policy, ToolCall, Turns, TurnView, parse_policy
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.outcomes.marketplace import EVALUATOR, MarketplaceOutcome
+from tradefair.host.scripted import Scripted
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.loader import load_folder
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.testing.playthrough import policy_maker
+from tradefair.tracestore import open_trace
 
 __all__ = ["C1", "Step", "by_rounds", "outcome", "play", "play_freely", "published"]
 
@@ -33,9 +33,9 @@ Player = str | Callable[[TurnView], Turns]
 
 def published(name: str) -> dict[str, Any]:
     """The data of a published set, as a part of a scenario; skips where it is not there."""
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "marketplace", name).is_dir():
-        pytest.skip(f"FAIRGROUND_DATA does not name a folder with marketplace/{name}")
+        pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
     catalogue = load_folder(str(Path(folder, "marketplace", name)))
     return {
         "data": {"source": "folder", "path": f"marketplace/{name}"},

@@ -10,10 +10,10 @@ from tests.evaluation.browsing import browser, watched
 from tests.evaluation.marketplace.playing import C1, outcome, play
 from tests.evaluation.mutations import parts_of, write_parts
 
-from fairground.evaluation.charts.model import BarChart, Chart, IntervalChart, XYChart, charts_of
-from fairground.evaluation.outcomes.marketplace import EVALUATOR
-from fairground.evaluation.report import build_report
-from fairground.tracestore import open_trace
+from tradefair.evaluation.charts.model import BarChart, Chart, IntervalChart, XYChart, charts_of
+from tradefair.evaluation.outcomes.marketplace import EVALUATOR
+from tradefair.evaluation.report import build_report
+from tradefair.tracestore import open_trace
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -14,21 +14,21 @@ from tests.calling import steps_of
 from tests.evaluation.marketplace.playing import C1, Step, by_rounds, outcome, play, play_freely, published
 from tests.evaluation.mutations import Mutation, Parts, mutated_parts, mutations, parts_of, write_parts
 
-from fairground.cli import run
-from fairground.contract.policy import ToolCall
-from fairground.evaluation.charts.model import charts_of
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.outcomes.marketplace import (
+from tradefair.cli import run
+from tradefair.contract.policy import ToolCall
+from tradefair.evaluation.charts.model import charts_of
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.outcomes.marketplace import (
     EVALUATOR,
     TERMS,
     MarketplaceMarket,
     MarketplaceOutcome,
     MarketplaceSeat,
 )
-from fairground.evaluation.terminal import show_evaluations
-from fairground.marketplace.generator import generate
-from fairground.marketplace.model import Source
-from fairground.tracestore import open_trace
+from tradefair.evaluation.terminal import show_evaluations
+from tradefair.marketplace.generator import generate
+from tradefair.marketplace.model import Source
+from tradefair.tracestore import open_trace
 
 TICK = Step()
 
@@ -472,7 +472,7 @@ def test_of_many_findings_and_seats_the_dearest_and_the_first_are_shown_unless_a
         assert f"marketplace.paid_misfit of {seat}: " in everything
     named = ", ".join(dearest[3:11]) + (f" and {len(seats) - 11} more" if len(seats) > 11 else "")
     assert f"marketplace.paid_misfit: {len(seats)} findings, cost about {sum(seats.values()):,.2f} " in few
-    assert f"paid_misfit of {named} as well; fairground evaluate --all shows them" in few
+    assert f"paid_misfit of {named} as well; tradefair evaluate --all shows them" in few
     assert ("business_0048" in few.split("optimum:")[0], "… and 8 more seats" in few) == (False, True)
     assert ("business_0048" in everything.split("optimum:")[0], "more seats" in everything) == (True, False)
 

@@ -9,9 +9,9 @@ from itertools import product
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.evaluation.outcomes.marketplace_assignment import best_assignment
-from fairground.evaluation.outcomes.marketplace_bargain import Trade, bargains
-from fairground.evaluation.outcomes.marketplace_loss import CustomerRecord, Loss, Offer, Try, loss_of
+from tradefair.evaluation.outcomes.marketplace_assignment import best_assignment
+from tradefair.evaluation.outcomes.marketplace_bargain import Trade, bargains
+from tradefair.evaluation.outcomes.marketplace_loss import CustomerRecord, Loss, Offer, Try, loss_of
 
 VALUE = 2_696
 PRICES = {0: 1_351, 1: 1_376, 2: 1_434}

@@ -7,12 +7,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
-from fairground.evaluation.ratings.results import GameResult, SeatResult
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.ratings.results import GameResult, SeatResult
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Written, write_trace
 
 __all__ = ["auction", "bargain", "play_seats"]
 

@@ -7,14 +7,14 @@ from collections.abc import Sequence
 import pytest
 from tests.evaluation.ratings.playing import auction, bargain
 
-from fairground.contract.chance import Chance
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.charts.leaderboards import leaderboard_charts
-from fairground.evaluation.charts.model import IntervalChart, MatrixChart
-from fairground.evaluation.ratings.leaderboards import leaderboards
-from fairground.evaluation.ratings.model import DuelBoard, FieldBoard, LeftOut
-from fairground.evaluation.ratings.results import GameResult, Results, Unread
-from fairground.evaluation.report.boards import boards_of
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.charts.leaderboards import leaderboard_charts
+from tradefair.evaluation.charts.model import IntervalChart, MatrixChart
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.model import DuelBoard, FieldBoard, LeftOut
+from tradefair.evaluation.ratings.results import GameResult, Results, Unread
+from tradefair.evaluation.report.boards import boards_of
 
 SHARES = (0.6, 0.4, 0.2, 0.1)
 

@@ -26,11 +26,11 @@ from tests.evaluation.mutations import (
 )
 from tests.evaluation.ratings.playing import play_seats
 
-from fairground.cli import run
-from fairground.evaluation.importers import run_importer
-from fairground.evaluation.ratings.leaderboards import leaderboards
-from fairground.evaluation.ratings.model import DuelBoard, FieldBoard
-from fairground.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results
+from tradefair.cli import run
+from tradefair.evaluation.importers import run_importer
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.model import DuelBoard, FieldBoard
+from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results
 
 SMOKE = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}
 
@@ -115,7 +115,7 @@ def test_rankings_stand_alone_until_all_is_asked_for(runs: Path, capsys: pytest.
     for title in ("Means over games", "Head to head"):
         assert f"\n{title}\n" in everything
         assert f"\n{title}\n" not in few
-        assert title in " ".join(few.split("fairground rate --all shows")[1].split())
+        assert title in " ".join(few.split("tradefair rate --all shows")[1].split())
     assert "--all" not in everything
     for ranking in ("\nTrueSkill\n", "\nCMS-style score\n"):
         assert ranking in few
@@ -158,9 +158,9 @@ def test_the_documented_code_rates_a_folder(
 @pytest.fixture(scope="module")
 def samples(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The public games, imported."""
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "logs", "pact").is_dir():
-        pytest.skip("FAIRGROUND_DATA does not name a folder with logs")
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs")
     out = tmp_path_factory.mktemp("samples")
     for kind in ("bazaar", "pact"):
         run_importer(f"{kind}-log", sorted(Path(folder, "logs", kind).glob("*.jsonl")), out / kind)

@@ -15,13 +15,13 @@ import trueskill  # pyright: ignore[reportMissingTypeStubs]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from fairground.contract.chance import Chance
-from fairground.evaluation.ratings.bradley_terry import fit_strengths
-from fairground.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
-from fairground.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period
-from fairground.evaluation.ratings.normal import hazard, quick_hazard, scaled_erfc
-from fairground.evaluation.ratings.shuffles import resampled, shuffled_orders
-from fairground.evaluation.ratings.trueskill import Skill, rate_episodes, rate_once
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.ratings.bradley_terry import fit_strengths
+from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
+from tradefair.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period
+from tradefair.evaluation.ratings.normal import hazard, quick_hazard, scaled_erfc
+from tradefair.evaluation.ratings.shuffles import resampled, shuffled_orders
+from tradefair.evaluation.ratings.trueskill import Skill, rate_episodes, rate_once
 
 # The libraries bring no types.
 LIBRARY: dict[str, Any] = {"choix": choix, "glicko2": glicko2, "trueskill": trueskill, "special": scipy.special}

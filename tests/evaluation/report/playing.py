@@ -9,11 +9,11 @@ from typing import Any
 import orjson
 from tests.evaluation.mutations import parts_of, write_parts
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw
-from fairground.host.scripted import Scripted
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Written, write_trace
 
 __all__ = ["HOSTILE_TEXT", "hostile_trace", "note", "play"]
 

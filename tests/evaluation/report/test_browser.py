@@ -12,9 +12,9 @@ from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
 
-from fairground.evaluation.charts import Axis, BarChart, Bars
-from fairground.evaluation.report import PageData, build_report, episode_page, html_page
-from fairground.evaluation.report.packing import pack_json
+from tradefair.evaluation.charts import Axis, BarChart, Bars
+from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
+from tradefair.evaluation.report.packing import pack_json
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page

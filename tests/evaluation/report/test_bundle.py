@@ -11,7 +11,7 @@ from pathlib import Path
 import orjson
 import pytest
 
-import fairground.evaluation.report as report
+import tradefair.evaluation.report as report
 
 REPORT = Path(report.__file__).parent
 WEB, ASSETS = REPORT / "web", REPORT / "assets"

@@ -10,10 +10,10 @@ from pydantic import ValidationError
 from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.report.playing import play
 
-from fairground.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart, charts_of
-from fairground.evaluation.evaluate import evaluate, evaluator_of
-from fairground.evaluation.report import episode_page
-from fairground.tracestore import Trace, open_trace
+from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart, charts_of
+from tradefair.evaluation.evaluate import evaluate, evaluator_of
+from tradefair.evaluation.report import episode_page
+from tradefair.tracestore import Trace, open_trace
 
 
 def drawn(path: Path) -> dict[str, Chart]:

@@ -27,10 +27,10 @@ from tests.evaluation.mutations import (
 )
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
 
-from fairground.contract.errors import TraceError
-from fairground.evaluation.report import PageData, build_report, episode_page, html_page
-from fairground.evaluation.report.model import Packed
-from fairground.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
+from tradefair.evaluation.report.model import Packed
+from tradefair.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
 
 MEGABYTE = 1_000_000
 

@@ -1,4 +1,4 @@
-"""`fairground report` as people and programs call it."""
+"""`tradefair report` as people and programs call it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import play
 
-from fairground.cli import run
+from tradefair.cli import run
 
 
 @pytest.fixture(scope="module")
@@ -47,7 +47,7 @@ def test_more_traces_than_a_page_can_hold_are_refused(
     games: tuple[Path, Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run(["report", *[str(games[0])] * 41, "-o", str(tmp_path / "page.html")]) == 2
-    assert "fairground view" in capsys.readouterr().err
+    assert "tradefair view" in capsys.readouterr().err
 
 
 def test_a_trace_that_does_not_verify_is_shown_and_is_a_finding(games: tuple[Path, Path], tmp_path: Path) -> None:

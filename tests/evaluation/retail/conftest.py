@@ -9,13 +9,13 @@ from typing import Any
 import orjson
 import pytest
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core, Record, full_table
-from fairground.contract.policy import Draw
-from fairground.evaluation.evaluate import Evaluation, evaluate_file
-from fairground.host.scripted import Scripted
-from fairground.retail.model import supplier_id
-from fairground.tracestore import Written, write_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core, Record, full_table
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.host.scripted import Scripted
+from tradefair.retail.model import supplier_id
+from tradefair.tracestore import Written, write_trace
 
 PRODUCTS, SUPPLIERS = 12, 5
 QUOTES = (4000, 5000, 6000, 7000, 8000)

@@ -6,13 +6,13 @@ from typing import Any
 
 import pytest
 
-from fairground.catalog import market_type
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.diagnostics.published import PUBLISHED, evidence_toml
-from fairground.evaluation.diagnostics.retail.detectors import DETECTORS
-from fairground.evaluation.diagnostics.retail.rules import diagnostic_rules
-from fairground.evaluation.evaluate import Evaluation, evaluate_file
-from fairground.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
+from tradefair.catalog import market_type
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.diagnostics.published import PUBLISHED, evidence_toml
+from tradefair.evaluation.diagnostics.retail.detectors import DETECTORS
+from tradefair.evaluation.diagnostics.retail.rules import diagnostic_rules
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

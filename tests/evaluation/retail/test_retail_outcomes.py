@@ -11,9 +11,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import CliRunner
 
-from fairground.evaluation import commands
-from fairground.evaluation.evaluate import Evaluation, evaluate_file
-from fairground.evaluation.outcomes.retail import EVALUATOR, RetailSeat, share_of_oracle
+from tradefair.evaluation import commands
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.outcomes.retail import EVALUATOR, RetailSeat, share_of_oracle
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

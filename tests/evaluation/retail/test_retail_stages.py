@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from fairground.evaluation.diagnostics.model import Diagnosis
-from fairground.evaluation.evaluate import Evaluation
+from tradefair.evaluation.diagnostics.model import Diagnosis
+from tradefair.evaluation.evaluate import Evaluation
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

@@ -9,8 +9,8 @@ from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
-from fairground.evaluation.store.rows import TableRow
-from fairground.evaluation.store.tables import TABLES, Row
+from tradefair.evaluation.store.rows import TableRow
+from tradefair.evaluation.store.tables import TABLES, Row
 
 __all__ = ["REFERENCE", "Tables", "tables_of"]
 

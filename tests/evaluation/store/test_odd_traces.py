@@ -26,10 +26,10 @@ from tests.evaluation.mutations import (
 )
 from tests.evaluation.playing import played as played_trace
 
-from fairground.cli import run
-from fairground.evaluation.export.to_files import export_files
-from fairground.evaluation.store import QUERIES, TraceTables, gather
-from fairground.evaluation.store.in_duckdb import ParquetTables
+from tradefair.cli import run
+from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.store import QUERIES, TraceTables, gather
+from tradefair.evaluation.store.in_duckdb import ParquetTables
 
 PLAYED = (("retail/smoke", "fumbler", {"horizon_days": 1}), ("double_auction/smoke", "zip", {"rounds": 2}))
 

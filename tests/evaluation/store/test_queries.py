@@ -14,13 +14,13 @@ from hypothesis import strategies as st
 from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.store.reference import REFERENCE, tables_of
 
-from fairground.contract.errors import ScenarioError
-from fairground.evaluation.evaluate import evaluate_file
-from fairground.evaluation.store import QUERIES, TABLES, TraceTables, gather, query_named
-from fairground.evaluation.store.in_duckdb import ParquetTables
-from fairground.evaluation.store.queries import Query
-from fairground.evaluation.store.rows import TableRow
-from fairground.evaluation.store.to_parquet import ParquetFolder
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.store import QUERIES, TABLES, TraceTables, gather, query_named
+from tradefair.evaluation.store.in_duckdb import ParquetTables
+from tradefair.evaluation.store.queries import Query
+from tradefair.evaluation.store.rows import TableRow
+from tradefair.evaluation.store.to_parquet import ParquetFolder
 
 Play = Callable[..., Path]
 

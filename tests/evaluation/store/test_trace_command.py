@@ -1,4 +1,4 @@
-"""`fairground trace`: what it answers, in tables and as JSON, and what it refuses."""
+"""`tradefair trace`: what it answers, in tables and as JSON, and what it refuses."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ import pytest
 from tests.evaluation.marketplace.playing import play as play_marketplace
 from tests.evaluation.playing import played_by
 
-from fairground.cli import run
-from fairground.evaluation.export.to_files import export_files
-from fairground.tracestore import open_trace
+from tradefair.cli import run
+from tradefair.evaluation.export.to_files import export_files
+from tradefair.tracestore import open_trace
 
 Play = Callable[..., Path]
 Ask = Callable[..., Any]

@@ -13,13 +13,13 @@ from pydantic import JsonValue
 from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw, Policy, ToolCall, Turns, TurnView, parse_policy
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.evaluate import diagnose
-from fairground.host.scripted import Scripted
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw, Policy, ToolCall, Turns, TurnView, parse_policy
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.evaluate import diagnose
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
 
 A, B, C = "retailer_01", "retailer_02", "retailer_03"
 DUEL, PAPER, GATED = "supply_chain/duel", "supply_chain/paper", "supply_chain/gated"

@@ -8,9 +8,9 @@ import orjson
 import pytest
 from tests.evaluation.supply_chain.conftest import GATED, PAPER, A, Episode, Played, play_game
 
-from fairground.cli import run
-from fairground.evaluation.language.terminal import language_lines
-from fairground.evaluation.language.value import LanguageReport, language_values
+from tradefair.cli import run
+from tradefair.evaluation.language.terminal import language_lines
+from tradefair.evaluation.language.value import LanguageReport, language_values
 
 SLOGANS = [
     f"{group}.{number}" for group in ("thrifty", "ethical", "hype", "quality", "generic") for number in (1, 2, 3)
@@ -84,4 +84,4 @@ def test_the_command_prints_the_report_and_says_when_there_is_none(
     assert run(["language", str(traces[0].parent), "--json"]) == 0
     assert len(orjson.loads(capfdbinary.readouterr().out)["values"]) == 2
     assert run(["language", str(game("good").path)]) == 1
-    assert b"fairground sweep supply_chain/language_value" in capfdbinary.readouterr().out
+    assert b"tradefair sweep supply_chain/language_value" in capfdbinary.readouterr().out

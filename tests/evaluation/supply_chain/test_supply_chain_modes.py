@@ -11,10 +11,10 @@ from tests.evaluation.diagnostics.playing import diagnosed
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.supply_chain.conftest import GATED, PAPER, A, B, C, Episode, Played, judged, play_game
 
-from fairground.catalog import market_type
-from fairground.evaluation.diagnostics.supply_chain.detectors import DETECTORS, diagnose_supply_chain
-from fairground.evaluation.diagnostics.supply_chain.offers import LOOKS
-from fairground.evaluation.diagnostics.supply_chain.rules import PREFIX, diagnostic_rules
+from tradefair.catalog import market_type
+from tradefair.evaluation.diagnostics.supply_chain.detectors import DETECTORS, diagnose_supply_chain
+from tradefair.evaluation.diagnostics.supply_chain.offers import LOOKS
+from tradefair.evaluation.diagnostics.supply_chain.rules import PREFIX, diagnostic_rules
 
 POSITIVE = [
     ("overspend", "spenders", A),

@@ -11,14 +11,14 @@ from pydantic import JsonValue
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.playing import played_by
 
-from fairground.catalog import load_scenario
-from fairground.evaluation.charts.model import HeatChart, XYChart
-from fairground.evaluation.outcomes import supply_chain_seat as seat
-from fairground.evaluation.outcomes.supply_chain import EVALUATOR, SupplyChainOutcome
-from fairground.evaluation.outcomes.supply_chain_market import inequality, mid_ranks, mobility
-from fairground.supply_chain.model import SupplyChainScenario
-from fairground.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario
+from tradefair.evaluation.charts.model import HeatChart, XYChart
+from tradefair.evaluation.outcomes import supply_chain_seat as seat
+from tradefair.evaluation.outcomes.supply_chain import EVALUATOR, SupplyChainOutcome
+from tradefair.evaluation.outcomes.supply_chain_market import inequality, mid_ranks, mobility
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts
+from tradefair.tracestore import open_trace
 
 A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"
 

@@ -9,7 +9,7 @@ import pytest
 from tests.evaluation.browsing import browser, watched
 from tests.evaluation.supply_chain.conftest import DUEL, Episode, play_game
 
-from fairground.evaluation.report import build_report
+from tradefair.evaluation.report import build_report
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

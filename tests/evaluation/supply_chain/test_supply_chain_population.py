@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import played_by
 
-from fairground.evaluation.evaluate import evaluate_file, tables_of
-from fairground.evaluation.outcomes.supply_chain import EVALUATOR
-from fairground.evaluation.population import Populations
-from fairground.evaluation.report import episode_page
-from fairground.evaluation.table import number_text
-from fairground.evaluation.terminal import show_series
-from fairground.tracestore import open_trace
+from tradefair.evaluation.evaluate import evaluate_file, tables_of
+from tradefair.evaluation.outcomes.supply_chain import EVALUATOR
+from tradefair.evaluation.population import Populations
+from tradefair.evaluation.report import episode_page
+from tradefair.evaluation.table import number_text
+from tradefair.evaluation.terminal import show_series
+from tradefair.tracestore import open_trace
 
 
 def play(path: Path, first: str = "skill", seed: int = 3, rounds: int = 2, **overrides: Any) -> Path:

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from fairground.evaluation.viewer.server import ViewerServer
+from tradefair.evaluation.viewer.server import ViewerServer
 
 __all__ = ["Answer", "Client", "serving"]
 

@@ -1,4 +1,4 @@
-"""Leaderboards in a real browser: the viewer's page, the tab of a report, the page of `fairground rate`."""
+"""Leaderboards in a real browser: the viewer's page, the tab of a report, the page of `tradefair rate`."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from tests.evaluation.browsing import watched
 from tests.evaluation.ratings.playing import auction, bargain, play_seats
 from tests.evaluation.viewer.serving import Client, serving
 
-from fairground.evaluation.ratings.leaderboards import leaderboards
-from fairground.evaluation.ratings.results import Results
-from fairground.evaluation.report import build_report
-from fairground.evaluation.report.boards import boards_page
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.results import Results
+from tradefair.evaluation.report import build_report
+from tradefair.evaluation.report.boards import boards_page
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -8,8 +8,8 @@ import pytest
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import play
 
-from fairground.contract.errors import TraceError
-from fairground.tracestore import open_trace, peek
+from tradefair.contract.errors import TraceError
+from tradefair.tracestore import open_trace, peek
 
 
 def test_a_peek_is_what_opening_says(tmp_path: Path) -> None:

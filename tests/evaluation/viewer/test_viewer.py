@@ -13,8 +13,8 @@ from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
-from fairground.cli import run
-from fairground.evaluation.viewer import Folder
+from tradefair.cli import run
+from tradefair.evaluation.viewer import Folder
 
 
 @pytest.fixture(scope="module")

@@ -17,11 +17,11 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from fairground.agents.wording import opening
-from fairground.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
-from fairground.frameworks.models import ModelEndpoint, parse_model
-from fairground.frameworks.models.gateway import ModelCall
-from fairground.frameworks.models.serving import Address, open_address
+from tradefair.agents.wording import opening
+from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.frameworks.models import ModelEndpoint, parse_model
+from tradefair.frameworks.models.gateway import ModelCall
+from tradefair.frameworks.models.serving import Address, open_address
 
 Json: TypeAlias = dict[str, Any]
 

@@ -1,4 +1,4 @@
-"""`fairground analyst` against real endpoints on the loopback, with the real client."""
+"""`tradefair analyst` against real endpoints on the loopback, with the real client."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.cli import run
-from fairground.contract.core import Core
-from fairground.evaluation.analyst.citations import HEADINGS
-from fairground.evaluation.analyst.illegality import IllegalityOpinion, read_opinions
-from fairground.evaluation.verify import verify_file
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
+from tradefair.contract.core import Core
+from tradefair.evaluation.analyst.citations import HEADINGS
+from tradefair.evaluation.analyst.illegality import IllegalityOpinion, read_opinions
+from tradefair.evaluation.verify import verify_file
 
 _HIGH = '{"score": 7, "reason": "They agree on 70.", "messages": [1]}'
 _LOW = '{"score": 0, "reason": "Nothing.", "messages": []}'
@@ -87,7 +87,7 @@ async def test_every_episode_gets_a_score_with_its_reason_and_the_messages_behin
 ) -> None:
     episodes("Let us hold 70.", "", "Good morning.")
     Path("prices.toml").write_text(_PRICES)
-    monkeypatch.setenv("FAIRGROUND_PRICES", "prices.toml")
+    monkeypatch.setenv("TRADEFAIR_PRICES", "prices.toml")
     async with serving(answers.says(_HIGH), answers.says(_LOW)) as upstream:
         assert await _illegality(upstream) == 0
     first, silent, last = _opinions()
@@ -278,7 +278,7 @@ async def test_the_command_lines_and_the_program_of_the_page_do_what_it_says(
     lines = "".join(block for kind, block in blocks if kind == "console").splitlines()
     async with serving(answers.says(_HIGH), *[answers.says(_dossier_text())] * 9) as upstream:
         for line in lines:
-            words = shlex.split(line.removeprefix("$ fairground ").replace("http://127.0.0.1:8080/v1", upstream.url))
+            words = shlex.split(line.removeprefix("$ tradefair ").replace("http://127.0.0.1:8080/v1", upstream.url))
             assert await asyncio.to_thread(run, words) == 0, line
     assert [read_opinions(Path(name))[0].score for name in ("illegality.jsonl", "again.jsonl")] == [7, 7]
     assert len(list(Path("dossiers").glob("*.md"))) == len(upstream.requests) - 1 > 1

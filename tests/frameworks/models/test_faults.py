@@ -9,14 +9,14 @@ import pytest
 from langchain_core.messages import HumanMessage
 from openai import APIConnectionError, APITimeoutError, InternalServerError, RateLimitError
 
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks.base import Limits
-from fairground.frameworks.models import Faults
-from fairground.frameworks.models.faults import FAULTS, Fault
-from fairground.frameworks.models.gateway import noting
-from fairground.frameworks.models.openai_chat import OpenAIChat
-from fairground.frameworks.models.serving import open_address
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.frameworks.base import Limits
+from tradefair.frameworks.models import Faults
+from tradefair.frameworks.models.faults import FAULTS, Fault
+from tradefair.frameworks.models.gateway import noting
+from tradefair.frameworks.models.openai_chat import OpenAIChat
+from tradefair.frameworks.models.serving import open_address
 
 _TRANSPORT = ["429", "500", "stall", "drop"]
 _REPLIES = ["malformed", "truncated", "unknown_tool", "empty", "refusal"]

@@ -11,12 +11,12 @@ import pytest
 from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoundError
 from starlette.responses import PlainTextResponse
 
-from fairground.agents.wording import NUDGE
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.policy import ToolCall, Turns, TurnView
-from fairground.frameworks.models import open_chat_model, parse_model
-from fairground.frameworks.models.serving import open_address
-from fairground.frameworks.models.wire import REQUEST_LIMIT
+from tradefair.agents.wording import NUDGE
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.frameworks.models import open_chat_model, parse_model
+from tradefair.frameworks.models.serving import open_address
+from tradefair.frameworks.models.wire import REQUEST_LIMIT
 
 _TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object", "properties": {}}}}
@@ -186,11 +186,11 @@ async def test_an_upstream_that_is_not_there_is_named(desk: Any, serving: Any, o
 
 async def test_the_switch_refuses_an_upstream_beyond_this_machine() -> None:
     endpoint = parse_model("openai:tiny", base_url="https://me:secret@models.example/v1", options={"seed": 1})
-    with pytest.raises(HarnessFailure, match=r"FAIRGROUND_ALLOW_MODELS=0.*models\.example") as failure:
+    with pytest.raises(HarnessFailure, match=r"TRADEFAIR_ALLOW_MODELS=0.*models\.example") as failure:
         async with open_address(endpoint):
             pass
     assert "secret" not in str(failure.value)
-    with pytest.raises(HarnessFailure, match="FAIRGROUND_ALLOW_MODELS=0"):
+    with pytest.raises(HarnessFailure, match="TRADEFAIR_ALLOW_MODELS=0"):
         async with open_address(parse_model("openai:tiny", base_url="https://models.example/v1")):
             pass
 

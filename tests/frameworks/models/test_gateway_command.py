@@ -1,4 +1,4 @@
-"""`fairground gateway` as a process, and the openai package at its door."""
+"""`tradefair gateway` as a process, and the openai package at its door."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 from openai import AsyncOpenAI, BadRequestError
 
-from fairground.cli import run
-from fairground.frameworks.models import ModelEndpoint
+from tradefair.cli import run
+from tradefair.frameworks.models import ModelEndpoint
 
-_FAIRGROUND = Path(sys.executable).parent / "fairground"
+_TRADEFAIR = Path(sys.executable).parent / "tradefair"
 _PATIENCE_S = 60
 _TOOLS: list[dict[str, Any]] = [
     {"type": "function", "function": {"name": name, "parameters": {"type": "object"}}} for name in ("look", "act")
@@ -31,7 +31,7 @@ _TOOLS: list[dict[str, Any]] = [
 async def _gateway(*arguments: str, number: int = signal.SIGINT, **environment: str) -> AsyncGenerator[AsyncOpenAI]:
     """A client of a gateway in its own process, which is interrupted at the end and must go in peace."""
     process = await asyncio.create_subprocess_exec(
-        str(_FAIRGROUND),
+        str(_TRADEFAIR),
         "gateway",
         *arguments,
         env={**os.environ, **environment},
@@ -59,7 +59,7 @@ async def test_a_policy_says_which_seat_it_plays_and_that_it_answers_a_seats_age
     said: list[bytes] = []
     for options in ((), ("--json",)):
         process = await asyncio.create_subprocess_exec(
-            str(_FAIRGROUND), *given, *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            str(_TRADEFAIR), *given, *options, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
         )
         pipe = process.stdout if options else process.stderr
         assert pipe is not None
@@ -170,4 +170,4 @@ def test_a_port_that_is_taken_and_a_refused_upstream_are_failures_of_the_harness
         assert run(["gateway", "--market", "teaching", "--port", port]) == 3
     assert f"cannot listen on 127.0.0.1:{port}" in capsys.readouterr().err
     assert run(["gateway", "--upstream", "openai:tiny", "--base-url", "https://models.example/v1"]) == 3
-    assert "FAIRGROUND_ALLOW_MODELS=0" in capsys.readouterr().err
+    assert "TRADEFAIR_ALLOW_MODELS=0" in capsys.readouterr().err

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from fairground.cli import run
-from fairground.frameworks.models import Faults
-from fairground.frameworks.models.faults import FAULTS
-from fairground.frameworks.models.prices import PRICES, cost_usd_micro
-from fairground.tracestore import open_trace
+from tradefair.cli import run
+from tradefair.frameworks.models import Faults
+from tradefair.frameworks.models.faults import FAULTS
+from tradefair.frameworks.models.prices import PRICES, cost_usd_micro
+from tradefair.tracestore import open_trace
 
 _PAGE = (Path(__file__).parents[3] / "docs" / "models.md").read_text(encoding="utf-8")
 
@@ -26,7 +26,7 @@ def _blocks(language: str) -> list[str]:
 def test_the_two_runs_of_the_page_write_the_same_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     for line in _blocks("console")[0].splitlines():
-        assert run(shlex.split(line.removeprefix("$ fairground "))) == 0
+        assert run(shlex.split(line.removeprefix("$ tradefair "))) == 0
     traces = [next(Path("runs", name).glob("*.trace")) for name in ("first", "again")]
     heads: set[str] = set()
     for path in traces:

@@ -9,10 +9,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, ToolMessage
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
-from fairground.agents.rounds import find_view
-from fairground.contract.errors import HarnessFailure
-from fairground.frameworks.models import open_chat_model, parse_model
-from fairground.frameworks.models.openai_chat import OpenAIChat
+from tradefair.agents.rounds import find_view
+from tradefair.contract.errors import HarnessFailure
+from tradefair.frameworks.models import open_chat_model, parse_model
+from tradefair.frameworks.models.openai_chat import OpenAIChat
 
 _TOOL: dict[str, Any] = {
     "type": "function",
@@ -134,7 +134,7 @@ async def test_the_key_comes_from_the_environment_and_shows_nowhere(
     "url", [None, "https://api.openai.com/v1", "http://127.0.0.1.example.org/v1", "http://10.0.0.1:1/v1", "nonsense"]
 )
 async def test_the_switch_refuses_every_endpoint_beyond_this_machine(url: str | None) -> None:
-    with pytest.raises(HarnessFailure, match="FAIRGROUND_ALLOW_MODELS=0"):
+    with pytest.raises(HarnessFailure, match="TRADEFAIR_ALLOW_MODELS=0"):
         async with open_chat_model(parse_model("openai:tiny", base_url=url)):
             pass
 
@@ -155,7 +155,7 @@ async def test_what_a_url_keeps_secret_shows_in_no_error(serving: Any, answers: 
 
 
 async def test_without_a_key_the_public_endpoint_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("FAIRGROUND_ALLOW_MODELS")
+    monkeypatch.delenv("TRADEFAIR_ALLOW_MODELS")
     with pytest.raises(HarnessFailure, match="OPENAI_API_KEY"):
         OpenAIChat(model="tiny")
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from fairground.contract.errors import ScenarioError
-from fairground.frameworks.models.prices import PRICES, cost_usd_micro, load_prices
+from tradefair.contract.errors import ScenarioError
+from tradefair.frameworks.models.prices import PRICES, cost_usd_micro, load_prices
 
 _OWN = """
 version = 1

@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from openai import BadRequestError
 
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.frameworks.models import Faults, parse_model
-from fairground.frameworks.models.canonical import canonical
-from fairground.frameworks.models.recording import Recording
-from fairground.frameworks.models.serving import open_address, open_chat_model
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.frameworks.models import Faults, parse_model
+from tradefair.frameworks.models.canonical import canonical
+from tradefair.frameworks.models.recording import Recording
+from tradefair.frameworks.models.serving import open_address, open_chat_model
 
 _GONE = parse_model("openai:tiny", base_url="http://127.0.0.1:9/v1")
 _TOOLS: list[dict[str, Any]] = [{"type": "function", "function": {"name": "look", "parameters": {"type": "object"}}}]

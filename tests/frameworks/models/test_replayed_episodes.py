@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure
-from fairground.contract.market import Brief
-from fairground.frameworks import load_framework
-from fairground.frameworks.base import Limits
-from fairground.frameworks.models import Faults, ModelEndpoint, parse_model
-from fairground.frameworks.models.serving import open_address
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.market import Brief
+from tradefair.frameworks import load_framework
+from tradefair.frameworks.base import Limits
+from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
+from tradefair.frameworks.models.serving import open_address
 
 
 async def _play(

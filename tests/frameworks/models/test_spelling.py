@@ -6,9 +6,9 @@ import sys
 
 import pytest
 
-from fairground.contract.errors import HarnessFailure, ScenarioError
-from fairground.frameworks.models import Faults, open_chat_model, parse_model
-from fairground.frameworks.models.serving import open_address
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.frameworks.models import Faults, open_chat_model, parse_model
+from tradefair.frameworks.models.serving import open_address
 
 
 def test_a_recording_is_a_model_by_its_path() -> None:
@@ -32,10 +32,10 @@ async def test_with_langchain_a_provider_is_langchains_affair(monkeypatch: pytes
     pytest.importorskip("langchain")
     endpoint = parse_model("nobody:some-model", options={"temperature": 0})
     assert (endpoint.kind, endpoint.model, endpoint.label) == ("langchain", "some-model", "nobody:some-model")
-    with pytest.raises(HarnessFailure, match="FAIRGROUND_ALLOW_MODELS=0 refuses nobody:some-model"):
+    with pytest.raises(HarnessFailure, match="TRADEFAIR_ALLOW_MODELS=0 refuses nobody:some-model"):
         async with open_chat_model(endpoint):
             pass
-    monkeypatch.delenv("FAIRGROUND_ALLOW_MODELS")
+    monkeypatch.delenv("TRADEFAIR_ALLOW_MODELS")
     with pytest.raises(ScenarioError, match="nobody:some-model"):
         async with open_chat_model(endpoint):
             pass

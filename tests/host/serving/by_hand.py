@@ -28,7 +28,7 @@ class Seat:
         self._http = http
 
     async def call(self, tool: str, arguments: bytes, key: bytes = b"null") -> httpx2.Response:
-        meta = b'{"fairground/call-key": %b, %b' % (key, orjson.dumps(META)[1:])
+        meta = b'{"tradefair/call-key": %b, %b' % (key, orjson.dumps(META)[1:])
         params = b'{"name": "%b", "arguments": %b, "_meta": %b}' % (tool.encode(), arguments, meta)
         body = b'{"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": %b}' % params
         headers = {"MCP-Protocol-Version": "2026-07-28", "Mcp-Method": "tools/call", "Mcp-Name": tool}
@@ -74,7 +74,7 @@ class Server:
         return (await self.ask("tools/call", name=tool, arguments=arguments))["result"]["structuredContent"]
 
     async def hello(self) -> None:
-        assert (await self.ask("initialize", **HELLO))["result"]["serverInfo"]["name"].startswith("fairground-")
+        assert (await self.ask("initialize", **HELLO))["result"]["serverInfo"]["name"].startswith("tradefair-")
         await self.send(b'{"jsonrpc": "2.0", "method": "notifications/initialized"}')
 
     async def leave(self) -> str:
@@ -92,7 +92,7 @@ class Server:
 @asynccontextmanager
 async def started(stage: Any, *arguments: str, **options: Any) -> AsyncGenerator[Server]:
     process = await asyncio.create_subprocess_exec(
-        stage.fairground,
+        stage.tradefair,
         *arguments,
         stdin=asyncio.subprocess.PIPE,
         stdout=asyncio.subprocess.PIPE,

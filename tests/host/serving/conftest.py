@@ -16,21 +16,21 @@ import pytest
 from mcp import Client, StdioServerParameters
 from mcp.client.streamable_http import streamable_http_client
 
-from fairground.catalog import load_scenario, market_type
-from fairground.host.app import HttpServer
-from fairground.host.binding import build_server
-from fairground.host.episode import Episode
-from fairground.host.hosting import Host
-from fairground.host.sandbox import Sandbox
-from fairground.host.setup import new_episode, plan_seats
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.host.app import HttpServer
+from tradefair.host.binding import build_server
+from tradefair.host.episode import Episode
+from tradefair.host.hosting import Host
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import open_trace
 
 T = TypeVar("T")
 
 SEED = 7
 PATIENCE_S = 20.0
 ERAS = ("auto", "legacy")
-FAIRGROUND = Path(sys.executable).parent / "fairground"
+TRADEFAIR = Path(sys.executable).parent / "tradefair"
 
 Connect: TypeAlias = Callable[..., AbstractAsyncContextManager[Client]]
 
@@ -43,7 +43,7 @@ class Stage:
     sandbox: Sandbox
     opened: list[Episode] = field(default_factory=list[Episode])
 
-    fairground = FAIRGROUND
+    tradefair = TRADEFAIR
     seed = SEED
 
     @staticmethod
@@ -140,7 +140,7 @@ def connect(request: pytest.FixtureRequest, stage: Stage) -> Connect:
     async def stdio(preset: str = "pie", **options: Any) -> AsyncGenerator[Client]:
         told = ["--scenario", preset, "--seat", "P1", "--others", "half", "--seed", str(SEED)]
         command = StdioServerParameters(
-            command=str(FAIRGROUND), args=["serve", "teaching", *told, "--out", str(stage.folder)]
+            command=str(TRADEFAIR), args=["serve", "teaching", *told, "--out", str(stage.folder)]
         )
         async with Client(command, mode=era, **options) as client:
             yield client

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import httpx2
 from tests.host.serving.by_hand import HEADERS, Seat, Server
 
-from fairground.host.hosting import Host
+from tradefair.host.hosting import Host
 
 __all__ = ["Clients", "Door", "Step", "code_of", "over_pipes", "seats_over_http", "walk"]
 

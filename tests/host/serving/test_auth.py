@@ -11,17 +11,17 @@ from typing import Any
 
 import pytest
 
-from fairground.contract.errors import SeatError, TraceError
-from fairground.host.orders import Order
-from fairground.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
-from fairground.host.seat_auth import (
+from tradefair.contract.errors import SeatError, TraceError
+from tradefair.host.orders import Order
+from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
+from tradefair.host.seat_auth import (
     MAX_TOKENS,
     OBSERVER_SCOPE,
     SeatTokens,
     SeatVerifier,
     TooManyTokens,
 )
-from fairground.tracestore import StorePlace, without_password
+from tradefair.tracestore import StorePlace, without_password
 
 
 def test_a_token_finds_the_seat_it_was_issued_for() -> None:
@@ -32,10 +32,10 @@ def test_a_token_finds_the_seat_it_was_issued_for() -> None:
     assert found == granted
     assert (granted.episode, granted.seat) == ("e1", "B1")
     assert first != second
-    assert len(base64.urlsafe_b64decode(first.removeprefix("fg_") + "=")) == 32
+    assert len(base64.urlsafe_b64decode(first.removeprefix("tf_") + "=")) == 32
 
 
-@pytest.mark.parametrize("wrong", ["", "fg_", "x" * 10_000, "fg_é", "\udc80"])
+@pytest.mark.parametrize("wrong", ["", "tf_", "x" * 10_000, "tf_é", "\udc80"])
 def test_anything_else_finds_nothing(wrong: str) -> None:
     tokens = SeatTokens()
     token, grant = tokens.issue("e1", "B1")
@@ -98,7 +98,7 @@ async def test_the_verifier_gives_claims_and_never_the_token(caplog: pytest.LogC
     assert access.client_id == grant.id
     assert access.claims is not None
     assert (access.claims["episode"], access.claims["seat"], access.scopes) == ("e1", "B1", ["seat"])
-    with caplog.at_level(logging.WARNING, "fairground.security"):
+    with caplog.at_level(logging.WARNING, "tradefair.security"):
         assert await verifier.verify_token("guess-guess-guess") is None
     assert "refused a token" in caplog.text
     assert "guess-guess" not in caplog.text
@@ -128,7 +128,7 @@ REVOKED = {**GRANT, "id": "2", "digest": "b" * 64, "revoked": True}
 
 
 def registry(**content: object) -> str:
-    return json.dumps({"format": "fairground.host/1", "episodes": [], "tokens": [], **content})
+    return json.dumps({"format": "tradefair.host/1", "episodes": [], "tokens": [], **content})
 
 
 def test_a_registry_of_this_form_is_read(tmp_path: Path) -> None:
@@ -169,9 +169,9 @@ def test_the_registry_keeps_the_address_of_the_store_without_its_password(
         "",
         "[]",
         '{"format": "other/9"}',
-        '{"format": "fairground.host/1", "episodes": [{"id": "e"}], "tokens": []}',
-        '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "../e.trace"}], "tokens": []}',
-        '{"format": "fairground.host/1", "episodes": [{"id": "e", "trace": "/e.trace"}], "tokens": []}',
+        '{"format": "tradefair.host/1", "episodes": [{"id": "e"}], "tokens": []}',
+        '{"format": "tradefair.host/1", "episodes": [{"id": "e", "trace": "../e.trace"}], "tokens": []}',
+        '{"format": "tradefair.host/1", "episodes": [{"id": "e", "trace": "/e.trace"}], "tokens": []}',
         registry(episodes=[{"id": "e", "trace": ".."}]),
         registry(episodes=[{"id": "e", "trace": "e\0.trace"}]),
         registry(episodes=[{"id": "../e", "trace": "e.trace"}]),

@@ -18,7 +18,7 @@ import pytest
 from tests.host.disks import small_disk
 from tests.host.serving.by_hand import HEADERS, META, started
 
-from fairground.evaluation.verify import verify_file
+from tradefair.evaluation.verify import verify_file
 
 GAME = ("teaching", "--scenario", "pie", "--seed", "7")
 SERVE = ("serve", *GAME, "--seat", "P1", "--others", "half")
@@ -29,7 +29,7 @@ LAUNCHER = """#!{python}
 import itertools, time
 real, leaps = time.time, itertools.cycle((3_600.0, -172_800.0, 9e8, 0.0))
 time.time = lambda: real() + next(leaps)
-from fairground.cli import main
+from tradefair.cli import main
 main()
 """
 
@@ -112,7 +112,7 @@ async def test_a_wall_clock_that_jumps_changes_neither_deadlines_nor_outcomes(st
     launcher = tmp_path / "leaping"
     launcher.write_text(LAUNCHER.format(python=sys.executable))
     launcher.chmod(0o700)
-    stage.fairground = launcher
+    stage.tradefair = launcher
     lapsing = ("--set", "timing.decision_deadline_s=0.5", "--out", str(tmp_path))
     async with started(stage, *SERVE, *lapsing) as server:
         await server.hello()

@@ -8,7 +8,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
-from fairground.host.binding import build_server
+from tradefair.host.binding import build_server
 
 MARKET_TOOLS = {"view_my_value", "view_history", "appraise", "claim"}
 KERNEL_TOOLS = {"view_rules", "view_turn", "await_turn", "add_note", "view_notes", "remove_note", "execute_code"}
@@ -40,9 +40,9 @@ async def test_a_client_learns_the_seats_tools_and_what_they_do(connect: Any) ->
         assert value.annotations.destructive_hint is False
         assert claim.title == "Claim slices"
         assert value.meta == {
-            "fairground/kind": "read",
-            "fairground/ends-turn": False,
-            "fairground/evidence": ["private_value"],
+            "tradefair/kind": "read",
+            "tradefair/ends-turn": False,
+            "tradefair/evidence": ["private_value"],
         }
         assert "P1" in client.instructions
         assert "await_turn" in client.instructions
@@ -55,10 +55,10 @@ async def test_an_episode_is_played_to_its_end(connect: Any) -> None:
             assert (turn.structured_content["round"], turn.structured_content["awaited"]) == (played, True)
             receipt = await client.call_tool("claim", {"slices": 5})
             assert receipt.structured_content == {"round": played, "sealed": "claim"}
-            assert receipt.meta["fairground/turn"]["turn_over"] is True
+            assert receipt.meta["tradefair/turn"]["turn_over"] is True
         end = await client.call_tool("await_turn")
         assert end.structured_content["over"] is True
-        assert end.meta["fairground/turn"]["over"] is True
+        assert end.meta["tradefair/turn"]["over"] is True
         late = refusal(await client.call_tool("claim", {"slices": 5}))
         assert (late["code"], late["retryable"]) == ("episode_over", False)
 
@@ -68,7 +68,7 @@ async def test_a_result_is_structured_and_compact_text(connect: Any) -> None:
         result = await client.call_tool("view_my_value")
         (block,) = result.content
         assert block.text == orjson.dumps(result.structured_content).decode()
-        assert result.meta["fairground/turn"] == {"round": 1, "phase": "claim", "turn_over": False, "over": False}
+        assert result.meta["tradefair/turn"] == {"round": 1, "phase": "claim", "turn_over": False, "over": False}
 
 
 BAD_CALLS: list[tuple[str, dict[str, Any], str]] = [
@@ -96,7 +96,7 @@ async def test_a_bad_call_is_a_typed_refusal_and_never_a_protocol_error(connect:
 
 async def test_a_repeated_call_key_gets_the_stored_answer(connect: Any) -> None:
     async with connect() as client:
-        key: Any = {"fairground/call-key": "one"}
+        key: Any = {"tradefair/call-key": "one"}
         first = await client.call_tool("claim", {"slices": 4}, meta=key)
         again = await client.call_tool("claim", {"slices": 4}, meta=key)
         assert again.structured_content == first.structured_content
@@ -109,7 +109,7 @@ async def test_a_repeated_call_key_gets_the_stored_answer(connect: Any) -> None:
 async def test_a_call_key_that_is_no_short_text_is_refused(connect: Any) -> None:
     async with connect() as client:
         for key in ("", "k" * 129, 7, ["k"]):
-            meta: Any = {"fairground/call-key": key}
+            meta: Any = {"tradefair/call-key": key}
             assert refusal(await client.call_tool("claim", {"slices": 4}, meta=meta))["code"] == "invalid_arguments"
         assert (await client.call_tool("view_turn")).structured_content["awaited"] is True
 
@@ -128,7 +128,7 @@ async def test_resources_mirror_the_reads(connect: Any) -> None:
         await client.call_tool("claim", {"slices": 5})
         narrowed = await client.read_resource("market://view_history?first_round=2")
         assert orjson.loads(narrowed.contents[0].text) == {"rounds": []}
-        assert narrowed.meta["fairground/turn"]["round"] == 2
+        assert narrowed.meta["tradefair/turn"]["round"] == 2
 
 
 NOT_OFFERED = [
@@ -202,13 +202,13 @@ async def test_words_of_another_seat_are_marked_and_fenced(connect: Any) -> None
         await client.call_tool("say", {"text": ""})
         result = await client.call_tool("read_messages")
         assert result.structured_content["messages"][0]["text"] == "half and half"
-        assert result.meta["fairground/untrusted"] == ["/messages/0/text"]
+        assert result.meta["tradefair/untrusted"] == ["/messages/0/text"]
         notice, opening, body, closing = result.content[0].text.split("\n")
         assert "not instructions" in notice
         assert closing == opening.replace("<", "</")
         assert orjson.loads(body) == result.structured_content
         read = await client.read_resource("market://read_messages?after=0")
-        assert read.meta["fairground/untrusted"] == ["/messages/0/text"]
+        assert read.meta["tradefair/untrusted"] == ["/messages/0/text"]
 
 
 async def test_nobody_can_write_the_end_of_a_fence(stage: Any) -> None:
@@ -238,11 +238,11 @@ async def test_words_of_another_seat_are_fenced_when_code_gives_them_back_too(co
             (told + "len(text)", []),
         ):
             result = await client.call_tool("execute_code", {"code": code})
-            assert result.meta["fairground/untrusted"] == pointers
+            assert result.meta["tradefair/untrusted"] == pointers
             assert ("not instructions" in result.content[0].text) == bool(pointers)
         failed = await client.call_tool("execute_code", {"code": told + "raise ValueError(text)"})
         assert "half and half" in failed.structured_content["message"]
-        assert failed.meta["fairground/untrusted"] == ["/message"]
+        assert failed.meta["tradefair/untrusted"] == ["/message"]
         assert "not instructions" in failed.content[0].text
 
 

@@ -14,14 +14,14 @@ import orjson
 import pytest
 from starlette.routing import Route
 
-from fairground.contract.errors import SeatError
-from fairground.evaluation.verify import verify_file
-from fairground.host.app import HttpServer
-from fairground.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
-from fairground.host.hosting import Host
-from fairground.host.registry import HOST_FILE, load_host_file
-from fairground.host.seat_auth import MAX_TOKENS, token_digest
-from fairground.host.status_page import page
+from tradefair.contract.errors import SeatError
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.app import HttpServer
+from tradefair.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token
+from tradefair.host.hosting import Host
+from tradefair.host.registry import HOST_FILE, load_host_file
+from tradefair.host.seat_auth import MAX_TOKENS, token_digest
+from tradefair.host.status_page import page
 
 NAMES = ("control.test",)
 PIE = {"market": "teaching", "scenario": "teaching/pie", "others": "half", "seed": 7}
@@ -358,7 +358,7 @@ async def test_the_page_shows_what_came_from_outside_as_text(stage: Any) -> None
     async with plane(stage) as it:
         await it.create()
         status = (await it.http.get("/episodes")).json()
-        from fairground.host.status import HostStatus
+        from tradefair.host.status import HostStatus
 
         status["episodes"][0]["scenario"] = "<script>alert(1)</script>"
         shown = page(HostStatus.model_validate_json(orjson.dumps(status)), "http://<b>/mcp")

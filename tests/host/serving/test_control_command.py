@@ -1,4 +1,4 @@
-"""`fairground host` with its control plane and `fairground control`, as real processes; and the log that they write."""
+"""`tradefair host` with its control plane and `tradefair control`, as real processes; and the log that they write."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ import orjson
 import pytest
 from tests.host.serving.by_hand import started
 
-from fairground.cli import run
-from fairground.evaluation.verify import verify_file
-from fairground.host.control import ControlApp
-from fairground.host.hosting import Host
-from fairground.host.listening import Listener
-from fairground.host.logs import JsonLines, PlainLines
-from fairground.host.seat_auth import token_digest
+from tradefair.cli import run
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.control import ControlApp
+from tradefair.host.hosting import Host
+from tradefair.host.listening import Listener
+from tradefair.host.logs import JsonLines, PlainLines
+from tradefair.host.seat_auth import token_digest
 
 TOKEN = "a-token-of-the-operator-0123456789"
 
@@ -32,7 +32,7 @@ TOKEN = "a-token-of-the-operator-0123456789"
 @asynccontextmanager
 async def hosted(stage: Any, *arguments: str, token: str = TOKEN) -> AsyncGenerator[tuple[Any, Any]]:
     """A host process and what it said when it was ready."""
-    environment = {**os.environ, "FAIRGROUND_CONTROL_TOKEN": token}
+    environment = {**os.environ, "TRADEFAIR_CONTROL_TOKEN": token}
     words = ("host", "--control-port", "0", "--json", "--log-format", "json", "--log-level", "info", *arguments)
     async with started(stage, *words, env=environment) as server:
         yield server, await server.line()
@@ -41,11 +41,11 @@ async def hosted(stage: Any, *arguments: str, token: str = TOKEN) -> AsyncGenera
 async def control(ready: Any, *words: str, token: str = TOKEN) -> Any:
     """One command; its answer."""
     process = await asyncio.create_subprocess_exec(
-        str(Path(sys.executable).parent / "fairground"),
+        str(Path(sys.executable).parent / "tradefair"),
         "control",
         *words,
         "--json",
-        env={**os.environ, "FAIRGROUND_CONTROL_URL": ready["control"]["url"], "FAIRGROUND_CONTROL_TOKEN": token},
+        env={**os.environ, "TRADEFAIR_CONTROL_URL": ready["control"]["url"], "TRADEFAIR_CONTROL_TOKEN": token},
         stdout=asyncio.subprocess.PIPE,
     )
     told, _ = await process.communicate()
@@ -72,14 +72,14 @@ async def test_episodes_are_made_watched_and_ended_by_commands(stage: Any, tmp_p
         status = await control(ready, "status", "--state", "ended")
         assert [line["episode"] for line in status["episodes"]] == [name]
         copy = tmp_path / "copy.trace"
-        environment = {"FAIRGROUND_CONTROL_URL": ready["control"]["url"], "FAIRGROUND_CONTROL_TOKEN": TOKEN}
+        environment = {"TRADEFAIR_CONTROL_URL": ready["control"]["url"], "TRADEFAIR_CONTROL_TOKEN": TOKEN}
         with pytest.MonkeyPatch.context() as patch:
             for variable, value in environment.items():
                 patch.setenv(variable, value)
             assert await asyncio.to_thread(run, ["control", "export", name, "--out", str(copy)]) == 0
             assert await asyncio.to_thread(run, ["control", "export", name, "--out", str(copy)]) == 3
             assert await asyncio.to_thread(run, ["control", "status", "nope"]) == 2
-            patch.setenv("FAIRGROUND_CONTROL_TOKEN", "wrong")
+            patch.setenv("TRADEFAIR_CONTROL_TOKEN", "wrong")
             assert await asyncio.to_thread(run, ["control", "status"]) == 2
         assert verify_file(copy).verdict == "identical"
         server.process.send_signal(signal.SIGTERM)
@@ -97,10 +97,10 @@ async def test_a_token_is_shown_with_the_grant_that_revokes_it(
     async with stage.hosted(host) as server:
         listener = Listener(lambda names: ControlApp(host, token_digest(TOKEN), server.url, names).starlette)
         serving = asyncio.create_task(listener.serve())
-        monkeypatch.setenv("FAIRGROUND_CONTROL_URL", listener.url)
-        monkeypatch.setenv("FAIRGROUND_CONTROL_TOKEN", TOKEN)
+        monkeypatch.setenv("TRADEFAIR_CONTROL_URL", listener.url)
+        monkeypatch.setenv("TRADEFAIR_CONTROL_TOKEN", TOKEN)
         assert await asyncio.to_thread(run, ["control", "create", "teaching"]) == 0
-        shown = re.search(r"(fg_\S+) \(grant (\w+)\)", capsys.readouterr().out)
+        shown = re.search(r"(tf_\S+) \(grant (\w+)\)", capsys.readouterr().out)
         assert shown is not None
         assert host.tokens.find(shown[1]) is not None
         assert await asyncio.to_thread(run, ["control", "revoke", shown[2]]) == 0
@@ -139,7 +139,7 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
 @pytest.mark.parametrize(
     ("words", "named"),
     [
-        (["control", "status"], "FAIRGROUND_CONTROL_URL"),
+        (["control", "status"], "TRADEFAIR_CONTROL_URL"),
         (["control", "status", "--url", "http://127.0.0.1:9"], "no token"),
         (["control", "create", "teaching", "--url", "http://127.0.0.1:9", "--set", "x"], "override"),
         (["host", "teaching", "--control-port", "0", "--control-token-file", "TOO_SHORT"], "at least 20"),
@@ -148,8 +148,8 @@ async def test_orders_tokens_and_the_control_plane_survive_a_kill(stage: Any, tm
 def test_what_a_command_lacks_is_named(
     words: list[str], named: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.delenv("FAIRGROUND_CONTROL_URL", raising=False)
-    monkeypatch.delenv("FAIRGROUND_CONTROL_TOKEN", raising=False)
+    monkeypatch.delenv("TRADEFAIR_CONTROL_URL", raising=False)
+    monkeypatch.delenv("TRADEFAIR_CONTROL_TOKEN", raising=False)
     short = tmp_path / "token"
     short.write_text("short")
     given = [str(short) if word == "TOO_SHORT" else word for word in words]
@@ -163,10 +163,10 @@ def test_what_a_command_lacks_is_named(
 
 
 def test_a_line_of_the_log_is_one_object_with_what_the_call_gave() -> None:
-    record = logging.makeLogRecord({"name": "fairground.host", "levelname": "INFO", "msg": "ended %s", "args": ("e1",)})
+    record = logging.makeLogRecord({"name": "tradefair.host", "levelname": "INFO", "msg": "ended %s", "args": ("e1",)})
     record.episode = "e1"
     record.odd = {"\udc80": object}
     told = json.loads(JsonLines().format(record))
     assert (told["message"], told["level"], told["episode"]) == ("ended e1", "info", "e1")
     assert "\n" not in JsonLines().format(record)
-    assert PlainLines().format(record).startswith("INFO fairground.host: ended e1 episode=e1")
+    assert PlainLines().format(record).startswith("INFO tradefair.host: ended e1 episode=e1")

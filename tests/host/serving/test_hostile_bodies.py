@@ -11,8 +11,8 @@ import orjson
 import pytest
 from tests.host.serving.by_hand import HEADERS, Seat
 
-from fairground.evaluation.verify import verify_file
-from fairground.host.hosting import BODY_LIMIT, Host
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.hosting import BODY_LIMIT, Host
 
 INTEGERS = [("claim", "slices"), ("view_history", "first_round"), ("remove_note", "number")]
 TEXTS = [("say", "text"), ("add_note", "text"), ("execute_code", "code")]

@@ -17,11 +17,11 @@ from mcp import Client
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Step, code_of, over_pipes, seats_over_http, walk
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
-from fairground.host.binding import build_server
-from fairground.host.hosting import Host
-from fairground.host.setup import new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.binding import build_server
+from tradefair.host.hosting import Host
+from tradefair.host.setup import new_episode, plan_seats
 
 C1, C2, B1, B2 = "customer_0001", "customer_0002", "business_0001", "business_0002"
 PLAIN: dict[str, Any] = {"alias_ids": False, "limits": []}

@@ -16,12 +16,12 @@ import pytest
 from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.outcomes.supply_chain import EVALUATOR
-from fairground.evaluation.verify import verify_file
-from fairground.host.hosting import Host
-from fairground.host.setup import new_episode, plan_seats
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.outcomes.supply_chain import EVALUATOR
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.hosting import Host
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import open_trace
 
 A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"
 LIMITS = [{"counts": ["read", "analysis", "action"], "max": 500, "per": "phase", "then": "lapse"}]

@@ -18,10 +18,10 @@ import pytest
 from tests.host.serving.by_hand import started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
-from fairground.host.hosting import BODY_LIMIT, Host
-from fairground.host.setup import new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.hosting import BODY_LIMIT, Host
+from tradefair.host.setup import new_episode, plan_seats
 
 
 def _text(length: int, unit: str = "x") -> bytes:

@@ -17,12 +17,12 @@ import pytest
 from tests.host.postgres import Server, missing
 from tests.host.serving.by_hand import started
 
-from fairground.catalog import load_scenario, market_type
-from fairground.cli import run
-from fairground.evaluation.verify import verify_file
-from fairground.host.registry import HOST_FILE
-from fairground.host.setup import new_episode, plan_seats
-from fairground.tracestore import StorePlace, open_trace, stored_traces
+from tradefair.catalog import load_scenario, market_type
+from tradefair.cli import run
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.registry import HOST_FILE
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import StorePlace, open_trace, stored_traces
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(missing() is not None, reason=str(missing()))]
 
@@ -41,7 +41,7 @@ def dsn(server: Server) -> str:
     name = f"markets{next(_numbers)}"
     with psycopg.connect(server.dsn, autocommit=True) as operator:
         operator.execute(f"CREATE DATABASE {name}".encode())
-    return server.dsn.replace("fairground@", "fairground:hunter2@").replace("/postgres", f"/{name}")
+    return server.dsn.replace("tradefair@", "tradefair:hunter2@").replace("/postgres", f"/{name}")
 
 
 class Hosted(NamedTuple):
@@ -70,7 +70,7 @@ class Hosted(NamedTuple):
 
 @asynccontextmanager
 async def hosted(stage: Any, *arguments: str) -> AsyncGenerator[Hosted]:
-    environment = {**os.environ, "FAIRGROUND_CONTROL_TOKEN": CONTROL_TOKEN}
+    environment = {**os.environ, "TRADEFAIR_CONTROL_TOKEN": CONTROL_TOKEN}
     async with started(stage, "host", "--control-port", "0", "--json", *arguments, env=environment) as process:
         ready = await process.line()
         headers = {"Authorization": f"Bearer {CONTROL_TOKEN}"}
@@ -95,7 +95,7 @@ async def killed(it: Hosted, dsn: str) -> None:
 
 async def claim(client: Any, number: int) -> Any:
     """The claim of a round, with the key that it has whenever it is repeated."""
-    meta: Any = {"fairground/call-key": f"claim-{number}"}
+    meta: Any = {"tradefair/call-key": f"claim-{number}"}
     return await client.call_tool("claim", {"slices": number % 7}, meta=meta)
 
 
@@ -195,7 +195,7 @@ async def test_orders_begin_in_the_store_and_a_kill_in_mid_start_is_found_out_th
         assert states == {begun: "running", waiting: "pending"}
         assert (await it.control.post(f"/episodes/{begun}/cancel")).json() == {"end_reason": "truncated:cancelled"}
         it.process.process.send_signal(signal.SIGTERM)
-        assert "to go on: fairground host --resume" in await it.process.leave()
+        assert "to go on: tradefair host --resume" in await it.process.leave()
     assert (await asyncio.to_thread(verify_file, f"{dsn}#{begun}")).sealed
 
 

@@ -12,12 +12,12 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
-from fairground.contract.errors import SeatError
-from fairground.host.app import HttpServer
-from fairground.host.binding import build_server
-from fairground.host.doors import Door
-from fairground.host.hosting import Host
-from fairground.host.listening import is_loopback
+from tradefair.contract.errors import SeatError
+from tradefair.host.app import HttpServer
+from tradefair.host.binding import build_server
+from tradefair.host.doors import Door
+from tradefair.host.hosting import Host
+from tradefair.host.listening import is_loopback
 
 MODERN = {"MCP-Protocol-Version": "2026-07-28", "Accept": "application/json, text/event-stream"}
 ACCEPT = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
@@ -117,7 +117,7 @@ async def test_a_session_cannot_be_used_with_another_token(stage: Any) -> None:
             assert (await one.post(it.server.url, content=stage.post("ping"))).status_code == 200
 
 
-@pytest.mark.parametrize("token", [None, "fg_wrong", "Bearer", "fg_" + "A" * 5_000])
+@pytest.mark.parametrize("token", [None, "tf_wrong", "Bearer", "tf_" + "A" * 5_000])
 async def test_without_a_valid_token_there_is_only_401(stage: Any, token: str | None) -> None:
     async with two_seats(stage) as it, by_hand(token) as client:
         for headers in ({}, MODERN):

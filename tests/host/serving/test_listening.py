@@ -13,11 +13,11 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from fairground.host.app import SeatApp
-from fairground.host.control import ControlApp
-from fairground.host.hosting import Host
-from fairground.host.listening import Listener
-from fairground.host.seat_auth import token_digest
+from tradefair.host.app import SeatApp
+from tradefair.host.control import ControlApp
+from tradefair.host.hosting import Host
+from tradefair.host.listening import Listener
+from tradefair.host.seat_auth import token_digest
 
 SHORT_S = 0.2
 LONG_S = 1.5

@@ -14,10 +14,10 @@ import pytest
 from tests.host.serving.by_hand import Seat
 from tests.host.serving.doors import code_of, seats_over_http
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
-from fairground.host.hosting import Host
-from fairground.host.setup import new_episode, plan_seats
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.hosting import Host
+from tradefair.host.setup import new_episode, plan_seats
 
 C1, C2, B1 = "customer_0001", "customer_0002", "business_0001"
 AGENTS = (C1, C2, B1)

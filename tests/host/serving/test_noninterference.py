@@ -18,22 +18,22 @@ import orjson
 import pytest
 from mcp import Client, MCPError
 from tests.host.serving.by_hand import HEADERS, META, Server, started
-from tests.host.serving.conftest import FAIRGROUND
+from tests.host.serving.conftest import TRADEFAIR
 
-from fairground.catalog import load_scenario, market_names, market_type
-from fairground.contract.core import Core
-from fairground.contract.kernel_tools import KERNEL_TOOLS
-from fairground.contract.market import Market
-from fairground.contract.tool import Tool
-from fairground.evaluation.export.seat_view import seat_events
-from fairground.host.binding import build_server
-from fairground.host.hosting import Host
-from fairground.host.mirror import mirrored, plain_uri
-from fairground.host.scripted import Scripted
-from fairground.host.setup import new_episode, plan_seats
-from fairground.testing.playthrough import policy_maker
-from fairground.testing.questions import hostile_arguments, invent_arguments
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_names, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.market import Market
+from tradefair.contract.tool import Tool
+from tradefair.evaluation.export.seat_view import seat_events
+from tradefair.host.binding import build_server
+from tradefair.host.hosting import Host
+from tradefair.host.mirror import mirrored, plain_uri
+from tradefair.host.scripted import Scripted
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.testing.playthrough import policy_maker
+from tradefair.testing.questions import hostile_arguments, invent_arguments
+from tradefair.tracestore import open_trace
 
 SEED = 11
 SALT = 3
@@ -85,11 +85,11 @@ class Perturbed:
 # The command as it is, but for the market's private data.
 LAUNCHER = """#!{python}
 import sys
-import fairground.catalog
-kind = type(fairground.catalog.market_type("{market}"))
+import tradefair.catalog
+kind = type(tradefair.catalog.market_type("{market}"))
 create = kind.create
 kind.create = lambda self, scenario, seed: self.perturb_private(create(self, scenario, seed), "{seat}", {salt})
-from fairground.cli import main
+from tradefair.cli import main
 main()
 """
 
@@ -160,13 +160,13 @@ async def _http(place: Place, stage: Any) -> AsyncGenerator[Ask]:
 @asynccontextmanager
 async def _stdio(place: Place, stage: Any) -> AsyncGenerator[Ask]:
     place.folder.mkdir(parents=True)
-    stage.fairground = FAIRGROUND
+    stage.tradefair = TRADEFAIR
     if place.perturbed:
-        launcher = place.folder / "fairground"
+        launcher = place.folder / "tradefair"
         told = {"python": sys.executable, "market": place.market, "seat": place.seat, "salt": SALT}
         launcher.write_text(LAUNCHER.format(**told))
         launcher.chmod(0o700)
-        stage.fairground = launcher
+        stage.tradefair = launcher
     words = ["--scenario", place.scenario.id, "--seat", place.seat, "--seed", str(SEED), "--out", str(place.folder)]
     others = OTHERS.get(place.market, "random_legal")
     words += [] if others is None else ["--others", others]
@@ -221,7 +221,7 @@ def _is_object(value: Any) -> bool:
 
 
 def _clock(answer: Any) -> Any:
-    turn = answer.get("result", {}).get("_meta", {}).get("fairground/turn")
+    turn = answer.get("result", {}).get("_meta", {}).get("tradefair/turn")
     return None if turn is None else (turn["round"], turn["phase"], turn["over"])
 
 

@@ -10,14 +10,14 @@ from typing import Any, NamedTuple, TypeAlias
 import pytest
 from mcp import Client, MCPError, StdioServerParameters
 
-from fairground.catalog import default_scenario, load_scenario, market_names, market_type
-from fairground.contract.core import Core
-from fairground.contract.kernel_tools import KERNEL_TOOLS
-from fairground.host.binding import build_observer_server, build_server
-from fairground.host.hosting import Host
-from fairground.host.observing import public_reads
-from fairground.host.seat_auth import OBSERVER
-from fairground.host.setup import plan_seats, scripted_seats
+from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.host.binding import build_observer_server, build_server
+from tradefair.host.hosting import Host
+from tradefair.host.observing import public_reads
+from tradefair.host.seat_auth import OBSERVER
+from tradefair.host.setup import plan_seats, scripted_seats
 
 PRIVATE = ("view_my_value", "read_messages", "view_turn", "view_rules", "view_notes", "await_turn", "execute_code")
 ACTIONS: dict[str, dict[str, Any]] = {"claim": {"slices": 5}, "say": {"text": "x"}, "add_note": {"text": "x"}}
@@ -61,8 +61,8 @@ async def _hosted(stage: Any, over: str) -> AsyncGenerator[Arena]:
 
         @asynccontextmanager
         async def stdio(who: str) -> AsyncGenerator[Any]:
-            environment = {**os.environ, "FAIRGROUND_TOKEN": tokens[who]}
-            shim = StdioServerParameters(command=str(stage.fairground), args=["connect", server.url], env=environment)
+            environment = {**os.environ, "TRADEFAIR_TOKEN": tokens[who]}
+            shim = StdioServerParameters(command=str(stage.tradefair), args=["connect", server.url], env=environment)
             async with Client(shim) as client:
                 yield client
 
@@ -104,7 +104,7 @@ async def test_an_observer_cannot_act_and_reads_only_what_is_public(arena: Arena
         told = await client.call_tool("view_history", {})
         assert told.meta is not None
         assert (told.is_error, told.structured_content) == (False, {"rounds": []})
-        assert told.meta["fairground/turn"]["turn_over"] is True
+        assert told.meta["tradefair/turn"]["turn_over"] is True
     assert arena.episode.core.seq == events  # whether somebody watched does not show in the trace
 
 
@@ -152,7 +152,7 @@ async def test_an_observer_sees_a_round_once_it_has_closed_and_goes_on_seeing_it
         late = await client.call_tool("view_history")
         assert late.meta is not None
         assert late.structured_content == seen
-        assert late.meta["fairground/turn"]["over"] is True
+        assert late.meta["tradefair/turn"]["over"] is True
 
 
 def test_these_markets_have_something_public() -> None:

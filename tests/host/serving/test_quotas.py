@@ -15,15 +15,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fairground.evaluation.verify import verify_file
-from fairground.host.app import HttpServer
-from fairground.host.binding import build_server
-from fairground.host.doors import MAX_OPEN_REQUESTS
-from fairground.host.hosting import Host
-from fairground.host.launch import _calls_so_far  # pyright: ignore[reportPrivateUsage]  # what a restart reckons
-from fairground.host.quotas import Gate, Quotas
-from fairground.host.setup import reopen_episode
-from fairground.host.wire import RETRY_META
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.app import HttpServer
+from tradefair.host.binding import build_server
+from tradefair.host.doors import MAX_OPEN_REQUESTS
+from tradefair.host.hosting import Host
+from tradefair.host.launch import _calls_so_far  # pyright: ignore[reportPrivateUsage]  # what a restart reckons
+from tradefair.host.quotas import Gate, Quotas
+from tradefair.host.setup import reopen_episode
+from tradefair.host.wire import RETRY_META
 
 
 class Clock:

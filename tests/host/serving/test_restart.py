@@ -19,10 +19,10 @@ import orjson
 import pytest
 from mcp import Client
 
-from fairground.catalog import load_scenario, market_type
-from fairground.evaluation.verify import verify_file
-from fairground.host.setup import new_episode, plan_seats
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.evaluation.verify import verify_file
+from tradefair.host.setup import new_episode, plan_seats
+from tradefair.tracestore import open_trace
 
 ROUNDS = 10
 SEED = 7
@@ -48,7 +48,7 @@ class Call(NamedTuple):
 
     @property
     def meta(self) -> Any:
-        return {"fairground/call-key": self.key}
+        return {"tradefair/call-key": self.key}
 
 
 def quote(seat: str, number: int) -> Call:
@@ -58,18 +58,18 @@ def quote(seat: str, number: int) -> Call:
 
 
 class Process:
-    """A fairground process, and the same one again after a kill."""
+    """A tradefair process, and the same one again after a kill."""
 
     def __init__(self, stage: Any) -> None:
         self.starts = 0
         self.within = stage.within
-        self._fairground = stage.fairground
+        self._tradefair = stage.tradefair
         self._running: asyncio.subprocess.Process | None = None
 
     async def start(self, *arguments: str) -> None:
         pipe = asyncio.subprocess.PIPE
         self._running = await asyncio.create_subprocess_exec(
-            self._fairground, *arguments, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
+            self._tradefair, *arguments, stdin=pipe, stdout=pipe, stderr=asyncio.subprocess.DEVNULL
         )
         self.starts += 1
 

@@ -11,7 +11,7 @@ import pytest
 from benchmarks.served import HostProcess
 from tests.evaluation.browsing import browser
 
-from fairground.host.control_bodies import Create
+from tradefair.host.control_bodies import Create
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
 __all__ = ["browser"]

@@ -14,10 +14,10 @@ import pytest
 from mcp import Client, StdioServerParameters
 from tests.host.serving.by_hand import started
 
-from fairground.cli import run
-from fairground.host.hosting import Host
-from fairground.host.orders import Order, checked
-from fairground.host.registry import HOST_FILE
+from tradefair.cli import run
+from tradefair.host.hosting import Host
+from tradefair.host.orders import Order, checked
+from tradefair.host.registry import HOST_FILE
 
 each_era = pytest.mark.parametrize("era", ["auto", pytest.param("legacy", marks=pytest.mark.slow)])
 
@@ -73,7 +73,7 @@ async def test_garbage_between_calls_does_no_harm(stage: Any, tmp_path: Path) ->
 async def test_a_killed_server_goes_on_where_it_stopped(stage: Any, tmp_path: Path) -> None:
     async with started(stage, *SERVE, "--out", str(tmp_path)) as server:
         await server.hello()
-        params = {"name": "claim", "arguments": {"slices": 4}, "_meta": {"fairground/call-key": "k1"}}
+        params = {"name": "claim", "arguments": {"slices": 4}, "_meta": {"tradefair/call-key": "k1"}}
         acknowledged = (await server.ask("tools/call", **params))["result"]["structuredContent"]
         server.process.kill()
         await server.process.wait()
@@ -108,7 +108,7 @@ async def test_sigterm_closes_a_stdio_server_cleanly(stage: Any, tmp_path: Path)
         (("serve", "--resume", "missing.trace"), "missing.trace"),
         (("host", "teaching", "--host", "0.0.0.0"), "--allow-remote"),
         (("host", "--resume", "."), "host.json"),
-        (("connect", "http://127.0.0.1:1/mcp"), "FAIRGROUND_TOKEN"),
+        (("connect", "http://127.0.0.1:1/mcp"), "TRADEFAIR_TOKEN"),
         (("config", "teaching", "--client", "emacs"), "emacs"),
     ],
 )
@@ -116,7 +116,7 @@ def test_a_wrong_command_line_is_one_clear_line(
     arguments: tuple[str, ...], word: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: Any
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    monkeypatch.delenv("FAIRGROUND_TOKEN", raising=False)
+    monkeypatch.delenv("TRADEFAIR_TOKEN", raising=False)
     assert run(arguments) in (1, 2)
     told = capfd.readouterr()
     assert told.out == ""
@@ -190,14 +190,14 @@ async def test_connect_stands_for_a_hosted_seat(stage: Any, era: str, tmp_path: 
         ready = await server.line()
         token = ready["episodes"][0]["seats"][0]["token"]
         shim = StdioServerParameters(
-            command=str(stage.fairground), args=["connect", ready["url"]], env={"FAIRGROUND_TOKEN": token}
+            command=str(stage.tradefair), args=["connect", ready["url"]], env={"TRADEFAIR_TOKEN": token}
         )
         client: Any
         async with Client(shim, mode=era) as client, stage.at(ready["url"], token) as direct:
             assert client.instructions == direct.instructions
             assert (await client.list_tools()).tools == (await direct.list_tools()).tools
             assert (await client.list_resources()).resources == (await direct.list_resources()).resources
-            key: Any = {"fairground/call-key": "k"}
+            key: Any = {"tradefair/call-key": "k"}
             first = await client.call_tool("claim", {"slices": 4}, meta=key)
             again = await client.call_tool("claim", {"slices": 4}, meta=key)
             assert first.structured_content == again.structured_content == {"round": 1, "sealed": "claim"}
@@ -207,19 +207,19 @@ async def test_connect_stands_for_a_hosted_seat(stage: Any, era: str, tmp_path: 
             assert orjson.loads(read.contents[0].text)["round"] == 2
             assert (await client.get_prompt("play_teaching")).messages
             waited = await client.call_tool("await_turn")
-            assert waited.meta["fairground/turn"]["round"] == 2
+            assert waited.meta["tradefair/turn"]["round"] == 2
 
 
 @pytest.mark.slow
 async def test_connect_says_when_the_token_is_refused(stage: Any, tmp_path: Path) -> None:
     async with started(stage, "host", "teaching", "--seats", "P1", "--json", "--out", str(tmp_path)) as server:
         url = (await server.line())["url"]
-        (tmp_path / "token").write_text("fg_wrong\n")
+        (tmp_path / "token").write_text("tf_wrong\n")
         async with started(stage, "connect", url, "--token-file", str(tmp_path / "token")) as shim:
             told = await shim.leave()
             assert shim.process.returncode == 2
             assert "refuses the token" in told
-    environment = {**os.environ, "FAIRGROUND_TOKEN": "fg_any"}
+    environment = {**os.environ, "TRADEFAIR_TOKEN": "tf_any"}
     async with started(stage, "connect", url, env=environment) as shim:
         told = await shim.leave()
         assert shim.process.returncode == 3
@@ -234,7 +234,7 @@ async def test_connect_says_when_the_token_is_refused(stage: Any, tmp_path: Path
 )
 async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: Path, client: str) -> None:
     made = subprocess.run(
-        [stage.fairground, "config", "teaching", "--client", client, "--seed", "3", "--set", "rounds=1"],
+        [stage.tradefair, "config", "teaching", "--client", client, "--seed", "3", "--set", "rounds=1"],
         cwd=tmp_path,
         capture_output=True,
         timeout=20,
@@ -254,8 +254,8 @@ async def test_the_printed_configuration_starts_a_server(stage: Any, tmp_path: P
 
 
 def test_the_configuration_of_a_hosted_seat_keeps_the_token_out_of_the_arguments(stage: Any) -> None:
-    command = [stage.fairground, "config", "--url", "http://127.0.0.1:8000/mcp", "--client", "cursor"]
+    command = [stage.tradefair, "config", "--url", "http://127.0.0.1:8000/mcp", "--client", "cursor"]
     made = subprocess.run(command, capture_output=True, timeout=20, check=True)
-    entry = orjson.loads(made.stdout)["mcpServers"]["fairground"]
+    entry = orjson.loads(made.stdout)["mcpServers"]["tradefair"]
     assert entry["args"] == ["connect", "http://127.0.0.1:8000/mcp"]
-    assert list(entry["env"]) == ["FAIRGROUND_TOKEN"]
+    assert list(entry["env"]) == ["TRADEFAIR_TOKEN"]

@@ -9,7 +9,7 @@ from typing import Any
 import orjson
 from mcp import Client, StdioServerParameters
 
-from fairground.tracestore import open_trace
+from tradefair.tracestore import open_trace
 
 # Spans go to a file, one JSON object a line; everything else is the command as it is.
 SERVER = """
@@ -22,7 +22,7 @@ provider = TracerProvider()
 exporter = ConsoleSpanExporter(out=out, formatter=lambda span: span.to_json(None) + "\\n")
 provider.add_span_processor(SimpleSpanProcessor(exporter))
 trace.set_tracer_provider(provider)
-from fairground.cli import main
+from tradefair.cli import main
 main()
 """
 SERVE = ("serve", "teaching", "--scenario", "pie", "--seat", "P1", "--others", "half", "--seed", "7")
@@ -54,9 +54,9 @@ async def test_a_calls_span_names_the_event_that_it_became_and_holds_nobodys_wor
     for span, status, code in ((claimed, "ok", None), (wrong, "invalid", "invalid_arguments")):
         said = span["attributes"]
         event = events[said["gen_ai.tool.call.id"]]
-        assert (said["fairground.seat"], event["seat"], event["tool"]) == ("P1", "P1", "claim")
-        assert (said["fairground.market"], said["fairground.scenario"]) == ("teaching", "teaching/pie")
+        assert (said["tradefair.seat"], event["seat"], event["tool"]) == ("P1", "P1", "claim")
+        assert (said["tradefair.market"], said["tradefair.scenario"]) == ("teaching", "teaching/pie")
         assert said["gen_ai.conversation.id"] == episode
-        assert (said["fairground.status"], said.get("fairground.error_code")) == (status, code)
+        assert (said["tradefair.status"], said.get("tradefair.error_code")) == (status, code)
         assert said["network.transport"] == "pipe"
     assert not any(words in spans.read_text() for words in ("secret", "words of", "integer 0..1000"))

@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 from tests.evaluation.diagnostics.marketplace.playing import Episode, Judged, judged, play_market
 
-from fairground.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract.policy import ToolCall, Turns, TurnView
 
 TEN, DEMO = "marketplace/restaurants_10", "marketplace/small_demo"
 ALIKE, RIVALS = "marketplace/position_bias", "marketplace/manipulation_competitive"
@@ -155,7 +155,7 @@ def market(tmp_path_factory: pytest.TempPathFactory) -> Played:
 def published(request: pytest.FixtureRequest) -> str:
     """The preset of a published set; skips where the data is not."""
     name = str(request.param)
-    folder = os.environ.get("FAIRGROUND_DATA")
+    folder = os.environ.get("TRADEFAIR_DATA")
     if not folder or not Path(folder, "marketplace", name).is_dir():
-        pytest.skip(f"FAIRGROUND_DATA does not name a folder with marketplace/{name}")
+        pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
     return f"marketplace/{name}"

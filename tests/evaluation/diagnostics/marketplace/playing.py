@@ -11,14 +11,14 @@ import orjson
 from tests.evaluation.diagnostics.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
-from fairground.catalog import load_scenario, market_type
-from fairground.contract.core import Core
-from fairground.contract.policy import Draw, Policy, Turns, TurnView, parse_policy
-from fairground.evaluation.diagnostics.marketplace.rules import PREFIX
-from fairground.evaluation.diagnostics.model import Diagnosis, Finding
-from fairground.evaluation.evaluate import diagnose
-from fairground.host.scripted import Scripted
-from fairground.tracestore import open_trace
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw, Policy, Turns, TurnView, parse_policy
+from tradefair.evaluation.diagnostics.marketplace.rules import PREFIX
+from tradefair.evaluation.diagnostics.model import Diagnosis, Finding
+from tradefair.evaluation.evaluate import diagnose
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
 
 __all__ = ["Episode", "Judged", "Player", "judged", "play_market"]
 

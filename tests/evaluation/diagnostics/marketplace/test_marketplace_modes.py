@@ -13,18 +13,18 @@ from tests.evaluation.diagnostics.marketplace.playing import Episode, judged, pl
 from tests.evaluation.diagnostics.playing import diagnosed
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 
-from fairground.evaluation.diagnostics.attack import AttackTriple, attack_pair, attack_triple
-from fairground.evaluation.diagnostics.marketplace.detectors import (
+from tradefair.evaluation.diagnostics.attack import AttackTriple, attack_pair, attack_triple
+from tradefair.evaluation.diagnostics.marketplace.detectors import (
     BUSINESSES,
     CUSTOMERS,
     DETECTORS,
     EITHER,
     diagnose_marketplace,
 )
-from fairground.evaluation.diagnostics.marketplace.reading import read_bazaar
-from fairground.evaluation.diagnostics.marketplace.rules import PREFIX, diagnostic_rules
-from fairground.evaluation.outcomes.marketplace_play import read_marketplace
-from fairground.tracestore import open_trace
+from tradefair.evaluation.diagnostics.marketplace.reading import read_bazaar
+from tradefair.evaluation.diagnostics.marketplace.rules import PREFIX, diagnostic_rules
+from tradefair.evaluation.outcomes.marketplace_play import read_marketplace
+from tradefair.tracestore import open_trace
 
 POSITIVE = [
     ("query_miss", "bad_query"),
@@ -121,8 +121,8 @@ def test_losses_are_those_of_the_outcome(market: Played) -> None:
 
 
 def _outcome(path: Path) -> dict[str, dict[str, Any]]:
-    from fairground.evaluation.evaluate import evaluate
-    from fairground.tracestore import open_trace
+    from tradefair.evaluation.evaluate import evaluate
+    from tradefair.tracestore import open_trace
 
     with open_trace(path) as trace:
         return {seat: outcome.model_dump() for seat, outcome in evaluate(trace).seats.items()}

@@ -1,0 +1,245 @@
+"""The act loop that all graphs share: the actor and its tools, until the seat's turn in a round is over.
+
+    actor -> tools -> go on             a reply with calls
+    actor -> approve -> tools           the same, where a person is asked first
+    actor -> actor                      a thought
+    actor -> nudge -> actor             the second thought in a row
+    actor -> end                        the third, or the tokens are used up: the round is given up
+    tools -> next_phase -> go on        the turn is over, the round is not
+             next_phase -> end          another round, or the end
+
+A graph says what `go on` and `end` are and may put nodes of its own in place of these.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, TypeAlias, TypedDict, cast
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.graph import END
+from langgraph.runtime import Runtime
+
+from tradefair.agents.approval import ask_person
+from tradefair.agents.asking import Asked, ChatRunnable, ask
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.memory import Act
+from tradefair.agents.rounds import NextTurn, Note, RoundLimits
+from tradefair.agents.tool_node import Executed, run_calls
+from tradefair.agents.window import Window
+from tradefair.agents.wording import NUDGE, goes_on
+from tradefair.contract.policy import TurnView
+
+__all__ = [
+    "ActContext",
+    "ActLoop",
+    "ActState",
+    "act",
+    "act_state",
+    "add_act_loop",
+    "open_phase",
+    "reply_id",
+    "spent",
+    "use_tools",
+]
+
+_MAX_THOUGHTS = 3
+
+
+class ActState(TypedDict):
+    """One round: its messages and counters. `view` is the open phase's turn, at the end the next round's.
+
+    `declined` holds, per call of the last message, the reason why a person declined it; empty when nobody was asked.
+    """
+
+    messages: Annotated[list[AnyMessage], operator.add]
+    acts: Annotated[list[Act], operator.add]
+    view: TurnView
+    replies: int
+    calls: int
+    thoughts: int
+    nudges: int
+    input_tokens: int
+    output_tokens: int
+    estimated: bool
+    turn_over: bool
+    stop: str | None
+    declined: list[str | None]
+
+
+@dataclass(frozen=True)
+class ActContext:
+    """What the nodes share and no state holds: tools, the model that knows them, clock, limits, window."""
+
+    bridge: Bridge
+    actor: ChatRunnable
+    next_turn: NextTurn
+    limits: RoundLimits
+    window: Window
+    note: Note | None
+
+
+Node: TypeAlias = Callable[[Any, Runtime[Any]], Awaitable[dict[str, Any]]]
+"""A node of a graph. Any: each graph has a state and a context of its own."""
+
+
+def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
+    """The state in which a round begins."""
+    return ActState(
+        messages=messages,
+        acts=[],
+        view=view,
+        replies=0,
+        calls=0,
+        thoughts=0,
+        nudges=0,
+        input_tokens=0,
+        output_tokens=0,
+        estimated=False,
+        turn_over=False,
+        stop=None,
+        declined=[],
+    )
+
+
+async def act(state: ActState, context: ActContext, *last: AnyMessage) -> dict[str, Any]:
+    """The actor's next reply; it sees its window and, behind that, the messages `last`, which are not kept."""
+    seen = context.window(state["messages"])
+    if last:
+        seen = [*seen, *last]
+    asked = await ask(context.actor, seen, "actor", state["view"], reply_id(state), context.note)
+    reply = asked.message
+    thoughts = 0 if reply.tool_calls or reply.invalid_tool_calls else state["thoughts"] + 1
+    used = spent(state, context.limits, asked)
+    if used["stop"] is None and thoughts >= _MAX_THOUGHTS:
+        used["stop"] = "no_call"
+    return {**used, "messages": [reply], "thoughts": thoughts}
+
+
+def reply_id(state: ActState, later: int = 0) -> str:
+    """The id of the next reply of a round, whatever its role: `r<round>.<n>`; `later` replies are counted already."""
+    return f"r{state['view'].round}.{state['replies'] + later}"
+
+
+def spent(state: ActState, limits: RoundLimits, *asked: Asked) -> dict[str, Any]:
+    """The counters of a round after some replies; `stop` when its tokens are used up."""
+    read = state["input_tokens"] + sum(one.input_tokens for one in asked)
+    written = state["output_tokens"] + sum(one.output_tokens for one in asked)
+    over = limits.tokens is not None and read + written > limits.tokens
+    return {
+        "replies": state["replies"] + len(asked),
+        "input_tokens": read,
+        "output_tokens": written,
+        "estimated": state["estimated"] or any(one.estimated for one in asked),
+        "stop": "token_limit" if over else state["stop"],
+    }
+
+
+async def use_tools(state: ActState, context: ActContext) -> tuple[Executed, dict[str, Any]]:
+    """Make the calls of the last message: what came of them, and the update of the state."""
+    message = cast("AIMessage", state["messages"][-1])
+    budget = context.limits.calls - state["calls"]
+    done = await run_calls(context.bridge, message, state["view"], budget, state["declined"])
+    calls = state["calls"] + len(done.calls)
+    used_up = not done.turn_over and calls >= context.limits.calls
+    return done, {
+        "messages": done.messages,
+        "acts": _acts(done),
+        "calls": calls,
+        "turn_over": done.turn_over,
+        "stop": "call_limit" if used_up else None,
+        "declined": [],
+    }
+
+
+def _acts(done: Executed) -> list[Act]:
+    pairs = zip(done.calls, done.outcomes, strict=True)
+    return [Act(call.tool, call.arguments or {}, outcome) for call, outcome in pairs]
+
+
+async def open_phase(state: ActState, context: ActContext) -> dict[str, Any]:
+    """Wait until the seat is asked again; if that is in the same round, show it the phase."""
+    view = await context.next_turn()
+    if view.over or view.round != state["view"].round:
+        return {"view": view}
+    if state["calls"] >= context.limits.calls:
+        return {"view": view, "turn_over": False, "stop": "call_limit"}
+    message = HumanMessage(goes_on(view), id=f"r{view.round}.{view.phase}.{view.revision}")
+    return {"view": view, "turn_over": False, "messages": [message]}
+
+
+async def _agent(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    return await act(state, runtime.context)
+
+
+async def _tools(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    return (await use_tools(state, runtime.context))[1]
+
+
+async def _next_phase(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    return await open_phase(state, runtime.context)
+
+
+async def _nudge(state: ActState) -> dict[str, Any]:
+    message = HumanMessage(NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
+    return {"messages": [message], "nudges": state["nudges"] + 1}
+
+
+async def _approve(state: ActState, runtime: Runtime[ActContext]) -> dict[str, Any]:
+    # A node of its own: after an interrupt langgraph runs the node again from its beginning, and this one only asks.
+    message = cast("AIMessage", state["messages"][-1])
+    budget = runtime.context.limits.calls - state["calls"]
+    return {"declined": ask_person(runtime.context.bridge, message, budget)}
+
+
+def _to_agent(state: ActState) -> str:
+    return "agent"
+
+
+@dataclass(frozen=True)
+class ActLoop:
+    """The loop's place in a graph: its nodes, where it goes on after calls, where it ends.
+
+    `go_on` names the node that follows while the turn lasts, one of `targets`.
+    """
+
+    act: Node = _agent
+    tools: Node = _tools
+    next_phase: Node = _next_phase
+    actor: str = "agent"
+    go_on: Callable[[Any], str] = _to_agent
+    targets: tuple[str, ...] = ("agent",)
+    end: str = END
+
+
+def add_act_loop(graph: Any, loop: ActLoop, *, approve: bool) -> None:
+    """Add the loop's nodes and edges to a StateGraph (Any: langgraph's builder is typed with unknowns)."""
+    before = "approve" if approve else "tools"
+
+    # Coroutines, because langgraph runs plain functions on a thread; Any, because they see the state of every graph.
+    async def after_actor(state: Any) -> str:
+        if state["stop"]:
+            return loop.end
+        return {0: before, 1: loop.actor}.get(state["thoughts"], "nudge")
+
+    async def after_tools(state: Any) -> str:
+        if state["turn_over"]:
+            return "next_phase"
+        return loop.end if state["stop"] else loop.go_on(state)
+
+    async def after_phase(state: Any) -> str:
+        return loop.end if state["turn_over"] or state["stop"] else loop.go_on(state)
+
+    graph.add_node(loop.actor, loop.act)
+    graph.add_node("tools", loop.tools)
+    graph.add_node("nudge", _nudge)
+    graph.add_node("next_phase", loop.next_phase)
+    if approve:
+        graph.add_node("approve", _approve)
+        graph.add_edge("approve", "tools")
+    graph.add_conditional_edges(loop.actor, after_actor, [loop.actor, before, "nudge", loop.end])
+    graph.add_edge("nudge", loop.actor)
+    graph.add_conditional_edges("tools", after_tools, [*loop.targets, "next_phase", loop.end])
+    graph.add_conditional_edges("next_phase", after_phase, [*loop.targets, loop.end])

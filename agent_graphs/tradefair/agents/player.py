@@ -1,0 +1,106 @@
+"""A graph in one seat: one invocation per market round, with a fresh message list, so that its cost stays flat."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar, cast
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+
+from tradefair.agents.acting import ActContext, ActState, act_state
+from tradefair.agents.approval import Approvals
+from tradefair.agents.asking import Asked
+from tradefair.agents.bridge import Bridge
+from tradefair.agents.memory import Memory
+from tradefair.agents.options import GraphOptions
+from tradefair.agents.prompt import PromptSet
+from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits
+from tradefair.agents.toolbox import WITHHELD, as_tools
+from tradefair.agents.wording import opening
+from tradefair.contract.market import Brief
+from tradefair.contract.policy import TurnView
+
+__all__ = ["GraphPlayer"]
+
+
+class GraphPlayer:
+    """Plays a seat with one graph. A subclass brings the graph, its prompts, and what its context and state add."""
+
+    prompts: ClassVar[tuple[str, ...]]
+    """Names of the prompt files; the first is the actor's."""
+
+    def __init__(
+        self,
+        bridge: Bridge,
+        model: BaseChatModel,
+        brief: Brief,
+        limits: RoundLimits,
+        next_turn: NextTurn,
+        note: Note | None = None,
+        options: GraphOptions | None = None,
+    ) -> None:
+        self.options = options or GraphOptions()
+        self.prompt = PromptSet(*self.prompts)
+        self.model = model
+        self.brief = brief
+        self.memory = Memory(bridge)
+        actor: Any = model.bind_tools(as_tools(bridge, without=WITHHELD))
+        window = self.options.window
+        self.context = self.extend(ActContext(bridge, actor, next_turn, limits, window, note))
+        self.system = SystemMessage(self.prompt[self.prompts[0]].system(brief), id="system")
+        approve = self.options.approve
+        self._approvals = None if approve is None else Approvals(approve, note)
+        self._graph = self.build_graph(self._approvals and self._approvals.checkpointer)
+        self._budget = RoundBudget(limits)
+        self._recursion_limit = limits.recursion_limit
+
+    @staticmethod
+    def build_graph(checkpointer: Any = None) -> Any:
+        """The compiled graph; with a checkpointer it asks a person before actions are made."""
+        raise NotImplementedError
+
+    def extend(self, context: ActContext) -> ActContext:
+        """The context of this graph's nodes."""
+        return context
+
+    async def start(self, view: TurnView) -> Any:
+        """The state in which the round of `view` begins."""
+        carried = await self.memory.open_round(view.round)
+        return act_state([self.system, self.opening(view, carried)], view)
+
+    def opening(self, view: TurnView, carried: str) -> AnyMessage:
+        """The message that opens a round."""
+        return HumanMessage(opening(view, carried), id=f"r{view.round}.open")
+
+    async def play_round(self, view: TurnView) -> RoundEnd:
+        """Play the round that `view` opens, or the rest of one. Raises HarnessFailure."""
+        context = replace(self.context, limits=self._budget.open(view))
+        end = await self._run(await self.start(view), context)
+        self.memory.close_round(view.round, end["acts"], end["stop"])
+        done = _round_end(end)
+        self._budget.spend(done)
+        return done
+
+    async def finish(self, view: TurnView) -> list[Asked]:
+        """Called once, with the view that says how the episode ended: the replies that the graph still asked for."""
+        return []
+
+    async def _run(self, start: Any, context: ActContext) -> ActState:
+        config = {"recursion_limit": self._recursion_limit}
+        if self._approvals is None:
+            return cast("ActState", await self._graph.ainvoke(start, config, context=context))
+        return cast("ActState", await self._approvals.run(self._graph, start, config, context))
+
+
+def _round_end(end: ActState) -> RoundEnd:
+    return RoundEnd(
+        view=end["view"],
+        stop=end["stop"],
+        replies=end["replies"],
+        calls=end["calls"],
+        nudges=end["nudges"],
+        input_tokens=end["input_tokens"],
+        output_tokens=end["output_tokens"],
+        estimated=end["estimated"],
+    )

@@ -1,0 +1,28 @@
+"""The react graph: agent <-> tools until the turn is over."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from langgraph.graph import START, StateGraph
+
+from tradefair.agents.acting import ActContext, ActLoop, ActState, add_act_loop
+from tradefair.agents.player import GraphPlayer
+
+__all__ = ["React", "build_graph"]
+
+
+def build_graph(checkpointer: Any = None) -> Any:
+    """The compiled graph; state `ActState`, context `ActContext`. With a checkpointer a person is asked first."""
+    # Any: langgraph's builder is typed with unknowns.
+    graph: Any = StateGraph(ActState, context_schema=ActContext)
+    graph.add_edge(START, "agent")
+    add_act_loop(graph, ActLoop(), approve=checkpointer is not None)
+    return graph.compile(checkpointer=checkpointer)
+
+
+class React(GraphPlayer):
+    """The react graph in one seat."""
+
+    prompts: ClassVar[tuple[str, ...]] = ("react",)
+    build_graph = staticmethod(build_graph)

@@ -1,0 +1,126 @@
+"""The reflection graph: recall -> agent <-> tools -> reflect.
+
+When a round is over, a reflector without tools writes one bounded lesson from the mechanical record of the round; the
+last three lessons open the next one. With `GraphOptions.trials` the outer loop of the Reflexion paper (Shinn et al.
+2023) is on as well: what is written when an episode ends is carried into the next episode of the same seat.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, ClassVar, cast
+
+from langchain_core.messages import AnyMessage, HumanMessage, SystemMessage
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+
+from tradefair.agents.acting import ActContext, ActLoop, ActState, act_state, add_act_loop, spent
+from tradefair.agents.asking import Asked, ChatRunnable, ask
+from tradefair.agents.lessons import Lesson, Lessons, TrialReflection, read_lesson, read_reflection, show_trials
+from tradefair.agents.memory import Memory, round_record
+from tradefair.agents.player import GraphPlayer
+from tradefair.agents.requests import show_request
+from tradefair.agents.rounds import show_view
+from tradefair.agents.wording import opening
+from tradefair.contract.policy import TurnView
+
+__all__ = ["Reflection", "ReflectionContext", "ReflectionState", "build_graph"]
+
+
+class ReflectionState(ActState):
+    """One round; `opened` is its first turn."""
+
+    opened: TurnView
+
+
+@dataclass(frozen=True)
+class ReflectionContext(ActContext):
+    """What the nodes share beside the act loop's: the memory, the lessons, the reflector and what it is told."""
+
+    memory: Memory
+    lessons: Lessons
+    trials: str
+    reflector: ChatRunnable
+    reflector_system: SystemMessage
+
+
+async def _recall(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
+    context, view = runtime.context, state["opened"]
+    carried = await context.memory.open_round(view.round)
+    parts = (context.trials, context.lessons.show(), carried)
+    text = opening(view, "\n\n".join(filter(None, parts)))
+    return {"messages": [HumanMessage(text, id=f"r{view.round}.open")]}
+
+
+async def _reflect(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
+    context, view = runtime.context, state["view"]
+    # After the last round nobody would read a lesson; without tokens none can be written.
+    if view.over or state["stop"] == "token_limit":
+        return {}
+    number = state["opened"].round
+    record = round_record(context.bridge, number, state["acts"], state["stop"])
+    parts = (str(record), context.lessons.show(), f"What the market shows you now:\n{show_view(view)}")
+    request: list[AnyMessage] = [context.reflector_system, HumanMessage("\n\n".join(filter(None, parts)))]
+    name = f"r{number}.{state['replies']}"
+    asked = await ask(context.reflector, request, "reflector", state["opened"], name, context.note)
+    lesson = read_lesson(asked.text)
+    context.lessons.add(number, lesson.text)
+    if context.note is not None:
+        await context.note({"kind": "lesson", "round": number, **lesson.noted()})
+    # A lesson is never the reason to give a round up.
+    return {**spent(state, context.limits, asked), "stop": state["stop"]}
+
+
+def build_graph(checkpointer: Any = None) -> Any:
+    """The compiled graph; state `ReflectionState`, context `ReflectionContext`; approval as in the react graph."""
+    # Any: langgraph's builder is typed with unknowns.
+    graph: Any = StateGraph(ReflectionState, context_schema=ReflectionContext)
+    graph.add_node("recall", _recall)
+    graph.add_node("reflect", _reflect)
+    graph.add_edge(START, "recall")
+    graph.add_edge("recall", "agent")
+    add_act_loop(graph, ActLoop(end="reflect"), approve=checkpointer is not None)
+    graph.set_finish_point("reflect")
+    return graph.compile(checkpointer=checkpointer)
+
+
+class Reflection(GraphPlayer):
+    """The reflection graph in one seat."""
+
+    prompts: ClassVar[tuple[str, ...]] = ("reflection", "reflector", "trial_reflector")
+    build_graph = staticmethod(build_graph)
+
+    def extend(self, context: ActContext) -> ReflectionContext:
+        """The reflector is the same model without tools."""
+        return ReflectionContext(
+            **vars(context),
+            memory=self.memory,
+            lessons=Lessons(),
+            trials=show_trials(self.options.trials or ()),
+            reflector=self.model,
+            reflector_system=self._system_of("reflector", show_request("lesson", Lesson)),
+        )
+
+    async def start(self, view: TurnView) -> ReflectionState:
+        """The prompt alone: recalling is the graph's first node."""
+        return ReflectionState(**act_state([self.system], view), opened=view)
+
+    async def finish(self, view: TurnView) -> list[Asked]:
+        """With trials on, write what the next episode of this seat should begin with."""
+        return [] if self.options.trials is None else [await self.closing_reflection(view)]
+
+    async def closing_reflection(self, view: TurnView) -> Asked:
+        """Ask for a reflection on the whole episode, whose last view is `view`; its text is in a note."""
+        context = cast("ReflectionContext", self.context)
+        trial = len(self.options.trials or ()) + 1
+        end = f"What the market shows at the end:\n{show_view(view)}"
+        parts = (context.trials, context.lessons.show(all_kept=True), self.memory.digest(), end)
+        system = self._system_of("trial_reflector", show_request("reflection", TrialReflection))
+        request: list[AnyMessage] = [system, HumanMessage("\n\n".join(filter(None, parts)))]
+        asked = await ask(context.reflector, request, "reflector", view, f"trial{trial}", context.note)
+        if context.note is not None:
+            await context.note({"kind": "trial_reflection", "trial": trial, **read_reflection(asked.text).noted()})
+        return asked
+
+    def _system_of(self, prompt: str, schema: str) -> SystemMessage:
+        return SystemMessage(self.prompt[prompt].system(self.brief, schema=schema), id=f"system.{prompt}")

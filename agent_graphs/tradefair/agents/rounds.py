@@ -1,0 +1,133 @@
+"""What a graph needs to play one market round and what it hands back: the seam between graphs and their driver."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
+
+import orjson
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.policy import TurnView
+
+if TYPE_CHECKING:
+    from tradefair.agents.prompt import Prompt, PromptSet
+
+__all__ = [
+    "NextTurn",
+    "Note",
+    "RoundBudget",
+    "RoundEnd",
+    "RoundLimits",
+    "RoundPlayer",
+    "find_view",
+    "is_fenced",
+    "show_view",
+    "unfenced",
+]
+
+NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
+"""Waits until the seat is asked again or the episode is over."""
+
+Note: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
+"""Takes one record of what the agent did outside the market (a model call, a round given up)."""
+
+_FENCE = re.compile(r"<data (?P<mark>[0-9a-f]+)>\n(?P<body>.*)\n</data (?P=mark)>\Z", re.DOTALL)
+_OPEN = "```json turn_view\n"
+_CLOSE = "\n```"
+
+
+class RoundLimits(NamedTuple):
+    """Bounds of one round; reaching one gives the round up."""
+
+    calls: int = 60
+    tokens: int | None = None
+
+    @property
+    def recursion_limit(self) -> int:
+        """Graph steps that the call limit can need: per call three replies, a nudge, a plan, a person's word, the tools
+        and a new phase.
+        """
+        return 8 * self.calls + 16
+
+
+@dataclass(frozen=True)
+class RoundEnd:
+    """How a round ended. `view` is the first turn of another round, or the end; with `stop` the seat is still asked."""
+
+    view: TurnView
+    stop: str | None
+    replies: int
+    calls: int
+    nudges: int
+    input_tokens: int
+    output_tokens: int
+    estimated: bool
+
+
+class RoundBudget:
+    """What is left of one round's limits: a round that goes on after a lapsed phase gets no fresh ones."""
+
+    def __init__(self, limits: RoundLimits) -> None:
+        self._limits = limits
+        self._round: int | None = None
+        self._calls = self._tokens = 0
+
+    def open(self, view: TurnView) -> RoundLimits:
+        """The limits for what `view` opens: a round, or the rest of one."""
+        if view.round != self._round:
+            self._round, self._calls, self._tokens = view.round, 0, 0
+        tokens = self._limits.tokens
+        left = None if tokens is None else max(0, tokens - self._tokens)
+        return RoundLimits(max(0, self._limits.calls - self._calls), left)
+
+    def spend(self, end: RoundEnd) -> None:
+        """Count what was used since `open`."""
+        self._calls += end.calls
+        self._tokens += end.input_tokens + end.output_tokens
+
+
+class RoundPlayer(Protocol):
+    """What plays one seat, round by round."""
+
+    @property
+    def prompt(self) -> Prompt | PromptSet:
+        """What the model is told before anything else."""
+        ...
+
+    async def play_round(self, view: TurnView) -> RoundEnd:
+        """Play the round that `view` opens, all its phases. Raises HarnessFailure.
+
+        After `no_call` only the open phase lapses: `view` may then open the rest of the same round.
+        """
+        ...
+
+
+def show_view(view: TurnView) -> str:
+    """A turn as it stands in a message: one fenced block, opened by "```json turn_view", of one line of JSON."""
+    return f"{_OPEN}{orjson.dumps(view.model_dump(mode='json')).decode()}{_CLOSE}"
+
+
+def find_view(text: str) -> TurnView | None:
+    """The turn in the last such block of a message; None where there is none. HarnessFailure when it is damaged."""
+    start = text.rfind(_OPEN)
+    if start < 0:
+        return None
+    body, fence, _ = text[start + len(_OPEN) :].partition(_CLOSE)
+    try:
+        return TurnView.model_validate_json(body)
+    except ValueError as error:
+        raise HarnessFailure(f"the turn in the message is damaged (closed: {bool(fence)}): {error}") from None
+
+
+def is_fenced(text: str) -> bool:
+    """Whether the server has put marks around text which holds strangers' words."""
+    return not text.startswith(("{", "[")) and _FENCE.search(text) is not None
+
+
+def unfenced(text: str) -> str:
+    """A tool's answer without the marks that the server puts around text which holds strangers' words."""
+    fence = None if text.startswith(("{", "[")) else _FENCE.search(text)
+    return text if fence is None else fence["body"]

@@ -1,0 +1,85 @@
+"""MCP tools as langchain-core tools."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Literal, cast
+
+from langchain_core.messages import ToolCall, ToolMessage
+from langchain_core.runnables import RunnableConfig
+from langchain_core.tools import BaseTool
+from mcp.types import Tool
+from pydantic import PrivateAttr
+
+from tradefair.agents.bridge import Bridge, ToolOutcome
+
+if TYPE_CHECKING:
+    from mcp import Client
+    from mcp.shared.dispatcher import ProgressFnT
+
+__all__ = ["WITHHELD", "McpTool", "as_tools", "load_tools"]
+
+WITHHELD = frozenset({"await_turn"})
+"""Waiting is the driver's: a model that waits would only pay for it."""
+
+
+class McpTool(BaseTool):
+    """One MCP tool. Invoked with a tool call it answers a `ToolMessage` whose artifact is there on errors too."""
+
+    response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
+    _bridge: Bridge = PrivateAttr()
+
+    def __init__(self, bridge: Bridge, tool: Tool) -> None:
+        annotations = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
+        super().__init__(
+            name=tool.name,
+            description=tool.description or tool.title or tool.name,
+            args_schema=tool.input_schema,
+            metadata={"mcp": annotations},
+        )
+        self._bridge = bridge
+
+    async def call(self, arguments: Mapping[str, Any]) -> ToolOutcome:
+        """The bridge's coroutine, for tool nodes: no callbacks, no type hints read on each call."""
+        return await self._bridge.call(self.name, arguments)
+
+    async def ainvoke(
+        self,
+        input: str | dict[str, Any] | ToolCall,  # noqa: A002  # the base class's name
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
+    ) -> Any:
+        """As every tool; a refusal gives `status="error"` and keeps its artifact."""
+        answer = await super().ainvoke(input, config, **kwargs)
+        if isinstance(answer, ToolMessage) and cast("dict[str, Any]", answer.artifact)["is_error"]:
+            answer.status = "error"
+        return answer
+
+    async def _arun(self, **arguments: Any) -> tuple[str | list[dict[str, Any]], dict[str, Any]]:
+        outcome = await self.call(arguments)
+        return outcome.content, outcome.artifact
+
+    def _run(self, **arguments: Any) -> Any:
+        raise RuntimeError(f"{self.name} is reached over MCP, which is asynchronous: use ainvoke")
+
+
+def as_tools(bridge: Bridge, *, without: frozenset[str] = frozenset()) -> list[BaseTool]:
+    """The bridge's tools in the server's order, some left out."""
+    return [McpTool(bridge, tool) for name, tool in bridge.tools.items() if name not in without]
+
+
+async def load_tools(
+    client: Client,
+    *,
+    meta: Mapping[str, Any] | None = None,
+    timeout_s: float = 60.0,
+    on_progress: ProgressFnT | None = None,
+    key_prefix: str = "call",
+) -> list[BaseTool]:
+    """The tools of an open client as langchain-core tools; `args_schema` is the server's JSON schema as it is.
+
+    `meta` goes with every request; `timeout_s` bounds each call; `key_prefix` as for `Bridge`. The annotations are in
+    `metadata["mcp"]` under their wire names. Raises HarnessFailure when the server cannot be asked.
+    """
+    options = {"meta": meta, "timeout_s": timeout_s, "on_progress": on_progress, "key_prefix": key_prefix}
+    return as_tools(await Bridge.open(client, **options))

@@ -1,0 +1,153 @@
+"""What an episode took: calls, tokens, seconds and cost per seat, and how it ended. Counted from the trace alone.
+
+Calls come from the chained events, model calls and tokens from what the runner noted beside them, seconds from the
+side rows: those two are not re-executed by verify, and seconds differ from run to run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.tracestore import Trace
+
+__all__ = ["Account", "SeatAccount", "account"]
+
+
+class SeatAccount(BaseModel):
+    """One seat. Tokens, seconds and cost are null where no model call was noted (cost also where one has no price).
+
+    `inner_calls` are those that `execute_code` made; they are part of `calls`. `usage_estimated`: some tokens were
+    estimated, not stated by the provider. `given_up` counts rounds that the agent gave up, by reason;
+    `stop` and `prompt` are what the runner reported of it.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    calls: int = 0
+    actions: int = 0
+    inner_calls: int = 0
+    refused: int = 0
+    lapses: dict[str, int] = {}
+    model_calls: int = 0
+    invalid_calls: int = 0
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    usage_estimated: bool = False
+    model_seconds: float | None = None
+    cost_usd_micro: int | None = None
+    finish_reasons: dict[str, int] = {}
+    given_up: dict[str, int] = {}
+    stop: str | None = None
+    prompt: str | None = None
+
+
+class Account(BaseModel):
+    """A whole episode. `wall_seconds` runs from the first to the last stored event.
+
+    `censored`: the rules did not end it. `findings` say what could not be read.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    seats: dict[SeatId, SeatAccount] = {}
+    rounds_closed: int = 0
+    end_reason: str | None = None
+    wall_seconds: float | None = None
+    findings: list[str] = []
+
+    @property
+    def censored(self) -> bool:
+        """Whether something other than the rules ended the episode, or nothing did yet."""
+        return not (self.end_reason or "").startswith("terminated:")
+
+
+def account(trace: Trace) -> Account:
+    """Count one trace. Total: what cannot be read is a finding, and the rest is counted."""
+    counted = Account()
+    for reader in (_calls, _times, _notes):
+        try:
+            reader(trace, counted)
+        except (TraceError, LookupError, TypeError, ValueError, AttributeError, OverflowError) as error:
+            counted.findings.append(f"{reader.__name__.strip('_')} cannot be read: {error!r}"[:300])
+    return counted
+
+
+def _calls(trace: Trace, counted: Account) -> None:
+    counted.seats = {seat.id: SeatAccount() for seat in trace.manifest.core.seats}
+    for stored in trace.events():
+        event = orjson.loads(stored.body)
+        match event["event"]:
+            case "tool_called":
+                seat = counted.seats[event["seat"]]
+                seat.calls += 1
+                seat.actions += event["kind"] == "action"
+                seat.inner_calls += event["parent"] is not None
+                seat.refused += event["status"] != "ok"
+            case "seat_lapsed":
+                _add(counted.seats[event["seat"]].lapses, event["reason"])
+            case "round_closed":
+                counted.rounds_closed += 1
+            case "episode_ended":
+                counted.end_reason = str(event["reason"])
+            case _:
+                pass
+
+
+def _times(trace: Trace, counted: Account) -> None:
+    first = last = None
+    for row in trace.side():
+        if isinstance(row.at_ms, int):
+            first, last = (row.at_ms if first is None else first), row.at_ms
+    if first is not None and last is not None:
+        counted.wall_seconds = max(0, last - first) / 1000
+
+
+def _notes(trace: Trace, counted: Account) -> None:
+    for note in trace.agent_events():
+        seat = counted.seats.get(note["seat"])
+        if seat is None:
+            continue
+        match note.get("kind"):
+            case "model_call":
+                _model_call(seat, note)
+            case "round_given_up":
+                _add(seat.given_up, note.get("reason"))
+            case "seat_report":
+                seat.stop, seat.prompt = _text(note.get("stop")), _text(note.get("prompt"))
+            case _:
+                pass
+
+
+def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
+    first = seat.model_calls == 0
+    seat.model_calls += 1
+    seat.invalid_calls += int(note.get("invalid_calls") or 0)
+    seat.input_tokens = _sum(first, seat.input_tokens, note["input_tokens"])
+    seat.output_tokens = _sum(first, seat.output_tokens, note["output_tokens"])
+    seat.usage_estimated = seat.usage_estimated or bool(note.get("usage_estimated"))
+    seat.model_seconds = (seat.model_seconds or 0.0) + float(note.get("latency_s") or 0.0)
+    seat.cost_usd_micro = _sum(first, seat.cost_usd_micro, note.get("cost_usd_micro"))
+    if note.get("finish_reason") is not None:
+        _add(seat.finish_reasons, note["finish_reason"])
+
+
+def _sum(first: bool, before: int | None, amount: object) -> int | None:
+    """One call that does not say makes the sum unknown; a sum of some calls would pass for all of them."""
+    if amount is None or (before is None and not first):
+        return None
+    return (before or 0) + int(cast("int", amount))
+
+
+def _add(counts: dict[str, int], name: object) -> None:
+    key = str(name)[:80]
+    counts[key] = counts.get(key, 0) + 1
+
+
+def _text(value: object) -> str | None:
+    return value[:80] if isinstance(value, str) else None

@@ -1,0 +1,200 @@
+"""What a picture is made of: title, axes with units, and one of five shapes. Nothing here draws.
+
+An evaluator that has the method `charts(trace)` (protocol `Draws`) gives its market pictures in every report:
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        prices = Line(name="price", x=[1, 2, 3], y=[41, 43, 42])
+        return [XYChart(id="prices", title="Prices", x=Axis(label="round"), y=Axis(label="price", unit="points"),
+                        lines=[prices])]
+
+All texts may come from a trace: whoever draws shows them as text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Annotated, Literal, Protocol, TypeAlias, runtime_checkable
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tradefair.tracestore import Trace
+
+__all__ = [
+    "MAX_CELLS",
+    "MAX_POINTS",
+    "Axis",
+    "Band",
+    "BarChart",
+    "Bars",
+    "Chart",
+    "Draws",
+    "HeatChart",
+    "IntervalChart",
+    "Line",
+    "MatrixCell",
+    "MatrixChart",
+    "XYChart",
+    "charts_of",
+]
+
+MAX_POINTS = 20_000
+"""Points of one line at most."""
+MAX_CELLS = 200_000
+"""Cells of one heat chart at most."""
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+
+class Axis(_Record):
+    """What an axis measures. `unit` is empty for counts and names."""
+
+    label: str
+    unit: str = ""
+
+
+class Line(_Record):
+    """One series; `y` is null where there is no value. Lines of the same `panel` share one of the small multiples.
+
+    `mark`: a line, a step that holds until the next x (`step`), or dots. `faint` lines are context, not the subject.
+    """
+
+    name: str
+    x: list[float] = Field(max_length=MAX_POINTS)
+    y: list[float | None] = Field(max_length=MAX_POINTS)
+    mark: Literal["line", "step", "dots"] = "line"
+    panel: str | None = None
+    faint: bool = False
+
+    @model_validator(mode="after")
+    def _as_long(self) -> Line:
+        if len(self.x) != len(self.y):
+            raise ValueError(f"line {self.name[:40]!r}: {len(self.x)} x and {len(self.y)} y; there must be as many")
+        return self
+
+
+class Band(_Record):
+    """A range of the y axis that means something, such as the equilibrium prices; a line where low equals high."""
+
+    label: str
+    low: float
+    high: float
+
+
+class _Chart(_Record):
+    """`id` is unique within a report; `note` says in a sentence how to read the picture."""
+
+    id: str
+    title: str
+    note: str = ""
+    x: Axis
+    y: Axis
+
+
+class XYChart(_Chart):
+    """Lines, steps and dots over a numeric axis."""
+
+    shape: Literal["xy"] = "xy"
+    lines: list[Line]
+    bands: list[Band] = []
+
+
+class Bars(_Record):
+    """One value per name of the chart; null where there is none."""
+
+    name: str
+    values: list[float | None]
+
+
+class BarChart(_Chart):
+    """Horizontal bars by name, and beside each a mark to compare with. `x` measures, `y` names."""
+
+    shape: Literal["bars"] = "bars"
+    names: list[str]
+    bars: Bars
+    marks: Bars | None = None
+
+    @model_validator(mode="after")
+    def _as_many(self) -> BarChart:
+        for group in (self.bars, self.marks):
+            if group is not None and len(group.values) != len(self.names):
+                raise ValueError(f"bars {group.name[:40]!r}: {len(group.values)} values for {len(self.names)} names")
+        return self
+
+
+class HeatChart(_Chart):
+    """Cells by row and column, a calendar for instance; what is not listed is empty.
+
+    `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first, or, if they are not
+    `ordered`, one kind beside others; without, values are magnitudes. `groups` names a group per row; rows of a group
+    stand together.
+    """
+
+    shape: Literal["heat"] = "heat"
+    rows: list[str]
+    groups: list[str] = []
+    first_column: int
+    last_column: int
+    cells: list[tuple[int, int, float]] = Field(max_length=MAX_CELLS)
+    levels: list[str] = []
+    ordered: bool = True
+
+
+class IntervalChart(_Chart):
+    """A value by name with the range that it may lie in, null where nothing says; `x` measures, `y` names."""
+
+    shape: Literal["intervals"] = "intervals"
+    names: list[str]
+    values: list[float]
+    lows: list[float | None]
+    highs: list[float | None]
+
+    @model_validator(mode="after")
+    def _as_many(self) -> IntervalChart:
+        if not len(self.names) == len(self.values) == len(self.lows) == len(self.highs):
+            raise ValueError(f"intervals {self.id[:40]!r}: names, values, lows and highs must be as many")
+        return self
+
+
+class MatrixCell(_Record):
+    """One cell by the places of its row and column; `note` says more of it."""
+
+    row: int
+    column: int
+    value: float
+    note: str = ""
+
+
+class MatrixChart(_Chart):
+    """Who did what against whom: cells by row and column of one list of names; 0 is neutral, both signs mean something.
+
+    What is not listed is empty.
+    """
+
+    shape: Literal["matrix"] = "matrix"
+    names: list[str]
+    cells: list[MatrixCell] = Field(max_length=MAX_CELLS)
+
+
+Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart | IntervalChart | MatrixChart, Field(discriminator="shape")]
+
+
+@runtime_checkable
+class Draws(Protocol):
+    """An evaluator that has pictures of its market."""
+
+    def charts(self, trace: Trace) -> Sequence[Chart]:
+        """Pictures of a trace, the most telling first. Empty where nothing can be drawn."""
+        ...
+
+
+def charts_of(evaluator: object, trace: Trace) -> tuple[list[Chart], str | None]:
+    """The evaluator's pictures; none, with the reason, where a trace breaks its formulas. Total."""
+    if not isinstance(evaluator, Draws):
+        return [], None
+    try:
+        return list(evaluator.charts(trace)), None
+    except Exception as fault:
+        # Facts that no rules have made can break any formula, a stranger's too.
+        return [], f"the charts cannot be drawn: {fault!r}"[:300]

@@ -1,0 +1,67 @@
+"""The command `compare`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+from rich.console import Console
+
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
+from tradefair.evaluation.compare.show import show
+
+__all__ = ["compare"]
+
+
+def compare(
+    a: Annotated[Path, typer.Argument(metavar="A", exists=True, help="Folder of traces, or one: the baseline.")],
+    b: Annotated[Path, typer.Argument(metavar="B", exists=True, help="Folder of traces, or one, compared with A.")],
+    seat: Annotated[list[str] | None, typer.Option(help="Seat to compare; default: where the agent sat.")] = None,
+    noise_floor: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="A again, under another policy key: how far an agent differs from itself."),
+    ] = None,
+    oracle: Annotated[
+        Path | None, typer.Option(exists=True, help="Traces of the oracle; default: references/ beside the traces.")
+    ] = None,
+    passive: Annotated[
+        Path | None, typer.Option(exists=True, help="Traces of the passive policy; default: as for --oracle.")
+    ] = None,
+    success: Annotated[
+        str, typer.Option(help="What pass^k counts: METRIC>NUMBER; default: the first metric > 0.")
+    ] = "",
+    across_scenarios: Annotated[
+        bool,
+        typer.Option("--across-scenarios", help="Pair A's one scenario with B's other one, by seed: what talk does."),
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Write the JSON to this file.")] = None,
+) -> int:
+    """Two agents on the same luck: pairs, paired tests, regret, cost, the first decision that differs, a verdict.
+
+    Pairs are runs with the same market, scenario, seed, seat and opponents. Chains are checked, nothing is re-executed.
+    Exit code 1 when a trace is damaged or no pair is left.
+    """
+    wanted = parse_success(success) if success else None
+    options = Options(seat, noise_floor, oracle, passive, wanted, across_scenarios)
+    with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
+        comparison = compare_folders(a, b, options)
+    content = orjson.dumps(comparison.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    if output is not None:
+        _write(output, content)
+    if as_json:
+        sys.stdout.buffer.write(content)
+    elif output is None:
+        show(comparison)
+    return 0 if comparison.pairs and not comparison.findings else 1
+
+
+def _write(output: Path, content: bytes) -> None:
+    try:
+        output.write_bytes(content)
+    except OSError as error:
+        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None

@@ -1,0 +1,255 @@
+"""`compare_folders`: two folders of traces, one `Comparison`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.model import Attribute, Comparison, Pair, Regret
+from tradefair.evaluation.compare.numbers import (
+    Success,
+    arm_of,
+    early_ends,
+    metrics_of,
+    noise_floor,
+    reliability,
+)
+from tradefair.evaluation.compare.pairing import pair_across, pair_up
+from tradefair.evaluation.compare.regret import references_of, regret_of
+from tradefair.evaluation.compare.runs import (
+    Loaded,
+    Side,
+    compared_seats,
+    label_of,
+    load_side,
+    metric_names,
+    primary_metrics,
+    roles_of,
+)
+from tradefair.evaluation.compare.verdict import judge
+from tradefair.evaluation.outcome import PrimaryMetric
+
+__all__ = ["Options", "compare_folders", "parse_success"]
+
+_MAX_FINDINGS = 20
+_MAX_NAMED = 4
+_DRAWS_ONLY = {"policy key", "seeds"}
+
+
+@dataclass(frozen=True)
+class Options:
+    """What may be asked besides the two sides. `noise`, `oracle` and `passive` are folders of traces.
+
+    `across_scenarios`: each side holds one scenario, and a seed of the one is paired with that seed of the other.
+    """
+
+    seats: Sequence[SeatId] | None = None
+    noise: Path | None = None
+    oracle: Path | None = None
+    passive: Path | None = None
+    success: Success | None = None
+    across_scenarios: bool = False
+
+
+def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) -> Comparison:
+    """Compare B with A on every task that both played.
+
+    Raises TraceError where nothing can be read, markets are mixed or a seed is there twice; SeatError for a wrong seat;
+    ScenarioError for a folder without traces and a success that names no metric.
+    """
+    asked = options or Options()
+    a, b = load_side(path_a), load_side(path_b)
+    named = [_named(path) for path in (asked.noise, asked.oracle, asked.passive)]
+    if not a.runs or not b.runs:
+        first = next(iter([*a.damaged, *b.damaged]), None)
+        because = f": {first[0].name}: {first[1]}" if first else ""
+        raise TraceError(f"{path_b if a.runs else path_a}: no trace here can be read{because}")
+    market, other = a.runs[0].core.market, b.runs[0].core.market
+    if market != other:
+        raise TraceError(f"{path_a} holds traces of {market}, {path_b} of {other}: only one market can be compared")
+    if asked.across_scenarios:
+        _check_across(asked)
+        a, b = pair_across(a, b)
+    seats = compared_seats([a, b], asked.seats)
+    roles = roles_of([*a.runs, *b.runs], seats)
+    primary = primary_metrics(market, roles)
+    told = metric_names(market, roles)
+    success = _success(asked.success, primary, told, market)
+    pairs, dropped = pair_up(a, b, seats)
+    metrics = metrics_of(pairs, primary, left_out=set(metric_names(market)).difference(told))
+    attributes = _attributes(a.runs, b.runs, seats)
+    same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
+    noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
+    floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
+    conclusion, verdict = judge(
+        pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs))
+    )
+    return Comparison(
+        market=market,
+        seats=seats,
+        a=arm_of(str(path_a), [pair.a for pair in pairs], seats),
+        b=arm_of(str(path_b), [pair.b for pair in pairs], seats),
+        attributes=attributes,
+        pairs=pairs,
+        dropped=dropped,
+        metrics=metrics,
+        early_ends=early_ends(pairs),
+        reliability=reliability(pairs, success) if success is not None else [],
+        # An oracle of one scenario is no yardstick for the other.
+        regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
+        noise_floor=floor,
+        findings=_findings(a, b),
+        conclusion=conclusion,
+        verdict=verdict,
+    )
+
+
+def parse_success(text: str) -> Success:
+    """`gain>100` as a condition of success. Raises ScenarioError."""
+    metric, sign, bound = text.partition(">")
+    try:
+        if not sign:
+            raise ValueError
+        return Success(metric.strip(), float(bound))
+    except ValueError:
+        raise ScenarioError(f"--success {text!r}: write METRIC>NUMBER, such as gain>0") from None
+
+
+def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
+    """What of the draws differs, in a sentence; empty where nothing does. Pairs share their seeds."""
+    differing = {item.name: item for item in attributes if item.differs}
+    if "scenario values" in differing:
+        item = differing["scenario values"]
+        return f"the scenarios differ (A {', '.join(item.a)}; B {', '.join(item.b)}), the seeds are the same"
+    for name, needed, whose in (
+        ("seeds", not paired, "the luck of the market and of scripted opponents differs"),
+        ("policy key", True, "the luck of scripted opponents differs"),
+    ):
+        item = differing.get(name)
+        if item is not None and needed:
+            a, b = (", ".join(values[:_MAX_NAMED]) + " …" * (len(values) > _MAX_NAMED) for values in (item.a, item.b))
+            return f"the {name.removesuffix('s')}s differ (A {a}; B {b}): {whose}"
+    return ""
+
+
+def _check_across(asked: Options) -> None:
+    if asked.noise is not None or asked.oracle is not None or asked.passive is not None:
+        raise ScenarioError(
+            "--across-scenarios pairs two scenarios: --noise-floor, --oracle and --passive are of one, leave them out"
+        )
+
+
+def _named(path: Path | None) -> Side | None:
+    return None if path is None else load_side(path)
+
+
+def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
+    """A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
+    labels = [{label_of(run, seats) for run in side.runs} for side in (a, again)]
+    if labels[0] != labels[1]:
+        played = ", ".join(sorted(labels[1])) or "nothing"
+        raise ScenarioError(f"--noise-floor {again.path} was played by {played}: it must be A's agent again")
+    pairs = pair_up(a, again, seats).pairs
+    if pairs and all(pair.identical for pair in pairs):
+        raise ScenarioError(f"--noise-floor {again.path} is identical with A: play A's agent under other draws")
+    return pairs
+
+
+def _success(
+    asked: Success | None, primary: Sequence[PrimaryMetric], known: Sequence[str], market: str
+) -> Success | None:
+    if asked is not None:
+        if asked.metric not in known:
+            raise ScenarioError(f"{market} has no metric {asked.metric[:40]!r}; there are {', '.join(known)}")
+        return asked
+    return Success(primary[0].name, 0.0) if primary and primary[0].higher_is_better else None
+
+
+def _regret(
+    pairs: Sequence[Pair],
+    primary: Sequence[PrimaryMetric],
+    sides: Sequence[Side],
+    seats: Sequence[SeatId],
+    oracle: Side | None,
+    passive: Side | None,
+) -> list[Regret]:
+    """Regret of the first primary metric; nothing where no reference was played at all."""
+    if not primary or not primary[0].higher_is_better:
+        return []
+    references = references_of(primary[0].name, sides, seats, oracle, passive)
+    asked = oracle is not None or passive is not None
+    if not asked and not (references.oracle and references.passive):
+        return []
+    return [regret_of(pairs, primary[0].name, references)]
+
+
+def _findings(a: Side, b: Side) -> list[str]:
+    damaged = [f"{path}: {reason}" for side in (a, b) for path, reason in side.damaged]
+    odd = [
+        f"{run.path}: {finding.message}"
+        for side in (a, b)
+        for run in side.runs
+        for finding in run.outcome.findings
+        if run.outcome.end_reason is not None
+    ]
+    return [*damaged, *odd][:_MAX_FINDINGS]
+
+
+# --- what differs and what is pinned --------------------------------------------------------------------------------
+
+
+def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId]) -> list[Attribute]:
+    readers: Mapping[str, Callable[[Loaded], str | list[str]]] = {
+        "agent": lambda run: label_of(run, seats),
+        "framework": lambda run: run.text("agent", "framework") or "–",
+        "model": lambda run: run.text("agent", "model") or "–",
+        "endpoint": lambda run: run.text("agent", "base_url") or "–",
+        "agent limits": _limits,
+        "prompt": lambda run: _prompts(run, seats),
+        "policy key": lambda run: str(run.policy_key),
+        "opponents": lambda run: [f"{seat} {who}" for seat, who in run.task(seats).opponents] or "none",
+        "scenario": lambda run: f"{run.core.scenario.get('id')} {run.scenario_digest[:12]}",
+        "seeds": lambda run: str(run.core.seed),
+        "market and rules": lambda run: f"{run.core.market} {run.core.rules_version}",
+        "tools": lambda run: run.core.tool_schema_digest[:12],
+        "tradefair": lambda run: run.text("versions", "tradefair") or "–",
+        "python": lambda run: run.text("versions", "python") or "–",
+    }
+    found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
+    if any(run.paired_as for run in a):
+        one, other = a[0].core.scenario, b[0].core.scenario
+        found.append(Attribute(name="scenario values", a=_unlike(one, other), b=_unlike(other, one)))
+    return found
+
+
+def _unlike(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
+    """Values that the other scenario has otherwise, as `key = value`; names and descriptions say nothing."""
+    keys = sorted((scenario.keys() | other.keys()) - {"id", "version", "description"})
+    differing = [key for key in keys if scenario.get(key) != other.get(key)]
+    return [f"{key} = {orjson.dumps(scenario.get(key)).decode()}"[:80] for key in differing]
+
+
+def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str | list[str]]) -> list[str]:
+    met = (read(run) for run in runs)
+    found = {text for value in met for text in ([value] if isinstance(value, str) else value)}
+    return sorted(found, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
+
+
+def _limits(run: Loaded) -> str:
+    agent: Any = run.about.get("agent")
+    limits: Any = agent.get("limits") if isinstance(agent, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(limits, dict):
+        return "–"
+    shown = [f"{key} {value}" for key, value in sorted(limits.items(), key=lambda item: str(item[0]))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType, reportUnknownLambdaType]
+    return ", ".join(shown)[:120] or "–"
+
+
+def _prompts(run: Loaded, seats: Sequence[SeatId]) -> str:
+    prompts = [run.account.seats[seat].prompt for seat in seats if seat in run.account.seats]
+    return ", ".join(dict.fromkeys(prompt for prompt in prompts if prompt)) or "–"

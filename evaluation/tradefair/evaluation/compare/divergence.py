@@ -1,0 +1,105 @@
+"""The first decision in which two traces of the same luck differ."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import zip_longest
+from typing import Any
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import natural_order
+from tradefair.evaluation.compare.model import Decision, Divergence
+from tradefair.tracestore import Trace
+
+__all__ = ["decisions", "first_divergence"]
+
+_CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
+
+
+def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
+    """The first action or lapse that differs in tool, arguments or outcome; None where all are the same.
+
+    Within a phase decisions are compared by seat, then in the order of each seat's own: the order in which sealed
+    actions of several seats arrived is no decision. Raises TraceError for events that cannot be read.
+    """
+    for batch_a, batch_b in zip_longest(_phases(trace_a), _phases(trace_b)):
+        found = _first_of_phase(batch_a or [], batch_b or [])
+        if found is not None:
+            return found
+    return None
+
+
+def decisions(trace: Trace) -> Iterator[Decision]:
+    """Every action and lapse in the order of the trace, refused ones too. Raises TraceError."""
+    for phase in _phases(trace):
+        yield from sorted(phase, key=lambda decision: decision.seq)
+
+
+def _first_of_phase(a: list[Decision], b: list[Decision]) -> Divergence | None:
+    seats = sorted({decision.seat for decision in (*a, *b)}, key=natural_order)
+    found: list[Divergence] = []
+    for seat in seats:
+        own_a = [decision for decision in a if decision.seat == seat]
+        own_b = [decision for decision in b if decision.seat == seat]
+        for one, other in zip_longest(own_a, own_b):
+            what = _difference(one, other)
+            if what is not None:
+                known = one or other
+                assert known is not None
+                found.append(Divergence(round=known.round, phase=known.phase, seat=seat, what=what, a=one, b=other))
+                break
+    # Several seats may differ in a phase; the one that did so first in either trace comes first.
+    return min(found, key=_earliest, default=None)
+
+
+def _earliest(divergence: Divergence) -> int:
+    return min(side.seq for side in (divergence.a, divergence.b) if side is not None)
+
+
+def _difference(a: Decision | None, b: Decision | None) -> str | None:
+    """What differs, in words; None when nothing does."""
+    if a is None or b is None:
+        side, other = ("A", b) if a is None else ("B", a)
+        return f"{side} did nothing where the other called {other.tool or 'nothing and lapsed'}" if other else None
+    if a.tool != b.tool:
+        return "tool"
+    if a.arguments != b.arguments:
+        return "arguments"
+    if (a.status, a.error) != (b.status, b.error):
+        return "outcome"
+    return "result" if a.result != b.result else None
+
+
+def _phases(trace: Trace) -> Iterator[list[Decision]]:
+    """The decisions between one closure and the next."""
+    batch: list[Decision] = []
+    for stored in trace.events():
+        try:
+            event = orjson.loads(stored.body)
+            tag = event["event"]
+            if tag in _CLOSURES:
+                yield batch
+                batch = []
+            elif tag == "seat_lapsed" or (tag == "tool_called" and event["kind"] == "action"):
+                batch.append(_decision(event))
+        except (orjson.JSONDecodeError, KeyError, TypeError, ValueError, AttributeError) as error:
+            message = f"{trace.path.name}: event {stored.seq} cannot be read: {error!r}"[:300]
+            raise TraceError(message) from None
+    yield batch
+
+
+def _decision(event: dict[str, Any]) -> Decision:
+    place = {name: event[name] for name in ("seq", "round", "phase", "seat")}
+    if event["event"] == "seat_lapsed":
+        arguments = {"reason": event["reason"], "default_action": event["default_action"]}
+        return Decision(**place, tool=None, arguments=arguments, status="lapsed", error=None, result=None)
+    return Decision(
+        **place,
+        tool=event["tool"],
+        arguments=event["arguments"],
+        status=event["status"],
+        error=event["error"]["code"] if event["error"] else None,
+        result=event["result_digest"],
+    )

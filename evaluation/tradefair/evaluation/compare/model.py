@@ -1,0 +1,281 @@
+"""What a comparison says: plain records that `--json` prints and reports show. Differences are B − A throughout."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.accounts import Account
+
+__all__ = [
+    "MIN_PAIRS",
+    "Arm",
+    "Attribute",
+    "Comparison",
+    "Conclusion",
+    "Decision",
+    "Divergence",
+    "Dropped",
+    "EarlyEnds",
+    "Metric",
+    "NoiseFloor",
+    "Pair",
+    "PassHatK",
+    "Regret",
+    "Run",
+    "SurvivalPoint",
+]
+
+MIN_PAIRS = 8
+"""Below this many pairs nothing is tested."""
+
+Conclusion = Literal["identical", "exploratory", "b_better", "a_better", "mixed", "no_difference", "no_pairs"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Attribute(_Record):
+    """Something about how the runs were made. `a`, `b`: the values met, in text; equal when it is pinned."""
+
+    name: str
+    a: list[str]
+    b: list[str]
+
+    @property
+    def differs(self) -> bool:
+        """Whether the two sides differ in it."""
+        return self.a != self.b
+
+
+class Decision(_Record):
+    """One action of a seat, or its lapse (`tool` is null, `arguments` hold the reason and the default action).
+
+    `status` is that of the call (ok, rejected, …), `lapsed` for a lapse; `error` the code of a refusal; `result` the
+    digest of what an accepted action answered.
+    """
+
+    seq: int
+    round: int
+    phase: str
+    seat: SeatId
+    tool: str | None
+    arguments: Any
+    status: str
+    error: str | None
+    result: str | None
+
+
+class Divergence(_Record):
+    """The first decision in which two traces differ; null on the side that decided nothing more in that phase.
+
+    `what` says in words what differs: tool, arguments, outcome, result, or that one side did not act.
+    """
+
+    round: int
+    phase: str
+    seat: SeatId
+    what: str
+    a: Decision | None
+    b: Decision | None
+
+
+class Run(_Record):
+    """One episode that was compared. `metrics` are numbers of the compared seats, null where undefined.
+
+    With several compared seats a number is the mean over them: seats cluster in episodes.
+    """
+
+    path: str
+    label: str
+    policy_key: int
+    head: str | None
+    outcome_digest: str | None
+    rounds_closed: int
+    end_reason: str | None
+    censored: bool
+    early: bool
+    metrics: dict[str, float | None]
+    account: Account
+
+
+class Pair(_Record):
+    """The same market, scenario, seed, seats and opponents, played by A and by B.
+
+    `a` and `b` are one run each, or several that differ in the policy key only (trials); numbers of trials enter by
+    their mean. `identical`: equal outcome digests. `divergence` is null where no decision differs or there are trials.
+    """
+
+    seed: int
+    scenario: str
+    a: list[Run]
+    b: list[Run]
+    identical: bool
+    differences: dict[str, float | None]
+    divergence: Divergence | None
+
+
+class Dropped(_Record):
+    """A trace, or a pair of them, that could not be compared. `side` is null when it concerns both."""
+
+    side: Literal["a", "b"] | None
+    seed: int | None
+    path: str
+    reason: str
+
+
+class Metric(_Record):
+    """One number over all pairs in which both sides have it; `undefined` pairs are left out.
+
+    `mean_difference` is B − A. The 95 % t interval and the sign-flip `p` are null under 8 pairs; `p_holm` is set for
+    primary metrics only. `wins` counts pairs in which B is better (`higher_is_better`; null: B is higher).
+    `minimum_detectable` is the difference that n pairs would have shown with power 0.8; `pairs_needed`,
+    8 at least, would show the observed one. Tenth percentile, minimum and maximum are over runs, in the metric's unit.
+    """
+
+    name: str
+    unit: str | None
+    higher_is_better: bool | None
+    primary: bool
+    n: int
+    undefined: int
+    mean_a: float | None
+    mean_b: float | None
+    mean_difference: float | None
+    sd_difference: float | None
+    interval: tuple[float, float] | None
+    p: float | None
+    p_method: str | None
+    p_holm: float | None
+    wins: int
+    ties: int
+    losses: int
+    minimum_a: float | None
+    minimum_b: float | None
+    tenth_percentile_a: float | None
+    tenth_percentile_b: float | None
+    maximum_a: float | None
+    maximum_b: float | None
+    minimum_detectable: float | None
+    pairs_needed: int | None
+
+
+class NoiseFloor(_Record):
+    """How far the same agent differs from itself, for one primary metric, over `n` pairs of A/A runs.
+
+    `half_width` is that of the 95 % interval of the mean A/A difference, `mean_absolute` the mean |difference| of one
+    pair. `within`: the difference of the comparison is no larger than the half width; null when there is none.
+    """
+
+    name: str
+    n: int
+    mean_difference: float | None
+    mean_absolute: float | None
+    half_width: float | None
+    within: bool | None
+
+
+class SurvivalPoint(_Record):
+    """Share of episodes that had not ended early after `round` rounds (Kaplan & Meier 1958)."""
+
+    round: int
+    share: float
+
+
+class EarlyEnds(_Record):
+    """Episodes that ended before their time (bankruptcies): counts, the exact McNemar test, survival curves.
+
+    `only_a`: pairs in which A alone ended early. `p` is null under 8 pairs.
+    """
+
+    a: int
+    b: int
+    only_a: int
+    only_b: int
+    p: float | None
+    survival_a: list[SurvivalPoint]
+    survival_b: list[SurvivalPoint]
+
+
+class PassHatK(_Record):
+    """Chance that k trials of a task all succeed: mean over tasks of C(successes, k)/C(trials, k).
+
+    `task` says what was repeated: a seed (trials differ in the policy key) or the scenario (trials are seeds).
+    """
+
+    k: int
+    task: Literal["seed", "scenario"]
+    success: str
+    a: float | None
+    b: float | None
+
+
+class Regret(_Record):
+    """(oracle − agent)/(oracle − passive) of one metric, mean over the seeds where both references are there.
+
+    Undefined where the denominator is not positive: `undefined` counts those seeds; `missing` those without references.
+    """
+
+    metric: str
+    n: int
+    undefined: int
+    missing: int
+    a: float | None
+    b: float | None
+
+
+class Arm(_Record):
+    """One side: where it lies and what it spent per episode, in the mean over its compared runs (null: not known)."""
+
+    name: str
+    label: str
+    traces: int
+    calls: float | None
+    refused: float | None
+    model_calls: float | None
+    input_tokens: float | None
+    output_tokens: float | None
+    model_seconds: float | None
+    wall_seconds: float | None
+    cost_usd: float | None
+
+
+class Comparison(_Record):
+    """All of `tradefair compare A B`. `seats` are the compared ones; `verdict` is the conclusion in words.
+
+    `attributes` hold what differs and what is pinned; `findings` name traces that are damaged.
+    """
+
+    market: str
+    seats: list[SeatId]
+    a: Arm
+    b: Arm
+    attributes: list[Attribute]
+    pairs: list[Pair]
+    dropped: list[Dropped]
+    metrics: list[Metric]
+    early_ends: EarlyEnds | None
+    reliability: list[PassHatK]
+    regret: list[Regret]
+    noise_floor: list[NoiseFloor]
+    findings: list[str]
+    conclusion: Conclusion
+    verdict: str
+
+    @property
+    def differs(self) -> list[Attribute]:
+        """What is not the same on both sides."""
+        return [attribute for attribute in self.attributes if attribute.differs]
+
+    @property
+    def pinned(self) -> list[Attribute]:
+        """What is the same on both sides."""
+        return [attribute for attribute in self.attributes if not attribute.differs]
+
+    @property
+    def first_divergence(self) -> Divergence | None:
+        """The first diverging decision of the first pair that has one."""
+        return next((pair.divergence for pair in self.pairs if pair.divergence is not None), None)

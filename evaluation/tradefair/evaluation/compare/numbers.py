@@ -1,0 +1,254 @@
+"""From pairs to the table: metrics with their tests, early ends, pass^k, the noise floor, what each side spent."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Sequence
+from typing import NamedTuple, TypeVar
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.accounts import Account, SeatAccount
+from tradefair.evaluation.compare.model import (
+    MIN_PAIRS,
+    Arm,
+    EarlyEnds,
+    Metric,
+    NoiseFloor,
+    Pair,
+    PassHatK,
+    Run,
+    SurvivalPoint,
+)
+from tradefair.evaluation.compare.pairing import mean_of
+from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.statistics import (
+    holm,
+    interval,
+    kaplan_meier,
+    mcnemar_p,
+    mean_sd,
+    minimum_detectable,
+    pairs_needed,
+    pass_hat_k,
+    percentile,
+    sign_flip,
+)
+
+__all__ = ["Success", "arm_of", "early_ends", "metrics_of", "noise_floor", "reliability"]
+
+N = TypeVar("N", int, float)
+
+_KS = (1, 2, 4, 8, 16)
+_MICRO = 1_000_000
+
+
+class Success(NamedTuple):
+    """When an episode counts as a success: it did not end early, and `metric` is above `above`."""
+
+    metric: str
+    above: float
+
+    def text(self) -> str:
+        """In words."""
+        return f"ran its course with {self.metric} above {self.above:g}"
+
+    def met(self, run: Run) -> bool | None:
+        """Null where the metric is undefined."""
+        value = run.metrics.get(self.metric)
+        return None if value is None else not run.early and value > self.above
+
+
+def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out: Collection[str] = ()) -> list[Metric]:
+    """One row per number but those `left_out`, primary ones first and corrected for their number."""
+    if not pairs:
+        return []
+    declared = {metric.name: metric for metric in primary}
+    rows = [_metric(pairs, name, declared.get(name)) for name in pairs[0].a[0].metrics if name not in left_out]
+    tested = [(place, row.p) for place, row in enumerate(rows) if row.primary and row.p is not None]
+    for (place, _), adjusted in zip(tested, holm([p for _, p in tested]), strict=True):
+        rows[place] = rows[place].model_copy(update={"p_holm": adjusted})
+    return rows
+
+
+def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) -> Metric:
+    usable = [pair for pair in pairs if pair.differences.get(name) is not None]
+    differences = [difference for pair in usable if (difference := pair.differences[name]) is not None]
+    mean_difference, deviation = mean_sd(differences)
+    a = [value for pair in usable for run in pair.a if (value := run.metrics[name]) is not None]
+    b = [value for pair in usable for run in pair.b if (value := run.metrics[name]) is not None]
+    enough = len(differences) >= MIN_PAIRS
+    flip = sign_flip(differences) if enough and declared is not None else None
+    upwards = declared is None or declared.higher_is_better
+    better = sum(difference > 0 if upwards else difference < 0 for difference in differences)
+    ties = sum(difference == 0 for difference in differences)
+    return Metric(
+        name=name,
+        unit=declared.unit if declared else None,
+        higher_is_better=declared.higher_is_better if declared else None,
+        primary=declared is not None,
+        n=len(usable),
+        undefined=len(pairs) - len(usable),
+        mean_a=_mean([value for pair in usable if (value := mean_of(pair.a, name)) is not None]),
+        mean_b=_mean([value for pair in usable if (value := mean_of(pair.b, name)) is not None]),
+        mean_difference=_rounded(mean_difference),
+        sd_difference=_rounded(deviation),
+        interval=interval(differences) if enough else None,
+        p=flip.p if flip else None,
+        p_method=flip.method if flip else None,
+        p_holm=None,
+        wins=better,
+        ties=ties,
+        losses=len(differences) - better - ties,
+        minimum_a=min(a, default=None),
+        minimum_b=min(b, default=None),
+        tenth_percentile_a=_rounded(percentile(a, 0.1)),
+        tenth_percentile_b=_rounded(percentile(b, 0.1)),
+        maximum_a=max(a, default=None),
+        maximum_b=max(b, default=None),
+        minimum_detectable=_least(deviation, len(differences)) if enough else None,
+        pairs_needed=_needed(mean_difference, deviation) if enough else None,
+    )
+
+
+def _least(deviation: float | None, n: int) -> float | None:
+    return None if deviation is None else _rounded(minimum_detectable(deviation, n))
+
+
+def _needed(difference: float | None, deviation: float | None) -> int | None:
+    """Never fewer than are tested at all."""
+    needed = None if difference is None or deviation is None else pairs_needed(difference, deviation)
+    return None if needed is None else max(MIN_PAIRS, needed)
+
+
+def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
+    """Early ends over pairs without trials; null without such pairs."""
+    single = [(pair.a[0], pair.b[0]) for pair in pairs if len(pair.a) == len(pair.b) == 1]
+    if not single:
+        return None
+    only_a = sum(a.early and not b.early for a, b in single)
+    only_b = sum(b.early and not a.early for a, b in single)
+    return EarlyEnds(
+        a=sum(a.early for a, _ in single),
+        b=sum(b.early for _, b in single),
+        only_a=only_a,
+        only_b=only_b,
+        p=mcnemar_p(only_a, only_b) if len(single) >= MIN_PAIRS else None,
+        survival_a=_survival([a for a, _ in single]),
+        survival_b=_survival([b for _, b in single]),
+    )
+
+
+def _survival(runs: Sequence[Run]) -> list[SurvivalPoint]:
+    steps = kaplan_meier([run.rounds_closed for run in runs], [run.early for run in runs])
+    return [SurvivalPoint(round=at, share=share) for at, share in steps]
+
+
+def reliability(pairs: Sequence[Pair], success: Success) -> list[PassHatK]:
+    """pass^k for k = 1, 2, 4, … of both sides: over trials of a seed where there are some, else over seeds."""
+    by_seed = any(len(side) > 1 for pair in pairs for side in (pair.a, pair.b))
+    tasks_a, tasks_b = _tasks([pair.a for pair in pairs], by_seed), _tasks([pair.b for pair in pairs], by_seed)
+    rows: list[PassHatK] = []
+    for k in _KS:
+        a, b = _passed(tasks_a, success, k), _passed(tasks_b, success, k)
+        if a is not None or b is not None:
+            task = "seed" if by_seed else "scenario"
+            rows.append(PassHatK(k=k, task=task, success=success.text(), a=a, b=b))
+    return rows
+
+
+def _tasks(groups: Sequence[Sequence[Run]], by_seed: bool) -> list[Sequence[Run]]:
+    return list(groups) if by_seed else [[run for group in groups for run in group]]
+
+
+def _passed(tasks: Sequence[Sequence[Run]], success: Success, k: int) -> float | None:
+    chances: list[float] = []
+    for runs in tasks:
+        met = [found for run in runs if (found := success.met(run)) is not None]
+        chance = pass_hat_k(sum(met), len(met), k)
+        chances += [] if chance is None else [chance]
+    return _mean(chances)
+
+
+def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseFloor]:
+    """How far runs of one agent differ (`pairs` of A/A), beside each primary metric of the comparison."""
+    rows: list[NoiseFloor] = []
+    for metric in metrics:
+        if not metric.primary:
+            continue
+        known = [value for pair in pairs if (value := pair.differences.get(metric.name)) is not None]
+        mean, _ = mean_sd(known)
+        ends = interval(known)
+        half = None if ends is None else _rounded((ends[1] - ends[0]) / 2)
+        shown = metric.mean_difference
+        rows.append(
+            NoiseFloor(
+                name=metric.name,
+                n=len(known),
+                mean_difference=_rounded(mean),
+                mean_absolute=_mean([abs(value) for value in known]),
+                half_width=half,
+                within=None if half is None or shown is None else abs(shown) <= half,
+            )
+        )
+    return rows
+
+
+def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -> Arm:
+    """What one side is called and spent per episode, over the runs that are compared."""
+    runs = [run for trials in pairs for run in trials]
+    spent = [_spent(run.account, seats) for run in runs]
+    return Arm(
+        name=name,
+        label=", ".join(dict.fromkeys(run.label for run in runs)),
+        traces=len(runs),
+        calls=_mean([float(item.calls) for item in spent]),
+        refused=_mean([float(item.refused) for item in spent]),
+        model_calls=_mean([float(item.model_calls) for item in spent]),
+        input_tokens=_known_mean([item.input_tokens for item in spent]),
+        output_tokens=_known_mean([item.output_tokens for item in spent]),
+        model_seconds=_known_mean([item.model_seconds for item in spent]),
+        wall_seconds=_known_mean([run.account.wall_seconds for run in runs]),
+        cost_usd=_known_mean([None if item.cost is None else item.cost / _MICRO for item in spent]),
+    )
+
+
+class _Spent(NamedTuple):
+    calls: int
+    refused: int
+    model_calls: int
+    input_tokens: int | None
+    output_tokens: int | None
+    model_seconds: float | None
+    cost: int | None
+
+
+def _spent(account: Account, seats: Sequence[SeatId]) -> _Spent:
+    own = [account.seats.get(seat, SeatAccount()) for seat in seats]
+    return _Spent(
+        sum(seat.calls for seat in own),
+        sum(seat.refused for seat in own),
+        sum(seat.model_calls for seat in own),
+        _sum([seat.input_tokens for seat in own]),
+        _sum([seat.output_tokens for seat in own]),
+        _sum([seat.model_seconds for seat in own]),
+        _sum([seat.cost_usd_micro for seat in own]),
+    )
+
+
+def _sum(values: Sequence[N | None]) -> N | None:
+    known = [value for value in values if value is not None]
+    return sum(known, start=type(known[0])(0)) if known and len(known) == len(values) else None
+
+
+def _known_mean(values: Sequence[float | None]) -> float | None:
+    """The mean, null when it is unknown for any run: a mean over some would pass for all."""
+    known = [value for value in values if value is not None]
+    return _mean(known) if len(known) == len(values) else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return _rounded(math.fsum(values) / len(values)) if values else None
+
+
+def _rounded(value: float | None) -> float | None:
+    return None if value is None else round(value, 9)

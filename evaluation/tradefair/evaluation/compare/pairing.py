@@ -1,0 +1,190 @@
+"""Pairs: the same task played by both sides. What cannot be paired is listed with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Literal, NamedTuple
+
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.divergence import first_divergence
+from tradefair.evaluation.compare.model import Divergence, Dropped, Pair, Run
+from tradefair.evaluation.compare.runs import Loaded, Side, Task, run_of
+from tradefair.tracestore import open_trace
+
+__all__ = ["Paired", "mean_of", "pair_across", "pair_up"]
+
+SideName = Literal["a", "b"]
+
+_HARNESS = "truncated:harness_failure"
+_AGENT_FAILURE = "truncated:agent_failure"
+
+
+class Paired(NamedTuple):
+    """Pairs in the order of scenario and seed, and what was left out."""
+
+    pairs: list[Pair]
+    dropped: list[Dropped]
+
+
+def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
+    """Match the runs of both sides. Raises TraceError for different markets and for duplicates of a seed."""
+    markets = sorted({run.core.market for side in (a, b) for run in side.runs})
+    if len(markets) > 1:
+        raise TraceError(f"{a.path} and {b.path} are traces of different markets ({', '.join(markets)})")
+    dropped: list[Dropped] = []
+    tasks_a, tasks_b = _tasks(a, "a", seats, dropped), _tasks(b, "b", seats, dropped)
+    known_a, known_b = _all_tasks(a, seats), _all_tasks(b, seats)
+    pairs: list[Pair] = []
+    for task in sorted(tasks_a.keys() | tasks_b.keys()):
+        runs_a, runs_b = tasks_a.get(task, []), tasks_b.get(task, [])
+        if runs_a and runs_b:
+            pair = _pair(task, runs_a, runs_b, seats, dropped)
+            pairs += [pair] if pair is not None else []
+            continue
+        side, runs, other = ("a", runs_a, known_b) if runs_a else ("b", runs_b, known_a)
+        reason = _unmatched(task, "B" if side == "a" else "A", other)
+        dropped += [_drop("a" if side == "a" else "b", run, reason) for run in runs]
+    return Paired(pairs, dropped)
+
+
+def pair_across(a: Side, b: Side) -> tuple[Side, Side]:
+    """Both sides with one name for their two scenarios, so that equal seeds are pairs.
+
+    Raises ScenarioError where a side holds several scenarios: which are the pairs would be a guess.
+    """
+    for side in (a, b):
+        if len({run.scenario_digest for run in side.runs}) > 1:
+            held = ", ".join(sorted({run.scenario for run in side.runs}))
+            raise ScenarioError(f"--across-scenarios: {side.path} holds several scenario contents ({held}); sort them")
+    name = " and ".join(dict.fromkeys((a.runs[0].scenario, b.runs[0].scenario)))
+    one, other = (replace(side, runs=[replace(run, paired_as=name) for run in side.runs]) for side in (a, b))
+    return one, other
+
+
+def mean_of(runs: Sequence[Run], name: str) -> float | None:
+    """The mean over the trials that have the number; null when none has."""
+    known = [value for run in runs if (value := run.metrics.get(name)) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _all_tasks(side: Side, seats: Sequence[SeatId]) -> set[Task]:
+    return {run.task(seats) for run in side.runs}
+
+
+def _tasks(side: Side, name: SideName, seats: Sequence[SeatId], dropped: list[Dropped]) -> dict[Task, list[Loaded]]:
+    """The usable runs by task; several of one task must differ in the policy key."""
+    tasks: dict[Task, dict[int, Loaded]] = {}
+    for run in side.runs:
+        trials = tasks.setdefault(run.task(seats), {})
+        known = trials.get(run.policy_key)
+        if known is not None:
+            raise TraceError(
+                f"seed {run.core.seed} of {run.core.scenario.get('id')} is twice in {side.path} with the policy key "
+                f"{run.policy_key}: {known.path.name} and {run.path.name}; keep one of them, or play trials under "
+                "different policy keys"
+            )
+        trials[run.policy_key] = run
+    usable: dict[Task, list[Loaded]] = {}
+    for task, trials in tasks.items():
+        for run in trials.values():
+            reason = _unusable(run)
+            if reason is None:
+                usable.setdefault(task, []).append(run)
+            else:
+                dropped.append(_drop(name, run, reason))
+    for path, reason in side.damaged:
+        dropped.append(Dropped(side=name, seed=None, path=str(path), reason=f"damaged: {reason}"))
+    return usable
+
+
+def _unusable(run: Loaded) -> str | None:
+    """Why a run cannot count; what an agent did wrong is no reason."""
+    if run.outcome.end_reason is None:
+        return "unfinished: go on with tradefair play --resume"
+    if run.outcome.end_reason == _HARNESS:
+        return "harness failure: not the agent's doing"
+    return None
+
+
+def _pair(
+    task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId], dropped: list[Dropped]
+) -> Pair | None:
+    kept_a, kept_b = _comparable(a, b, "a", dropped), _comparable(b, a, "b", dropped)
+    if not kept_a or not kept_b:
+        gone = "censored on one side, the other one has no partner left"
+        dropped += [_drop("a", run, gone) for run in kept_a] + [_drop("b", run, gone) for run in kept_b]
+        return None
+    runs_a, runs_b = [run_of(run, seats) for run in kept_a], [run_of(run, seats) for run in kept_b]
+    single = len(runs_a) == len(runs_b) == 1
+    names = list(runs_a[0].metrics)
+    return Pair(
+        seed=task.seed,
+        scenario=task.scenario,
+        a=runs_a,
+        b=runs_b,
+        identical=_identical(runs_a, runs_b),
+        differences={name: _difference(runs_a, runs_b, name) for name in names},
+        divergence=_divergence(kept_a[0], kept_b[0]) if single else None,
+    )
+
+
+def _comparable(own: Sequence[Loaded], other: Sequence[Loaded], name: SideName, dropped: list[Dropped]) -> list[Loaded]:
+    """Runs that a limit cut short only count beside runs of the same length: their sums run over fewer rounds."""
+    lengths = {run.outcome.rounds_closed for run in (*own, *other)}
+    kept: list[Loaded] = []
+    for run in own:
+        cut = run.outcome.censored and run.outcome.end_reason != _AGENT_FAILURE
+        if cut and len(lengths) > 1:
+            reason = f"censored after {run.outcome.rounds_closed} rounds ({run.outcome.end_reason}), others went on"
+            dropped.append(_drop(name, run, reason))
+        else:
+            kept.append(run)
+    return kept
+
+
+def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
+    """Equal heads, or equal outcome digests and numbers: a digest alone is only what a manifest says."""
+    if len(a) != len(b):
+        return False
+    return all(
+        one.head == other.head
+        or (
+            one.outcome_digest is not None
+            and one.outcome_digest == other.outcome_digest
+            and one.metrics == other.metrics
+        )
+        for one, other in zip(a, b, strict=True)
+    )
+
+
+def _difference(a: Sequence[Run], b: Sequence[Run], name: str) -> float | None:
+    mean_a, mean_b = mean_of(a, name), mean_of(b, name)
+    return None if mean_a is None or mean_b is None else round(mean_b - mean_a, 9)
+
+
+def _divergence(a: Loaded, b: Loaded) -> Divergence | None:
+    if a.head == b.head:
+        return None
+    try:
+        with open_trace(a.path) as trace_a, open_trace(b.path) as trace_b:
+            return first_divergence(trace_a, trace_b)
+    except TraceError:
+        return None  # what cannot be read is a finding of the outcome already
+
+
+def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
+    """What keeps a run without a partner, as closely as can be said."""
+    if task in others:
+        return f"its partner in {other_name} cannot be used"
+    same_seed = [other for other in others if other.seed == task.seed and other.scenario == task.scenario]
+    if not same_seed:
+        return f"seed {task.seed} is not in {other_name}"
+    if all(other.scenario_digest != task.scenario_digest for other in same_seed):
+        return f"seed {task.seed} in {other_name} has another scenario content"
+    return f"seed {task.seed} in {other_name} has other opponents"
+
+
+def _drop(side: SideName, run: Loaded, reason: str) -> Dropped:
+    return Dropped(side=side, seed=run.core.seed, path=str(run.path), reason=reason)

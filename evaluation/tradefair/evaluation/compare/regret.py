@@ -1,0 +1,78 @@
+"""Normalised regret, (oracle − agent)/(oracle − passive), where both references were played on the same task."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.model import Pair, Regret
+from tradefair.evaluation.compare.pairing import mean_of
+from tradefair.evaluation.compare.runs import Loaded, Side, run_of
+
+__all__ = ["References", "references_of", "regret_of"]
+
+_Key = tuple[str, int]
+
+
+class References(NamedTuple):
+    """A metric of the oracle and of the passive policy, by (scenario, seed) of the compared tasks."""
+
+    oracle: dict[_Key, float]
+    passive: dict[_Key, float]
+
+
+def references_of(
+    metric: str, sides: Sequence[Side], seats: Sequence[SeatId], oracle: Side | None, passive: Side | None
+) -> References:
+    """Found beside the traces (`references/`), or in the folders named for them, which come first."""
+    beside = [run for side in sides for run in side.references]
+    tasks = {run.task(seats) for side in sides for run in side.runs}
+
+    def values(named: Side | None, policy: str) -> dict[_Key, float]:
+        runs = named.runs if named is not None else _played_by(beside, seats, policy)
+        found: dict[_Key, float] = {}
+        for run in runs:
+            if all(seat in run.outcome.seats for seat in seats) and run.task(seats) in tasks:
+                value = run_of(run, seats).metrics.get(metric)
+                if value is not None:
+                    found[str(run.core.scenario.get("id", "")), run.core.seed] = value
+        return found
+
+    return References(values(oracle, "oracle"), values(passive, "passive"))
+
+
+def regret_of(pairs: Sequence[Pair], metric: str, references: References) -> Regret:
+    """Mean regret of both sides over the seeds where the denominator is positive."""
+    regrets_a: list[float] = []
+    regrets_b: list[float] = []
+    undefined = missing = 0
+    for pair in pairs:
+        key = (pair.scenario, pair.seed)
+        high, low = references.oracle.get(key), references.passive.get(key)
+        a, b = mean_of(pair.a, metric), mean_of(pair.b, metric)
+        if high is None or low is None or a is None or b is None:
+            missing += 1
+        elif high <= low:
+            undefined += 1
+        else:
+            regrets_a.append((high - a) / (high - low))
+            regrets_b.append((high - b) / (high - low))
+    n = len(regrets_a)
+    mean_a = round(sum(regrets_a) / n, 9) if n else None
+    mean_b = round(sum(regrets_b) / n, 9) if n else None
+    return Regret(metric=metric, n=n, undefined=undefined, missing=missing, a=mean_a, b=mean_b)
+
+
+def _played_by(runs: Iterable[Loaded], seats: Sequence[SeatId], policy: str) -> list[Loaded]:
+    """The references in which `policy` sat in the compared seats."""
+    return [run for run in runs if all(_policy(run.player(seat)) == policy for seat in seats)]
+
+
+def _policy(spelling: str) -> str | None:
+    try:
+        return parse_policy(spelling)[0]
+    except ScenarioError:
+        return None

@@ -1,0 +1,272 @@
+"""Reading the traces of one side: manifest, outcome and account of each; what is damaged is said, not compared."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache, cached_property
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.seats import SeatId, natural_order
+from tradefair.evaluation.accounts import Account, account
+from tradefair.evaluation.compare.model import Run
+from tradefair.evaluation.evaluate import evaluate, evaluator_of
+from tradefair.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric, fields_for
+from tradefair.tracestore import find_traces, open_trace, sound_head
+
+__all__ = [
+    "REFERENCES",
+    "Loaded",
+    "Side",
+    "Task",
+    "compared_seats",
+    "label_of",
+    "load_run",
+    "load_side",
+    "metric_names",
+    "primary_metrics",
+    "roles_of",
+    "run_of",
+]
+
+REFERENCES = "references"
+"""Name of the folder of references beside traces; what lies in it is never a run of its own."""
+
+_AGENT = "agent"
+_LARGEST = 1e15
+_MAX_TEXT = 120
+
+
+class Task(NamedTuple):
+    """What must be equal for two runs to be a pair."""
+
+    market: str
+    scenario: str
+    scenario_digest: str
+    seed: int
+    seats: tuple[SeatId, ...]
+    opponents: tuple[tuple[SeatId, str], ...]
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """One trace as a comparison needs it; `head` is the chain's hash after its last event.
+
+    `paired_as` stands for the scenario where runs of two scenarios are to be pairs.
+    """
+
+    path: Path
+    core: ManifestCore
+    about: Mapping[str, Any]
+    outcome: Outcome[Any, Any]
+    account: Account
+    head: str
+    paired_as: str = ""
+
+    @cached_property
+    def scenario_digest(self) -> str:
+        """Digest of the scenario's whole content, overrides included."""
+        return digest(canonical(self.core.scenario))
+
+    @property
+    def scenario(self) -> str:
+        """The scenario's id."""
+        return str(self.core.scenario.get("id", ""))
+
+    @property
+    def policy_key(self) -> int:
+        """Which draws the scripted policies had."""
+        key = self.about.get("policy_key", 0)
+        return key if isinstance(key, int) else 0
+
+    def text(self, table: str, key: str) -> str | None:
+        """`about[table][key]` where it is text; about is not part of the chain and may hold anything."""
+        held: Any = self.about.get(table)
+        value: Any = held.get(key) if isinstance(held, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return value[:_MAX_TEXT] if isinstance(value, str) else None
+
+    def player(self, seat: SeatId) -> str:
+        """What decided for a seat: a policy's spelling, or the label of an agent from outside."""
+        who = self.text("seats", seat)
+        return (self.text("labels", seat) if who in (None, _AGENT) else who) or who or "?"
+
+    def agent_seats(self) -> list[SeatId]:
+        """The seats of the runner's agent, as far as the manifest says."""
+        late: Any = self.about.get("late")
+        stands_in: Sequence[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
+        ids = [seat.id for seat in self.core.seats]
+        return [seat for seat in ids if self.text("seats", seat) == _AGENT or seat in stands_in]
+
+    def task(self, seats: Sequence[SeatId]) -> Task:
+        """The key of pairing when `seats` are compared."""
+        others = sorted((seat.id for seat in self.core.seats if seat.id not in seats), key=natural_order)
+        return Task(
+            self.core.market,
+            self.paired_as or self.scenario,
+            self.paired_as or self.scenario_digest,
+            self.core.seed,
+            tuple(seats),
+            tuple((seat, self.player(seat)) for seat in others),
+        )
+
+
+@dataclass
+class Side:
+    """The runs of one side, the references beside them, and (path, reason) of what cannot be read."""
+
+    path: Path
+    runs: list[Loaded] = field(default_factory=list[Loaded])
+    references: list[Loaded] = field(default_factory=list[Loaded])
+    damaged: list[tuple[Path, str]] = field(default_factory=list[tuple[Path, str]])
+
+
+def load_side(path: Path) -> Side:
+    """Read a trace, or all traces under a folder. ScenarioError when there is none, TraceError for several markets.
+
+    Chains and seals are checked, nothing is re-executed.
+    """
+    if path.is_dir() and not _holds_traces(path):
+        raise ScenarioError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
+    side = Side(path)
+    for file in _files(path):
+        try:
+            loaded = load_run(file)
+        except TraceError as error:
+            side.damaged.append((file, str(error)))
+            continue
+        (side.references if _is_reference(file, path) else side.runs).append(loaded)
+    markets = sorted({run.core.market for run in side.runs})
+    if len(markets) > 1:
+        raise TraceError(f"{path}: holds traces of several markets ({', '.join(markets)}); name a folder of one market")
+    return side
+
+
+def _files(path: Path) -> list[Path]:
+    """Traces under a folder; for a single file, the references in the folder beside it too."""
+    files = find_traces(path)
+    beside = path.parent / REFERENCES
+    return [*files, *find_traces(beside)] if path.is_file() and _holds_traces(beside) else files
+
+
+def _is_reference(file: Path, path: Path) -> bool:
+    """Whether it lies in a folder of references below `path`; what was named itself never is one."""
+    base = path.parent if path.is_file() else path
+    return file != path and REFERENCES in file.relative_to(base).parts[:-1]
+
+
+def _holds_traces(folder: Path) -> bool:
+    return folder.is_dir() and any((*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")))
+
+
+def load_run(path: Path) -> Loaded:
+    """Read one trace. Raises TraceError when it is damaged."""
+    with open_trace(path) as trace:
+        manifest = trace.manifest
+        core = manifest.core
+        if manifest.sealed and not manifest.seal_holds:
+            raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
+        _, head = sound_head(trace)
+        return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
+
+
+def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> list[SeatId]:
+    """The seats that are compared: those asked for, else where the agent sat in every run.
+
+    Traces that do not say so (imported ones): the only seat. Raises SeatError.
+    """
+    runs = [run for side in sides for run in side.runs]
+    if asked:
+        for run in runs:
+            known = [seat.id for seat in run.core.seats]
+            missing = [seat for seat in asked if seat not in known]
+            if missing:
+                raise SeatError(f"{run.path.name} has no seat {missing[0][:40]!r}; seats are {', '.join(known[:20])}")
+        return list(dict.fromkeys(asked))
+    sat = {tuple(run.agent_seats() or ([run.core.seats[0].id] if len(run.core.seats) == 1 else [])) for run in runs}
+    if len(sat) == 1 and sat != {()}:
+        return list(sat.pop())
+    said = " and ".join(sorted({", ".join(seats) or "nowhere" for seats in sat}))
+    raise SeatError(f"the agent sits at {said}: name the seat to compare with --seat")
+
+
+def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
+    """What comparisons of seats in these roles test; nothing where the market's evaluator declares nothing."""
+    evaluator = evaluator_of(market)
+    if not isinstance(evaluator, Measures):
+        return ()
+    told = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
+    return tuple(metric for metric in evaluator.primary_metrics if metric.name in told)
+
+
+def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
+    """The roles in which the compared seats were played."""
+    return frozenset(run.outcome.seats[seat].role for run in runs for seat in seats if seat in run.outcome.seats)
+
+
+@cache
+def _whole_ends(market: str) -> frozenset[str] | None:
+    evaluator = evaluator_of(market)
+    return evaluator.whole_ends if isinstance(evaluator, Measures) else None
+
+
+@cache
+def _market_columns(market: str) -> tuple[str, ...]:
+    evaluator = evaluator_of(market)
+    return evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ("efficiency",)
+
+
+@cache
+def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str, ...]:
+    """Primary metrics first, then the other compared columns; of seats in these roles, of all where none is given."""
+    primary = [metric.name for metric in primary_metrics(market, roles)]
+    evaluator = evaluator_of(market)
+    return tuple(dict.fromkeys([*primary, *fields_for(evaluator, roles, evaluator.compared_columns)]))
+
+
+def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
+    """The numbers of one run for the compared seats."""
+    market = loaded.core.market
+    whole = _whole_ends(market)
+    end = loaded.outcome.end_reason
+    stopped = end is not None and end.startswith("terminated:") and whole is not None and end not in whole
+    numbers: dict[str, float | None] = {}
+    for name in metric_names(market):
+        values = [_number(getattr(loaded.outcome.seats.get(seat), name, None)) for seat in seats]
+        known = [value for value in values if value is not None]
+        numbers[name] = math.fsum(known) / len(known) if known and len(known) == len(values) else None
+    whole_market = loaded.outcome.market_outcome
+    for name in _market_columns(market):
+        if hasattr(whole_market, name):
+            numbers[f"market_{name}"] = _number(getattr(whole_market, name))
+    digested = loaded.about.get("outcome_digest")
+    return Run(
+        path=str(loaded.path),
+        label=label_of(loaded, seats) + (f" in {loaded.scenario}" if loaded.paired_as else ""),
+        policy_key=loaded.policy_key,
+        head=loaded.head,
+        outcome_digest=digested if isinstance(digested, str) else None,
+        rounds_closed=loaded.outcome.rounds_closed,
+        end_reason=end,
+        censored=loaded.outcome.censored,
+        early=stopped or end == "truncated:agent_failure",
+        metrics=numbers,
+        account=loaded.account,
+    )
+
+
+def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:
+    """What played the compared seats."""
+    labels = [loaded.text("labels", seat) or loaded.player(seat) for seat in seats]
+    return ", ".join(dict.fromkeys(labels))
+
+
+def _number(value: object) -> float | None:
+    """A finite number of a size that can be added up; null for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None

@@ -1,0 +1,154 @@
+"""The conclusion of a comparison in words: what can be said, and what the number of pairs cannot show."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tradefair.evaluation.compare.model import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
+from tradefair.evaluation.table import decimals, number_text
+
+__all__ = ["LEVEL", "Verdict", "judge", "p_text", "signed_text"]
+
+LEVEL = 0.05
+_SMALL = 0.001
+
+
+class Verdict(NamedTuple):
+    """The conclusion and the sentences for it."""
+
+    conclusion: Conclusion
+    text: str
+
+
+def judge(
+    pairs: Sequence[Pair],
+    metrics: Sequence[Metric],
+    floor: Sequence[NoiseFloor],
+    *,
+    same_agent: bool = False,
+    luck: str = "",
+) -> Verdict:
+    """`same_agent`: the sides differ in their draws only; then the comparison is itself a noise floor.
+
+    `luck` says what of the draws differs.
+    """
+    primary = [metric for metric in metrics if metric.primary]
+    if not pairs:
+        return Verdict("no_pairs", "; ".join(["nothing to compare: no pair is left", *([luck] if luck else [])]))
+    if all(pair.identical for pair in pairs):
+        return Verdict("identical", f"identical on all pairs ({len(pairs)} of {len(pairs)})")
+    if len(pairs) < MIN_PAIRS:
+        head = f"exploratory, no test: {_pairs(len(pairs))}, fewer than {MIN_PAIRS}"
+        return Verdict("exploratory", _joined([head, *map(_seen, primary), *([luck] if luck else [])]))
+    if not primary:
+        return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
+    floors = {row.name: row for row in floor}
+    found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
+    better = [metric for metric in found if _b_is_better(metric)]
+    worse = [metric for metric in found if not _b_is_better(metric)]
+    sentences = [
+        _sentence(metric, metric in found) + _noise(floors.get(metric.name), same_agent, metric) for metric in primary
+    ]
+    if same_agent:
+        sentences.insert(0, "A and B are the same agent under other draws (A/A)")
+    sentences += [luck] if luck else []
+    if better and worse:
+        return Verdict("mixed", _joined(["better in one, worse in another", *sentences]))
+    if found:
+        who: Conclusion = "b_better" if better else "a_better"
+        return Verdict(who, _joined([_better(pairs[0], bool(better)), *sentences]))
+    return Verdict("no_difference", _joined(["no difference detectable", *sentences]))
+
+
+def _better(pair: Pair, b: bool) -> str:
+    a_label, b_label = (f"{name} ({runs[0].label})" for name, runs in (("A", pair.a), ("B", pair.b)))
+    return f"{b_label} is better than {a_label}" if b else f"{a_label} is better than {b_label}"
+
+
+def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
+    """Significant after Holm, and no smaller than the same agent differs from itself where that was measured."""
+    significant = metric.p_holm is not None and metric.p_holm <= LEVEL
+    return significant and not (floor is not None and floor.within)
+
+
+def _b_is_better(metric: Metric) -> bool:
+    return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
+
+
+def _sentence(metric: Metric, detected: bool) -> str:
+    if metric.mean_difference is None:
+        return f"{metric.name}: undefined on every pair"
+    if metric.n < MIN_PAIRS:
+        return f"{_seen(metric)}; defined on {_pairs(metric.n)} only: no test"
+    if metric.ties == metric.n:
+        return f"{metric.name}: equal on every pair"
+    parts = [f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()]
+    if metric.interval is not None:
+        low, high = metric.interval
+        parts.append(f"95 % interval {signed_text(low)} to {signed_text(high)}")
+    if metric.p is not None:
+        parts.append(f"sign-flip p {p_text(metric.p)} ({metric.p_method}), after Holm {p_text(metric.p_holm)}")
+    parts.append(f"B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses} of {metric.n} pairs")
+    ties = _ties(metric)
+    if ties:
+        parts.append(ties)
+    if not detected:
+        parts.append(_reach(metric))
+    return ", ".join(parts)
+
+
+def _noise(floor: NoiseFloor | None, same_agent: bool, metric: Metric) -> str:
+    if floor is None or floor.half_width is None or floor.within is None:
+        return ""
+    shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
+    if same_agent:
+        return f", {shown}"
+    if floor.within:
+        return f", within the A/A {shown}"
+    significant = _detected(metric, floor)
+    return f", larger than the A/A {shown}" + ("" if significant else f", but not significant with {_pairs(metric.n)}")
+
+
+def _ties(metric: Metric) -> str:
+    """What equal pairs leave of the test: each flips nothing, so that p cannot be small; empty where it can."""
+    least = min(1.0, 2.0 ** (1 + metric.ties - metric.n))
+    if not metric.ties or least < _SMALL:
+        return ""
+    ties = "1 tie" if metric.ties == 1 else f"{metric.ties} ties"
+    return f"{ties}: the least p possible is {p_text(least)}"
+
+
+def _reach(metric: Metric) -> str:
+    """What these pairs could have shown."""
+    least = f"{metric.n} pairs would show {number_text(metric.minimum_detectable)} or more with power 0.8"
+    if metric.pairs_needed is None or metric.pairs_needed <= metric.n:
+        return least
+    return f"{least}; {metric.pairs_needed:,} pairs would show the difference seen"
+
+
+def _seen(metric: Metric) -> str:
+    if metric.mean_difference is None:
+        return f"{metric.name}: undefined on every pair"
+    shown = f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()
+    return f"{shown} in the mean, B better in {metric.wins}, equal in {metric.ties}, worse in {metric.losses}"
+
+
+def _pairs(n: int) -> str:
+    return "1 pair" if n == 1 else f"{n} pairs"
+
+
+def signed_text(value: float) -> str:
+    """A number with its sign, the typographical minus."""
+    return decimals(value, "+,").replace("-", "−")
+
+
+def p_text(value: float | None) -> str:
+    """A p-value to four decimals."""
+    if value is None:
+        return "–"
+    return "<0.0001" if value < 0.0001 else f"{value:.4f}".rstrip("0").rstrip(".")
+
+
+def _joined(sentences: Sequence[str]) -> str:
+    return ". ".join(sentences) + "."

@@ -1,0 +1,156 @@
+"""What a bargaining game was, as the failure modes read it: rounds, quotes, what was said and when, from each side."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import NamedTuple
+
+from tradefair.bargaining.model import BUYER, Role, other, role_of
+from tradefair.contract.seats import SeatId
+from tradefair.trading.statements import Statement
+
+__all__ = ["Game", "Message", "Round", "Said", "Side", "Standing"]
+
+
+class Message(NamedTuple):
+    """What a seat said: `seq` is its event; an empty text is silence."""
+
+    seq: int
+    round: int
+    seat: SeatId
+    text: str
+    statements: tuple[Statement, ...]
+
+
+class Said(NamedTuple):
+    """One statement with the event of its message."""
+
+    seq: int
+    statement: Statement
+
+
+class Standing(NamedTuple):
+    """What binds a seat in a round: the winner (null: nothing) and the firm statements before it that it took back."""
+
+    winner: Said | None
+    taken_back: tuple[Said, ...]
+
+
+class Round(NamedTuple):
+    """A closed round; a quote is null where the seat forfeited. `quoted_at` are the events of the quotes, by seat."""
+
+    number: int
+    seq: int
+    quotes: Mapping[SeatId, int | None]
+    quoted_at: Mapping[SeatId, int]
+    price: int | None
+    profits: Mapping[SeatId, int]
+
+    @property
+    def traded(self) -> bool:
+        """Whether there was a price."""
+        return self.price is not None
+
+
+@dataclass
+class Game:
+    """A read game. `length` is R; `problem` says why nothing can be judged. Limits and G in ticks.
+
+    `rounds` are the closed ones by number; a trace that was cut or changed may lack some.
+    """
+
+    length: int = 0
+    seats: Sequence[SeatId] = ()
+    limits: Mapping[SeatId, int] = field(default_factory=dict[SeatId, int])
+    gap: int = 0
+    rounds: dict[int, Round] = field(default_factory=dict[int, Round])
+    messages: list[Message] = field(default_factory=list[Message])
+    problem: str | None = None
+    _sides: dict[SeatId, Side] = field(default_factory=dict["SeatId", "Side"])
+
+    @property
+    def last_round(self) -> int:
+        """The number of the last closed round, 0 before the first."""
+        return max(self.rounds, default=0)
+
+    def side(self, seat: SeatId) -> Side:
+        """The game from one seat; the same object whoever asks."""
+        if seat not in self._sides:
+            self._sides[seat] = Side(self, seat)
+        return self._sides[seat]
+
+
+class Side:
+    """The game as one seat lived it: s = +1 for the buyer, -1 for the seller; L the own limit, q the own quote."""
+
+    def __init__(self, game: Game, seat: SeatId) -> None:
+        self.game = game
+        self.seat = seat
+        self.other = other(seat)
+        self.role: Role = role_of(seat)
+        self.sign = 1 if seat == BUYER else -1
+        self.limit = game.limits.get(seat, 0)
+        self.standings: dict[int, Standing] = {}
+
+    @cached_property
+    def rounds(self) -> list[Round]:
+        """The closed rounds in order."""
+        return [self.game.rounds[number] for number in sorted(self.game.rounds)]
+
+    @cached_property
+    def own_messages(self) -> list[Message]:
+        """What the seat said, silence left out."""
+        return [one for one in self.game.messages if one.seat == self.seat and one.text.strip()]
+
+    @cached_property
+    def their_messages(self) -> list[Message]:
+        """What the counterpart said, silence left out."""
+        return [one for one in self.game.messages if one.seat == self.other and one.text.strip()]
+
+    @cached_property
+    def said(self) -> list[Said]:
+        """Every own statement, in the order in which they were made."""
+        return [Said(one.seq, statement) for one in self.own_messages for statement in one.statements]
+
+    @property
+    def counterpart(self) -> Side:
+        """The other side."""
+        return self.game.side(self.other)
+
+    @cached_property
+    def own_quotes(self) -> list[Said]:
+        """Own statements that name an own quote, the latest first."""
+        return [said for said in reversed(self.said) if said.statement.kind == "own_quote"]
+
+    def quote(self, number: int) -> int | None:
+        """Own quote of a round; null where it was forfeited or the round never closed."""
+        closed = self.game.rounds.get(number)
+        return None if closed is None else closed.quotes[self.seat]
+
+    def their_quote(self, number: int) -> int | None:
+        """The counterpart's quote of a round; null as above."""
+        closed = self.game.rounds.get(number)
+        return None if closed is None else closed.quotes[self.other]
+
+    def gives(self, better: float, worse: float) -> float:
+        """s(better - worse): how much more the first of two own quotes gives the counterpart."""
+        return self.sign * (better - worse)
+
+    def slack(self, price: float) -> float:
+        """s(L - price): what a trade at this price earns the seat."""
+        return self.sign * (self.limit - price)
+
+    def crosses(self, quote: float, theirs: float) -> bool:
+        """Whether an own quote would trade with the counterpart's."""
+        return self.gives(quote, theirs) >= 0
+
+    def proof(self, *numbers: int) -> Iterator[int]:
+        """Events of the own quotes and the closures of these rounds, as far as they exist."""
+        for number in numbers:
+            closed = self.game.rounds.get(number)
+            if closed is not None:
+                if self.seat in closed.quoted_at:
+                    yield closed.quoted_at[self.seat]
+                yield closed.seq

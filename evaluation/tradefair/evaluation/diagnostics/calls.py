@@ -1,0 +1,93 @@
+"""Tool calls of a trace as compact records, and the objects that their arguments name."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple, cast
+
+import orjson
+
+from tradefair.tracestore import Trace
+
+__all__ = ["Call", "answer_of", "call_of", "listed", "mapped", "named_at", "named_objects"]
+
+
+class Call(NamedTuple):
+    """One `tool_called` event. `arguments` is empty where the trace holds no object (invalid or cut calls)."""
+
+    seq: int
+    round: int
+    revision: int
+    seat: str
+    tool: str
+    kind: str | None
+    inner: bool
+    status: str
+    arguments: Mapping[str, Any]
+    refs: list[str] | None
+
+    @property
+    def executed(self) -> bool:
+        """Whether it was carried out."""
+        return self.status == "ok"
+
+    @property
+    def attempted(self) -> bool:
+        """Whether it reached the rules or failed on its arguments; limits and faults of ours do not count."""
+        return self.status in ("ok", "rejected", "invalid")
+
+
+def call_of(seq: int, event: Mapping[str, Any]) -> Call:
+    """A decoded `tool_called` event as a record."""
+    arguments = event["arguments"]
+    return Call(
+        seq=seq,
+        round=event["round"],
+        revision=event["revision"],
+        seat=event["seat"],
+        tool=event["tool"],
+        kind=event["kind"],
+        inner=event["parent"] is not None,
+        status=event["status"],
+        arguments=arguments if isinstance(arguments, dict) else {},  # pyright: ignore[reportUnknownArgumentType]
+        refs=event["refs"],
+    )
+
+
+def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
+    """What a call answered; None when the trace keeps only its digest, or it is no JSON."""
+    result, reference = event.get("result"), event.get("result_ref")
+    if result is not None or not isinstance(reference, str):
+        return result
+    body = trace.blob(reference)
+    try:
+        return None if body is None else orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:
+    """Ids of one kind of object (`product`) that arguments name under `<kind>_id` or `<kind>_ids`."""
+    return [*named_at(arguments, f"{kind}_id"), *named_at(arguments, f"{kind}_ids")]
+
+
+def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
+    """The ids at a path of arguments (`lines.product_id`), lists along it opened."""
+    found: list[object] = [arguments]
+    for step in path.split("."):
+        found = [item for value in found if isinstance(value, dict) for item in _items(value.get(step))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+    return (item for item in found if isinstance(item, str))
+
+
+def mapped(value: object) -> Mapping[str, Any]:
+    """A decoded JSON object; empty where the value is none."""
+    return cast(Mapping[str, Any], value) if isinstance(value, dict) else {}
+
+
+def listed(value: object) -> list[Any]:
+    """A decoded JSON list; empty where the value is none."""
+    return cast(list[Any], value) if isinstance(value, list) else []
+
+
+def _items(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,182 @@
+"""What an auction was, as the failure modes read it: rounds of every seat, its calls, and what it said to whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal, NamedTuple, TypeAlias
+
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.analysis import Hindsight, PlayedRound, flip, hindsight
+from tradefair.double_auction.model import Role
+
+__all__ = ["Advice", "AuctionGame", "AuctionSeat", "Audience", "Quote", "SeatRound", "Sent", "runs"]
+
+Audience: TypeAlias = Literal["own side", "other side", "all traders"]
+"""Who is told something, seen from the sender."""
+
+
+class Quote(NamedTuple):
+    """An accepted quote and its event, in the seat's own terms."""
+
+    seq: int
+    round: int
+    price: int
+
+
+class Sent(NamedTuple):
+    """A message that was delivered, so that its addressees could read it; silence is none."""
+
+    seq: int
+    round: int
+    recipient: str
+    audience: Audience
+    text: str
+
+    def reaches(self, seat: AuctionSeat) -> bool:
+        """Whether a seat other than the sender is among its addressees."""
+        return self.recipient in (seat.seat, "all_traders", f"all_{seat.role}s")
+
+
+class Advice(NamedTuple):
+    """An answer of expected_surplus: mean surplus per round by price, over `rounds_used` closed rounds."""
+
+    seq: int
+    round: int
+    surplus: Mapping[int, float]
+    rounds_used: int
+
+
+@dataclass(frozen=True, eq=False)
+class SeatRound:
+    """A closed round of one seat. `closed` is the event that tells it, `quoted` that of the quote; null: forfeited.
+
+    Prices are in the seat's own terms. `played` is null where the facts of the round do not fit the seat.
+    """
+
+    round: int
+    closed: int
+    quote: int | None
+    quoted: int | None
+    payoff: int
+    traded: bool
+    seat: AuctionSeat = field(repr=False)
+    played: PlayedRound | None = field(repr=False)
+
+    @property
+    def forfeited(self) -> bool:
+        """Whether the seat had no quote in the book."""
+        return self.quote is None
+
+    @cached_property
+    def seen(self) -> Hindsight | None:
+        """What the round could have earned; rivals are held fixed."""
+        if self.played is None:
+            return None
+        seat = self.seat
+        return hindsight(seat.seat, seat.role, seat.value, self.played, seat.game.price_max)
+
+    @property
+    def best(self) -> float:
+        """The most that any quote would have earned, in points."""
+        return self.seen.best if self.seen else 0.0
+
+    @property
+    def missed(self) -> bool:
+        """Whether a quote did not trade although one within the own value would have, and with a gain.
+
+        Nobody can know the first round's rivals; a forfeited round is counted as that.
+        """
+        if self.round == 1 or self.traded or self.forfeited or self.seen is None:
+            return False
+        return self.seen.best_within is not None and self.seen.best > 0
+
+    @property
+    def proof(self) -> tuple[int, ...]:
+        """The events that tell it: the quote and the closure."""
+        return (self.closed,) if self.quoted is None else (self.quoted, self.closed)
+
+
+@dataclass
+class AuctionSeat:
+    """One seat. `first_look` is the event of the first view_my_value; `refused` and `lapsed` are of quotes, by round.
+
+    `value` and `potential` in points; `unread` counts analyses whose answer the trace does not hold.
+    """
+
+    seat: SeatId
+    role: Role
+    game: AuctionGame = field(repr=False)
+    value: int
+    potential: int
+    privileged: bool = False
+    rounds: list[SeatRound] = field(default_factory=list[SeatRound])
+    quotes: list[Quote] = field(default_factory=list[Quote])
+    messages: list[Sent] = field(default_factory=list[Sent])
+    advice: list[Advice] = field(default_factory=list[Advice])
+    refused: dict[int, list[int]] = field(default_factory=dict[int, list[int]])
+    lapsed: dict[int, int] = field(default_factory=dict[int, int])
+    first_look: int | None = None
+    unread: int = 0
+
+    def shade(self, price: int) -> int:
+        """How far a price is better for the seat than its value; negative: through it."""
+        return self.value - price if self.role == "buyer" else price - self.value
+
+    def flipped(self, price: int) -> int:
+        """A price in buyer terms, or back."""
+        return flip(price, self.game.price_max, self.role)
+
+    @cached_property
+    def quoted_at(self) -> Mapping[tuple[int, int], int]:
+        """Events of the quotes, by round and price."""
+        return {(quote.round, quote.price): quote.seq for quote in reversed(self.quotes)}
+
+
+@dataclass
+class AuctionGame:
+    """A read auction. `length` is R; `numbers` are the closed rounds in order; `opened` is the event with the values.
+
+    `mean_prices` are of rounds with trades. `imported`: the log of somebody else, which holds no looks.
+    """
+
+    length: int = 0
+    price_max: int = 100
+    talks: bool = False
+    imported: bool = False
+    opened: int | None = None
+    seats: dict[SeatId, AuctionSeat] = field(default_factory=dict[SeatId, AuctionSeat])
+    numbers: list[int] = field(default_factory=list[int])
+    mean_prices: dict[int, float] = field(default_factory=dict[int, float])
+
+    @property
+    def window(self) -> str | None:
+        """The closed rounds, in words."""
+        if not self.numbers:
+            return None
+        cut = f" of {self.length}" if len(self.numbers) < self.length else ""
+        return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
+
+    @cached_property
+    def last_prices(self) -> Mapping[int, float]:
+        """Per closed round the mean price of the last round before it that had a trade."""
+        found: dict[int, float] = {}
+        last: float | None = None
+        for number in self.numbers:
+            if last is not None:
+                found[number] = last
+            last = self.mean_prices.get(number, last)
+        return found
+
+
+def runs(rounds: Sequence[SeatRound]) -> Iterator[list[SeatRound]]:
+    """Stretches of consecutive rounds, of an ordered selection."""
+    run: list[SeatRound] = []
+    for one in rounds:
+        if run and one.round != run[-1].round + 1:
+            yield run
+            run = []
+        run.append(one)
+    if run:
+        yield run

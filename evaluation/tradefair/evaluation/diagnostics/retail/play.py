@@ -1,0 +1,159 @@
+"""What a retail trace says about conduct, as records that stages and detectors count (retail page, 10).
+
+Products are places in store order, days count from 1; only closed days are in it.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, NamedTuple
+
+from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
+
+__all__ = ["ActionEvent", "DayConduct", "LineChoice", "PriceChoice", "RetailPlay", "TradedDay", "within"]
+
+ActionKind = Literal["place_order", "modify_product_price"]
+
+
+class ActionEvent(NamedTuple):
+    """An executed order line or price change, and the evidence of the same day before it.
+
+    `needs` and `missing` are named by category, `stale` are those of the missing that had been looked at on an earlier
+    day; `gap` = calls since the last relevant look, None without one; `tools` are the relevant tools used.
+    """
+
+    seq: int
+    day: int
+    kind: ActionKind
+    product: int
+    needs: tuple[str, ...]
+    missing: tuple[str, ...]
+    stale: tuple[str, ...]
+    gap: int | None
+    tools: frozenset[str]
+
+
+class PriceChoice(NamedTuple):
+    """A price that was set, in cents, beside p* of 6.10; None where no day of the window had a sale."""
+
+    seq: int
+    price: int
+    best: int | None
+
+    @property
+    def distance(self) -> float | None:
+        """100·|p − p*|/p*."""
+        return None if self.best is None else 100 * abs(self.price - self.best) / self.best
+
+
+class LineChoice(NamedTuple):
+    """An executed order line beside its alternatives. Ranks count from 1; qualities in 1/1000 star.
+
+    `best_visible`: whether it went to the best visible supplier; `ignored`: whether its supplier's r̂ is above twice
+    the lowest. Both are None with fewer than two known suppliers, `ignored` also when its own is not known: a buyer who
+    never leaves a bad supplier would look better day by day. `cover` in days of sales. `cost_of_choice` in currency
+    units: expected refunds above those of the least returned known supplier, less what the lower quote saved; None when
+    either is not known.
+    """
+
+    seq: int
+    quantity: int
+    quality_rank: int
+    price_rank: int
+    quality: int
+    best_quality: int
+    best_visible: bool | None
+    ignored: bool | None
+    cover: float | None
+    cost_of_choice: float | None
+
+
+@dataclass
+class DayConduct:
+    """What the manager did on one day. `acted` holds the first action event on each product."""
+
+    acted: dict[int, int] = field(default_factory=dict[int, int])
+    named: set[int] = field(default_factory=set[int])
+    """Products named in queries."""
+    active: bool = False
+    """Whether an action other than closing the day was executed."""
+    calls: int = 0
+    inner_calls: int = 0
+    notes: int = 0
+    rejected_actions: int = 0
+    invalid_actions: int = 0
+    attempts: int = 0
+    executed: int = 0
+    blocked: list[int] = field(default_factory=list[int])
+    """Events of attempts that were not executed."""
+
+    @property
+    def attended(self) -> set[int]:
+        """Products with attention."""
+        return self.named | self.acted.keys()
+
+
+class TradedDay(NamedTuple):
+    """A closed day: its facts, the event that holds them, what was done, live news items read by then."""
+
+    seq: int
+    facts: DayFacts
+    conduct: DayConduct
+    news_read: frozenset[str]
+
+
+@dataclass
+class RetailPlay:
+    """A whole episode. `problem` says why nothing, `unseen` why no analysis of visible records could be had."""
+
+    seat: str
+    scenario: RetailScenario | None = None
+    problem: str | None = None
+    unseen: str | None = None
+    privileged: bool = False
+    evidence_version: str | None = None
+    categories: Sequence[str] = ()
+    """Category of each product."""
+    days: list[TradedDay] = field(default_factory=list[TradedDay])
+    ending: EndingFacts | None = None
+    events: list[ActionEvent] = field(default_factory=list[ActionEvent])
+    prices: list[PriceChoice] = field(default_factory=list[PriceChoice])
+    lines: list[LineChoice] = field(default_factory=list[LineChoice])
+
+    @property
+    def length(self) -> int:
+        """T."""
+        return len(self.days)
+
+    def acted_days(self) -> list[list[int]]:
+        """Days with an action event, by product."""
+        return self._days_of(lambda day: day.conduct.acted)
+
+    def attended_days(self) -> list[list[int]]:
+        """Days with attention, by product."""
+        return self._days_of(lambda day: day.conduct.attended)
+
+    def sold_days(self) -> list[list[int]]:
+        """Days with a sale, by product."""
+        return self._days_of(lambda day: (place for place, units in enumerate(day.facts.product.units) if units))
+
+    def _days_of(self, products: Callable[[TradedDay], Iterable[int]]) -> list[list[int]]:
+        found: list[list[int]] = [[] for _ in self.categories]
+        for number, day in enumerate(self.days, 1):
+            for place in products(day):
+                found[place].append(number)
+        return found
+
+    def action_pairs(self) -> Iterator[tuple[int, int, int]]:
+        """(product, day, event) of every product-day with an action event."""
+        for number, day in enumerate(self.days, 1):
+            for place, seq in day.conduct.acted.items():
+                yield place, number, seq
+
+
+def within(days: Sequence[int], first: int, last: int) -> int | None:
+    """The first of sorted `days` in first..last, None when there is none."""
+    place = bisect_right(days, first - 1)
+    return days[place] if place < len(days) and days[place] <= last else None

@@ -1,0 +1,119 @@
+"""What the manager could see at a moment: records of the closed days, today's quotes, the rules' own analysis.
+
+Built from the scenario's simulated past and the facts of the trace; nothing is played again.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tradefair.catalog import market_type
+from tradefair.contract.errors import ScenarioError
+from tradefair.retail.analysis import (
+    PriceOptimum,
+    SupplierEvidence,
+    best_visible_supplier,
+    price_days,
+    price_groups,
+    price_optimum,
+    supplier_evidence,
+)
+from tradefair.retail.model import DayFacts, RetailScenario, product_id, supplier_id
+from tradefair.retail.records import DayColumns, Records
+from tradefair.retail.rules import Retail
+
+__all__ = ["Visible"]
+
+_PRICE_WINDOW = 30
+_SUPPLIER_WINDOW = 60
+_COVER_WINDOW = 30
+
+
+class Visible:
+    """Records up to yesterday and quotes of today; `see` opens a day, `close` files it."""
+
+    def __init__(self, records: Records) -> None:
+        self._records = records
+        self._quotes: list[int] = []
+        self._suppliers: dict[int, list[SupplierEvidence]] = {}
+        self._optima: dict[int, int | None] = {}
+        self._ordered = {supplier_id(number): self._past_orders(number) for number in range(records.suppliers)}
+
+    @classmethod
+    def of(cls, scenario: RetailScenario, seed: int) -> Visible:
+        """What there is to see on day 1. Raises ScenarioError when the store cannot be rebuilt."""
+        market = market_type("retail").create(scenario, seed)
+        if not isinstance(market, Retail):
+            raise ScenarioError("the installed retail market is another one")
+        return cls(market.records.copy())
+
+    def _past_orders(self, number: int) -> set[str]:
+        records = self._records
+        pairs = ((place, place * records.suppliers + number) for place in range(records.products))
+        return {product_id(place) for place, pair in pairs if records.ordered(pair, 0, records.days - 1)}
+
+    @property
+    def ordered_from(self) -> Mapping[str, set[str]]:
+        """Products ever ordered from each supplier, the past included."""
+        return self._ordered
+
+    def see(self, facts: DayFacts) -> None:
+        """Open the day of these facts: its quotes were there to be seen."""
+        self._quotes = facts.supplier.quote_e4
+        self._suppliers, self._optima = {}, {}
+
+    def close(self, facts: DayFacts) -> None:
+        """File the day's visible columns."""
+        day, pairs = facts.product, facts.supplier
+        nothing, no_pairs = [0] * self._records.products, [0] * len(pairs.units)
+        stock = zip(day.on_shelf, day.opening_stock, strict=True)
+        demand = zip(day.demand, day.opening_stock, strict=True)
+        self._records.close_day(
+            DayColumns(
+                price=day.price_cents,
+                in_stock=[int(shelved > 0 and units > 0) for shelved, units in stock],
+                units=day.units,
+                revenue=day.revenue_cents,
+                refunds=day.refunds_cents,
+                cost_of_goods=day.cost_of_goods_cents,
+                returned=day.returned,
+                expired=day.expired,
+                sold_out=[int(wanted > units) for wanted, units in demand],
+                stars=nothing,
+                reviews=nothing,
+                pair_quote=pairs.quote_e4,
+                pair_units=pairs.units,
+                pair_returned=pairs.returned,
+                pair_ordered=no_pairs,
+                pair_cost=no_pairs,
+            )
+        )
+        for line in facts.orders:
+            self._ordered.setdefault(line.supplier_id, set()).add(line.product_id)
+
+    def suppliers(self, place: int) -> list[SupplierEvidence]:
+        """Evidence on a product's suppliers over the last 60 days (6.11)."""
+        found = self._suppliers.get(place)
+        if found is None:
+            found = supplier_evidence(self._records, place, self._quotes, _SUPPLIER_WINDOW)
+            self._suppliers[place] = found
+        return found
+
+    def best_price(self, place: int) -> int | None:
+        """p* (6.10) in cents: window 30, unit cost = quote of the best visible supplier; None without a day sold."""
+        if place not in self._optima:
+            suppliers = self.suppliers(place)
+            unit_cost = suppliers[best_visible_supplier(suppliers)].quote_e4
+            self._optima[place] = self._optimum(place, unit_cost).price
+        return self._optima[place]
+
+    def _optimum(self, place: int, unit_cost_e4: int) -> PriceOptimum:
+        return price_optimum(price_groups(price_days(self._records, place, _PRICE_WINDOW)), unit_cost_e4)
+
+    def daily_units(self, place: int) -> float | None:
+        """Mean units per day over the last 30 days; None when nothing was sold."""
+        records = self._records
+        first = max(0, records.days - _COVER_WINDOW)
+        sold = records.units.series(place, first, records.days - 1)
+        return math.fsum(sold) / len(sold) if any(sold) else None

@@ -1,0 +1,53 @@
+"""The command `export`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from tradefair.evaluation.export import FORMATS
+from tradefair.evaluation.export.to_files import export_files
+from tradefair.evaluation.places import Places
+from tradefair.evaluation.progress import show_progress
+from tradefair.tracestore import fetched
+
+__all__ = ["export"]
+
+_MAX_SHOWN = 20
+
+
+def export(
+    paths: Places,
+    form: Annotated[str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")] = "jsonl",
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="File or folder to write; without: stdout.")
+    ] = None,
+    seat: Annotated[str | None, typer.Option("--seat", help="Only what this seat saw, renumbered.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON; needs -o.")] = False,
+) -> None:
+    """Write traces in another format, whole or exactly what one seat saw.
+
+    jsonl: the trace itself, which verifies like its source. parquet: a folder of tables for DuckDB, pandas and others.
+    otlp: spans for tracing back ends. openai: a transcript of messages per seat. Exit code 1 when something in a trace
+    could not be used; the rest is written all the same.
+    """
+    if as_json and output is None:
+        raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
+    progress = show_progress if output is not None else None
+    with fetched(paths) as files:
+        exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
+    for item in exported.written:
+        print(f"wrote {item.path} ({item.what})", file=sys.stderr)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(exported.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    for problem in exported.problems[:_MAX_SHOWN]:
+        place = f"event {problem.seq}: " if problem.seq else ""
+        print(f"{problem.path}: {place}{problem.message}", file=sys.stderr)
+    if len(exported.problems) > _MAX_SHOWN:
+        print(f"… and {len(exported.problems) - _MAX_SHOWN} more problems (--json has them)", file=sys.stderr)
+    if exported.problems:
+        raise typer.Exit(1)

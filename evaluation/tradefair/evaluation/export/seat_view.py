@@ -1,0 +1,89 @@
+"""What one seat saw of an episode, renumbered: nothing in it depends on what only others know.
+
+Not a trace: there is no chain over it, and it cannot be re-executed. `open_trace` refuses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from tradefair.contract.errors import SeatError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.seats import SeatId
+from tradefair.tracestore import Trace
+
+__all__ = ["SEAT_VIEW_SCHEMA", "seat_events", "seat_lines", "seat_role"]
+
+SEAT_VIEW_SCHEMA = "tradefair.seat_view/1"
+
+_COMMON = ("event", "round", "phase", "revision", "seat")
+_SHOWN: Mapping[str, tuple[str, ...]] = {
+    "episode_started": (),
+    "tool_called": (
+        "call",
+        "parent",
+        "tool",
+        "kind",
+        "arguments",
+        "read_through",
+        "refs",
+        "status",
+        "error",
+        "result",
+        "result_digest",
+        "result_size",
+    ),
+    "seat_lapsed": ("reason", "default_action"),
+    "phase_closed": ("public",),
+    "round_closed": ("public",),
+    "episode_ended": ("reason",),
+}
+"""Fields by event, a closed list: facts, state digests, inputs and whatever a later schema adds stay out."""
+
+_OWN_ONLY = frozenset({"tool_called", "seat_lapsed"})
+
+
+def seat_lines(trace: Trace, seat: SeatId) -> Iterator[bytes]:
+    """One line of JSON per thing that `seat` saw, after a head line; own events are numbered anew from 1.
+
+    Own calls with their answers (null where the trace keeps digests only), own lapses, public closures, start and end.
+    Raises SeatError when the trace has no such seat.
+    """
+    return _lines(trace, seat, _head(trace.manifest.core, seat))
+
+
+def seat_events(events: Iterable[Mapping[str, Any]], seat: SeatId) -> Iterator[dict[str, Any]]:
+    """Of decoded events, those that `seat` saw, with the fields that it saw; without numbers."""
+    for event in events:
+        tag = str(event.get("event"))
+        if tag in _SHOWN and (tag not in _OWN_ONLY or event.get("seat") == seat):
+            yield {name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}
+
+
+def seat_role(core: ManifestCore, seat: SeatId) -> str:
+    """The role of `seat`. Raises SeatError naming the seats when there is no such one."""
+    roles = {known.id: known.role for known in core.seats}
+    if seat not in roles:
+        raise SeatError(f"the trace has no seat {seat[:80]!r}; seats are {', '.join(roles)}")
+    return roles[seat]
+
+
+def _head(core: ManifestCore, seat: SeatId) -> dict[str, Any]:
+    """Seat and market; never the seed, the scenario's content (it may hold values) or who plays the other seats."""
+    return {
+        "seat_view": SEAT_VIEW_SCHEMA,
+        "market": core.market,
+        "rules_version": core.rules_version,
+        "scenario": core.scenario.get("id"),
+        "seat": seat,
+        "role": seat_role(core, seat),
+    }
+
+
+def _lines(trace: Trace, seat: SeatId, head: Mapping[str, Any]) -> Iterator[bytes]:
+    yield orjson.dumps(head)
+    for seq, event in enumerate(seat_events(trace.decoded(), seat), 1):
+        yield orjson.dumps({"seq": seq, **event})

@@ -1,0 +1,152 @@
+"""What importers of public games share: play through Core in the logged order, times and origin beside events."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.catalog import market_type
+from tradefair.contract.core import Core, Done
+from tradefair.contract.errors import TradefairError
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.importers.report import GameReport
+from tradefair.tracestore import Written, write_trace
+from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
+
+__all__ = ["Departure", "ReplayedGame", "extra_field", "open_game", "unlike_speakers", "unlike_trades", "write_game"]
+
+_TRANSPORT = "import"
+_MAX_RESPONSE_S = 1e9
+
+
+class Departure(NamedTuple):
+    """Where a log leaves the stream of its seed, or the rules."""
+
+    line: int
+    path: str
+    message: str
+
+
+class ReplayedGame:
+    """A game that is played through Core in the logged order; `line` is the row that is being played."""
+
+    def __init__(self, market: str, scenario: dict[str, Any], init: Init) -> None:
+        kind = market_type(market)
+        self.line = init.line
+        self.core = Core.create(kind, build_scenario(kind.scenario_model, scenario, source="init"), init.seed)
+        self.events: list[Written] = []
+
+    def start(self) -> None:
+        """The first event."""
+        self._keep(self.core.start(), None, None)
+
+    def feed(self, payload: dict[str, Any]) -> None:
+        """A round's recorded luck."""
+        self._keep(self.core.feed("recorded_chance", payload), None, None)
+
+    def lapse(self, seat: str, row: Row) -> None:
+        """A seat whose answer the source could not use."""
+        self.line = row.line
+        self._keep(self.core.lapse(seat, "reject_limit"), None, row)
+
+    def act(self, seat: str, tool: str, arguments: dict[str, Any], row: Row | None) -> None:
+        """One logged action; TradefairError when the rules refuse it."""
+        self.line = row.line if row else self.line
+        done = self.core.call(seat, tool, arguments)
+        self._keep(done, seat, row)
+        answer = done.answer
+        if answer is not None and answer.status != "ok":
+            said = answer.fault or (answer.error.message if answer.error else answer.status)
+            raise TradefairError(f"{tool} of {seat} is {answer.status}: {said}")
+
+    def _keep(self, done: Done, seat: str | None, row: Row | None) -> None:
+        """A call's own event carries the seat and its response time; closures share the time."""
+        moment = _moment(row) if row else None
+        at_ms = int(moment.timestamp() * 1000) if moment else None
+        for index, record in enumerate(done.records):
+            own = seat if index == 0 else None
+            response = _response_us(row) if own and row else None
+            self.events.append(Written(record, own, at_ms, response, _TRANSPORT if own else None))
+
+
+def open_game(file: Path, report: GameReport) -> tuple[bytes, GameLog] | None:
+    """A log's bytes and its parsed game; None, with findings in `report`, when the log is damaged."""
+    try:
+        raw = file.read_bytes()
+    except OSError as error:
+        report.found(0, "", f"cannot be read: {error.strerror}")
+        return None
+    game = read_game(raw.splitlines(), file.name)
+    report.findings.extend(game.findings)
+    if game.init is None or game.final is None or not game.sound:
+        return None
+    report.game_id, report.rounds = game.init.game_id, len(game.rounds)
+    report.trades = sum(len(logged.trades) for logged in game.rounds)
+    return raw, game
+
+
+def write_game(path: Path, played: ReplayedGame, raw: bytes, game: GameLog, importer: str, **origin: Any) -> None:
+    """The trace of a replayed game; `origin` is added to what says where it came from."""
+    assert game.init is not None
+    rows: list[Row] = [row for logged in game.rounds for row in (*logged.messages, *logged.quotes)]
+    moments = [moment.isoformat(timespec="seconds") for row in rows if (moment := _moment(row)) is not None]
+    about: dict[str, Any] = {
+        "episode": Path(game.name).stem,
+        "labels": game.init.labels,
+        "created": min(moments, default=None),
+        "finished": max(moments, default=None),
+        "end_reason": played.core.ended,
+        "outcome_digest": played.core.outcome_digest,
+        "imported_from": {
+            "format": importer,
+            "file": game.name,
+            "game_id": game.init.game_id,
+            "schema_version": game.init.schema_version,
+            "blake2b": hashlib.blake2b(raw, digest_size=32).hexdigest(),
+            **origin,
+        },
+    }
+    write_trace(path, played.core.manifest, about, played.events)
+
+
+def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Departure]:
+    """A round whose messages stand in another order than the seed's speaking order; silent seats left no row."""
+    spoke = tuple(seat for seat in order if seat in logged.speakers)
+    if spoke != logged.speakers:
+        yield Departure(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
+
+
+def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: Any, path: str) -> Iterator[Departure]:
+    """Trades of a round that are otherwise here than in the log; `of` makes a logged trade comparable."""
+    there = [of(trade) for trade in logged.trades]
+    for index in range(max(len(there), len(here))):
+        ours = here[index] if index < len(here) else None
+        theirs = there[index] if index < len(there) else None
+        if ours != theirs:
+            row: Row = logged.trades[index] if theirs is not None else logged.quotes[-1]
+            message = f"trade {index + 1} of round {logged.number} is {theirs} in the log and {ours} by the rules"
+            yield Departure(row.line, path, message)
+
+
+def extra_field(row: Row, name: str) -> object:
+    """A field of the row that the parser does not know by name."""
+    return (row.model_extra or {}).get(name)
+
+
+def _moment(row: Row) -> datetime | None:
+    """The log's clock names no zone; it is taken as UTC."""
+    stamp = extra_field(row, "timestamp")
+    try:
+        return datetime.fromisoformat(stamp).replace(tzinfo=UTC) if isinstance(stamp, str) else None
+    except ValueError:
+        return None
+
+
+def _response_us(row: Row) -> int | None:
+    seconds = extra_field(row, "response_time_s")
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < _MAX_RESPONSE_S:
+        return None
+    return round(seconds * 1_000_000)

@@ -1,0 +1,106 @@
+"""Following the random stream of a public game from its seed, and playing the game through the rules.
+
+Where no generation of the source's engine follows a log, its orders, coins and makers are fed round by round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from tradefair.contract.errors import TradefairError
+from tradefair.evaluation.importers.game_replay import Departure, ReplayedGame, unlike_speakers, unlike_trades
+from tradefair.evaluation.importers.report import GameReport
+from tradefair.trading.chance import ChanceKind, open_chance
+from tradefair.trading.clearing import Match, clear
+from tradefair.trading.game_log import GameLog, Init, LoggedRound, Trade
+from tradefair.trading.values import Acceptance
+
+__all__ = ["pairs_fit", "replayed_game"]
+
+_GENERATIONS: tuple[ChanceKind, ...] = ("log_maker_draw", "log_maker_order")
+
+
+def replayed_game(
+    market: str,
+    game: GameLog,
+    init: Init,
+    report: GameReport,
+    scenario: Callable[[Init, ChanceKind], dict[str, Any]],
+    play_round: Callable[[ReplayedGame, LoggedRound], None],
+) -> ReplayedGame | None:
+    """The game by the rules of `market`; None and findings when they cannot follow it. Sets `report.chance`."""
+    played: ReplayedGame | None = None
+    try:
+        report.chance = _chance_of(game, init, report)
+        played = ReplayedGame(market, scenario(init, report.chance), init)
+        played.start()
+        for logged in game.rounds:
+            if report.chance == "recorded":
+                played.feed(logged.recorded(chat=init.data.communication_enabled).payload())
+            play_round(played, logged)
+    except TradefairError as error:
+        report.found(played.line if played else init.line, "", f"cannot be re-executed: {error}"[:500])
+        return None
+    return played
+
+
+def pairs_fit(game: GameLog, report: GameReport) -> bool:
+    """Whether the logged trades are those of the logged quotes; without that no chance can be fed."""
+    for logged in game.rounds:
+        here = clear(logged.bids, logged.asks, logged.quote_order, lambda pair: False)
+        for departure in unlike_trades(logged, [(match.buyer, match.seller) for match in here], _pair_of, "buyer_id"):
+            report.found(*departure)
+    return not report.findings
+
+
+def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
+    """The generation that follows the game; a game that should be followed and cannot be is a finding."""
+    if init.shares_stream:
+        return "recorded"
+    departures: list[Departure] = []
+    for generation in _GENERATIONS:
+        departure = next(_departures(game, init, generation), None)
+        if departure is None:
+            return generation
+        departures.append(departure._replace(message=f"as {generation}: {departure.message}"))
+    for departure in departures:
+        report.found(*departure)
+    return "recorded"
+
+
+def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Departure]:
+    """What the seed gives otherwise than the log says, first things first."""
+    chat = init.data.communication_enabled
+    chance = open_chance(generation, init.seed, init.roster, seat_order=init.seat_order, chat=chat)
+    values = chance.limits(init.law, Acceptance()).values
+    if values != init.values:
+        yield Departure(init.line, "data.agents", f"the seed gives the values {values}")
+    for logged in game.rounds:
+        number = logged.number
+        if chat:
+            yield from unlike_speakers(logged, chance.speaking_order(number))
+        order = chance.quote_order(number)
+        if order != logged.quote_order:
+            message = f"the seed gives the quote order {', '.join(order)}"
+            yield Departure(logged.quotes[0].line, "agent_id", message)
+        here = clear(
+            logged.bids,
+            logged.asks,
+            order,
+            lambda pair, number=number: chance.round_up(number, pair),
+            lambda pair, earlier, number=number: chance.maker(number, pair, earlier),
+        )
+        yield from unlike_trades(logged, [_luck(match) for match in here], _logged_luck, "maker_id")
+
+
+def _pair_of(trade: Trade) -> tuple[object, ...]:
+    return trade.buyer_id, trade.seller_id
+
+
+def _luck(match: Match) -> tuple[object, ...]:
+    return match.buyer, match.seller, match.coin == "up", match.maker
+
+
+def _logged_luck(trade: Trade) -> tuple[object, ...]:
+    return trade.buyer_id, trade.seller_id, trade.clearing_random_pick, trade.maker_id

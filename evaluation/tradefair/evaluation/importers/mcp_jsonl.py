@@ -1,0 +1,194 @@
+"""`mcp-jsonl`: logs of MCP tool calls, of any server, as traces that the general diagnostics and the report read.
+
+There are no rules to re-execute: the chain holds what the log said, and `verify` says so. Every session is a seat; what
+a tool does is taken from the log (`tools/list`, `kind`), else from the verb in its name (docs/exports.md).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.core import INLINE_BYTES, Record
+from tradefair.contract.event import TRACE_SCHEMA, ManifestCore, SeatRecord
+from tradefair.evaluation.importers import IMPORTED_MARKET
+from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, read_calls
+from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally
+from tradefair.tracestore import Written, write_trace
+
+__all__ = ["END_REASON", "IMPORTER", "import_log", "import_logs", "kind_by_name"]
+
+IMPORTER = "mcp-jsonl"
+END_REASON = "truncated:log_ended"
+
+_TRANSPORT = "import"
+_PHASE = "open"
+_READS = {
+    "browse", "check", "count", "describe", "download", "fetch", "find", "get", "inspect", "list", "lookup", "open",
+    "peek", "preview", "query", "read", "retrieve", "scan", "search", "select", "show", "view", "watch",
+}  # fmt: skip
+_ANALYSES = {
+    "analyse", "analyze", "assess", "calculate", "compare", "compute", "estimate", "evaluate", "explain", "forecast",
+    "rank", "score", "simulate", "summarise", "summarize", "validate",
+}  # fmt: skip
+
+
+def import_logs(files: Sequence[Path], out: Path) -> ImportReport:
+    """One trace per log in the folder `out`, named after the log. What could not be used are findings."""
+    return ImportReport(IMPORTER, [import_log(file, out) for file in files])
+
+
+def import_log(file: Path, out: Path) -> GameReport:
+    """Read one log and write what calls it has; a log without any becomes no trace."""
+    report = GameReport(file.name)
+    seen = hashlib.blake2b(digest_size=32)
+    try:
+        with file.open("rb") as lines:
+            log = read_calls(_hashed(lines, seen))
+    except OSError as error:
+        report.found(0, "", f"cannot be read: {error.strerror}")
+        return report
+    for odd in log.odd:
+        report.found(*odd)
+    if not log.calls:
+        report.found(0, "", "no tool call here")
+        return report
+    core = _core(file.stem, log)
+    events = _Events(core, log)
+    path = out / f"{file.stem}.trace"
+    write_trace(path, core, _about(file, log, core, seen.hexdigest()), events.written())
+    report.trace, report.rounds, report.game_id = str(path), events.rounds, file.stem
+    answered = sum(call.answered for call in log.calls)
+    report.checks = {
+        "calls_answered": Tally(answered, len(log.calls)),
+        "lines_understood": Tally(log.lines - len({odd.line for odd in log.odd}), log.lines),
+    }
+    return report
+
+
+def kind_by_name(tool: str) -> str:
+    """What a tool does, guessed from the verb that its name begins with: read, analysis, else action."""
+    words = "".join(f" {char.lower()}" if char.isupper() else char for char in tool)
+    for separator in "_-./:":
+        words = words.replace(separator, " ")
+    verb = next(iter(words.split()), "")
+    if verb in _READS:
+        return "read"
+    return "analysis" if verb in _ANALYSES else "action"
+
+
+def _hashed(lines: Iterable[bytes], seen: Any) -> Iterator[bytes]:
+    """The lines as they are; `seen` is a hash over them."""
+    for line in lines:
+        seen.update(line)
+        yield line
+
+
+def _core(name: str, log: CallLog) -> ManifestCore:
+    tools = {call.tool: call.kind or log.kinds.get(call.tool) or kind_by_name(call.tool) for call in log.calls}
+    sessions = dict.fromkeys(call.session for call in log.calls)
+    scenario = {
+        "id": f"{IMPORTED_MARKET}/{name}",
+        "description": "Tool calls from a log; no rules made them.",
+        "tools": tools,
+    }
+    return ManifestCore(
+        trace_schema=TRACE_SCHEMA,
+        market=IMPORTED_MARKET,
+        rules_version="imported",
+        scenario=scenario,
+        seed=0,
+        seats=tuple(SeatRecord(id=session, role="client") for session in sessions),
+        tool_schema_digest=digest(canonical(tools)),
+        limits=(),
+        record="full",
+    )
+
+
+def _about(file: Path, log: CallLog, core: ManifestCore, seen: str) -> dict[str, Any]:
+    moments = [call.at_ms for call in log.calls if call.at_ms is not None]
+    return {
+        "episode": file.stem,
+        "labels": {seat.id: log.clients.get(seat.id, seat.id) for seat in core.seats},
+        "created": _iso(min(moments, default=None)),
+        "finished": _iso(max(moments, default=None)),
+        "end_reason": END_REASON,
+        "imported_from": {"format": IMPORTER, "file": file.name, "blake2b": seen},
+    }
+
+
+def _iso(at_ms: int | None) -> str | None:
+    return None if at_ms is None else datetime.fromtimestamp(at_ms / 1_000, UTC).isoformat(timespec="seconds")
+
+
+class _Events:
+    """The events of a log, in order. A round that the log names closes when a later one begins."""
+
+    def __init__(self, core: ManifestCore, log: CallLog) -> None:
+        self._tools: Mapping[str, str] = core.scenario["tools"]
+        self._calls = log.calls
+        self._seq = 0
+        self._round = 1
+        self._numbers: dict[tuple[int, str], int] = {}
+        self._blobs: set[str] = set()
+        self._at_ms: int | None = None
+        self.rounds = 0
+
+    def written(self) -> Iterator[Written]:
+        """Start, calls with the closures between them, end."""
+        self._round = next((call.round for call in self._calls if call.round is not None), 1)
+        yield self._closure("episode_started")
+        for call in self._calls:
+            if call.round is not None and call.round > self._round:
+                yield self._closure("round_closed", public=None, facts={}, state_digest="")
+                self.rounds += 1
+                self._round = call.round
+            self._at_ms = self._at_ms if call.at_ms is None else call.at_ms
+            yield Written(self._record(call), call.session, call.at_ms, call.latency_us, _TRANSPORT)
+        yield self._closure("episode_ended", reason=END_REASON, facts={}, state_digest="")
+
+    def _head(self, event: str, seat: str | None) -> dict[str, Any]:
+        self._seq += 1
+        common = {"round": self._round, "phase": _PHASE, "revision": self.rounds, "seat": seat}
+        return {"seq": self._seq, "event": event, **common}
+
+    def _closure(self, event: str, **content: Any) -> Written:
+        body = orjson.dumps({**self._head(event, None), **content})
+        return Written(Record(self._seq, body, closes=event != "episode_started"), at_ms=self._at_ms)
+
+    def _record(self, call: LoggedCall) -> Record:
+        key = (self._round, call.session)
+        self._numbers[key] = self._numbers.get(key, 0) + 1
+        answer = None if call.status != "ok" else orjson.dumps(call.result)
+        name = None if answer is None else digest(answer)
+        large = answer is not None and len(answer) > INLINE_BYTES
+        body = {
+            **self._head("tool_called", call.session),
+            "call": f"r{self._round}.{call.session}.{self._numbers[key]}",
+            "parent": call.parent,
+            "tool": call.tool,
+            "kind": call.kind or self._tools[call.tool],
+            "arguments": call.arguments,
+            "read_through": None,
+            "refs": None,
+            "status": call.status,
+            "error": _NO_ANSWER if call.status != "ok" and call.error is None else call.error,
+            "result": None if large or answer is None else call.result,
+            "result_ref": name if large else None,
+            "result_digest": name,
+            "result_size": None if answer is None else len(answer),
+        }
+        blob = None
+        if large and name is not None and answer is not None and name not in self._blobs:
+            self._blobs.add(name)
+            blob = (name, answer)
+        return Record(self._seq, orjson.dumps(body), blob)
+
+
+_NO_ANSWER = {"code": "no_answer", "message": "the log holds no answer to this call", "hint": "", "retryable": False}

@@ -1,0 +1,190 @@
+"""`pact-log`: public PACT games, re-executed by our rules and compared with everything that their logs say.
+
+A row of `conversation` becomes the message that it logs, no row silence, a `communication_violation` a lapse
+(bargaining page, 11). The engine's generation is found by replay.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
+from tradefair.evaluation.importers.game_replay import ReplayedGame, extra_field, open_game, write_game
+from tradefair.evaluation.importers.log_stream import replayed_game
+from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.trading.chance import ChanceKind
+from tradefair.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
+
+__all__ = ["IMPORTER", "import_game", "import_games"]
+
+IMPORTER = "pact-log"
+_PRICE_TAG = re.compile(r"<price>\s*\d{1,3}\s*</price>")
+
+
+def import_games(files: Sequence[Path], out: Path) -> ImportReport:
+    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
+    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
+
+
+def import_game(file: Path, out: Path) -> GameReport:
+    """Parse, follow, re-execute, compare and write one game."""
+    report = GameReport(file.name)
+    opened = open_game(file, report)
+    if opened is None or opened[1].init is None:
+        return report
+    raw, game = opened
+    init = opened[1].init
+    if sorted(init.seat_order) != [BUYER, SELLER]:
+        report.found(init.line, "data.agents", f"a pact-log has the seats {BUYER} and {SELLER}, and no others")
+        return report
+    played = replayed_game("bargaining", game, init, report, _scenario, _play_round)
+    if played is not None:
+        _compare(game, init, [written.record.body for written in played.events], report)
+        path = out / f"{file.stem}.trace"
+        traded = any(logged.trades for logged in game.rounds)
+        generation = (report.chance or "").removeprefix("log_") if traded else "undetermined"
+        write_game(path, played, raw, game, IMPORTER, generation=generation, substituted=_substituted(game, init))
+        report.trace = str(path)
+    return report
+
+
+def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
+    messages: dict[str, Row] = {row.player_id: row for row in logged.messages}
+    dropped = {row.player_id: row for row in logged.violations}
+    market = played.core.market
+    while market.clock.phase != "quote" and market.terminated is None:
+        (seat,) = market.awaited()
+        said, violation = messages.get(seat), dropped.get(seat)
+        if said is None and violation is not None:
+            played.lapse(seat, violation)
+        else:
+            text = str(getattr(said, "message", ""))
+            played.act(seat, "send_message", {"text": text}, said)
+    for quote in logged.quotes:
+        played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
+
+
+def _scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
+    return {
+        "id": "bargaining/pact_log",
+        "description": "A public PACT game.",
+        "rounds": init.data.num_rounds,
+        "chat": init.data.communication_enabled,
+        # What the source took is not refused afterwards.
+        "max_words": 500,
+        "max_chars": 8_000,
+        "distribution": init.law,
+        "chance": chance,
+        "seat_order": list(init.seat_order),
+    }
+
+
+def _substituted(game: GameLog, init: Init) -> list[dict[str, Any]]:
+    """Quotes that the source put in place of an answer without a price: the own limit, with no price tag."""
+    return [
+        {"round": logged.number, "seat": quote.agent_id}
+        for logged in game.rounds
+        for quote in logged.quotes
+        if _is_substituted(quote, init)
+    ]
+
+
+def _is_substituted(quote: BidAsk, init: Init) -> bool:
+    answer = extra_field(quote, "raw_response")
+    if not isinstance(answer, str) or quote.price != init.values[quote.agent_id]:
+        return False
+    return len(_PRICE_TAG.findall(answer)) != 1
+
+
+# --- everything that the log says -------------------------------------------------------------------------------------
+
+
+def _compare(game: GameLog, init: Init, bodies: Sequence[bytes], report: GameReport) -> None:
+    rounds = [RoundFacts.model_validate(orjson.loads(body)["facts"]) for body in bodies if _closes_round(body)]
+    said = [orjson.loads(body)["public"] for body in bodies if b'"event":"phase_closed"' in body[:60]]
+    if not rounds or game.final is None:
+        report.found(1, "", "no round could be re-executed")
+        return
+    opening = rounds[0].opening
+    limits = {BUYER: opening.buyer_value, SELLER: opening.seller_cost}
+    for seat, limit in init.values.items():
+        report.compare("limits", limit, limits[seat], init.line, f"data.agents.{seat}")
+    before = {BUYER: 0, SELLER: 0}
+    for logged, facts in zip(game.rounds, rounds, strict=False):
+        _compare_talk(logged, facts, [one for one in said if one["round"] == logged.number], report)
+        _compare_trade(logged, facts, report)
+        _compare_money(logged, facts, before, report)
+        before = dict(facts.profit)
+    _compare_final(game.final, rounds, report)
+
+
+def _closes_round(body: bytes) -> bool:
+    return b'"event":"round_closed"' in body[:60]
+
+
+def _compare_talk(logged: LoggedRound, facts: RoundFacts, said: Sequence[dict[str, Any]], report: GameReport) -> None:
+    heard = {one["seat"]: one["text"] for one in said}
+    for row in logged.messages:
+        report.compare("messages", row.message, heard.get(row.player_id), row.line, "message")
+    if len(logged.messages) == 2:
+        order = list(facts.record.speaking_order or ())
+        report.compare("speaking_orders", list(logged.speakers), order, logged.messages[0].line, "player_id")
+    for row in logged.violations:
+        report.compare("violations", "", heard.get(row.player_id), row.line, "player_id")
+
+
+def _compare_trade(logged: LoggedRound, facts: RoundFacts, report: GameReport) -> None:
+    record, line = facts.record, logged.quotes[0].line
+    report.compare("quote_orders", list(logged.quote_order), record.quote_order, line, "agent_id")
+    quotes = (logged.bids.get(BUYER), logged.asks.get(SELLER))
+    report.compare("quotes", quotes, (record.bid, record.ask), line, "price")
+    report.compare("trade_counts", len(logged.trades), int(record.price is not None), line, "type")
+    for trade in logged.trades:
+        report.compare("prices", trade.cleared_price, record.price, trade.line, "cleared_price")
+        midpoint = None if record.midpoint_x2 is None else record.midpoint_x2 / 2
+        report.compare("midpoints", trade.midpoint_exact, midpoint, trade.line, "midpoint_exact")
+        report.compare("makers", trade.maker_id, record.maker, trade.line, "maker_id")
+        if (trade.bid + trade.ask) % 2:
+            coin = trade.clearing_random_pick
+            report.compare("half_ticks", coin, record.rounded_up, trade.line, "clearing_random_pick")
+
+
+def _compare_money(logged: LoggedRound, facts: RoundFacts, before: dict[str, int], report: GameReport) -> None:
+    for change in logged.payoff_changes:
+        seat = change.seat_id
+        there = (change.old_payoff, change.new_payoff, change.delta)
+        here = (before[seat], facts.profit[seat], facts.profit[seat] - before[seat])
+        report.compare("payoffs", there, here, change.line, "new_payoff")
+    end = logged.end
+    if end is None:
+        return
+    price, surplus = facts.record.price, facts.record.profit_buyer + facts.record.profit_seller
+    for seat, profit in facts.profit.items():
+        report.compare("round_payoffs", end.data.payoff_map.get(seat), profit, end.line, f"data.payoff_map.{seat}")
+    prices = [] if price is None else [price]
+    report.compare("round_prices", end.data.clearing_prices, prices, end.line, "data.clearing_prices")
+    report.compare("round_surplus", end.data.round_surplus, surplus, end.line, "data.round_surplus")
+    report.compare("round_max_surplus", end.data.max_surplus, facts.opening.gap, end.line, "data.max_surplus")
+
+
+def _compare_final(final: Final, rounds: Sequence[RoundFacts], report: GameReport) -> None:
+    data, line, last = final.data, final.line, rounds[-1]
+    most = last.opening.gap * len(rounds)
+    for seat, profit in last.profit.items():
+        report.compare("final_payoffs", data.final_payoff_map.get(seat), profit, line, f"data.final_payoff_map.{seat}")
+        potential = data.seat_max_potential_surplus_map.get(seat)
+        report.compare("final_potentials", potential, last.opening.gap, line, "data.seat_max_potential_surplus_map")
+        share = max(0, profit) / most if most else 0.0
+        report.compare(
+            "final_shares", data.seat_surplus_share_map.get(seat), share, line, "data.seat_surplus_share_map"
+        )
+    surplus = sum(last.profit.values())
+    report.compare("final_surplus", data.total_surplus, surplus, line, "data.total_surplus")
+    report.compare("final_max_surplus", data.max_surplus, most, line, "data.max_surplus")
+    efficiency = surplus / most if most else 0.0
+    report.compare("final_efficiency", data.market_efficiency, efficiency, line, "data.market_efficiency")

@@ -1,0 +1,145 @@
+"""What a marketplace hid from its seats: values, match sets, prices, floors, and who a handle stands for. Total.
+
+The facts of an episode's end tell it; of an episode without an end the manifest gives it back, because data and handles
+come from scenario and seed alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import cached_property
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.reading import TraceReading
+from tradefair.marketplace.analysis import Match, Matches, match_sets
+from tradefair.marketplace.data_source import catalogue_of
+from tradefair.marketplace.facts import CustomerFacts, EndingFacts
+from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
+from tradefair.marketplace.participants import handles
+from tradefair.marketplace.records import BASIS_POINTS, Catalogue
+
+__all__ = ["Truth", "scenario_of", "truth_of"]
+
+
+@dataclass(frozen=True)
+class Truth:
+    """Customers and businesses by place; `matches` is B_i with list prices and floors, `seats` the seat of a handle.
+
+    `catalogue` is null where the manifest does not give it back.
+    """
+
+    customers: tuple[SeatId, ...]
+    businesses: tuple[SeatId, ...]
+    matches: tuple[Matches, ...]
+    seats: Mapping[str, SeatId]
+    catalogue: Catalogue | None
+
+    @cached_property
+    def places(self) -> dict[SeatId, int]:
+        """The place of every seat within its role."""
+        return {seat: place for role in (self.customers, self.businesses) for place, seat in enumerate(role)}
+
+    @cached_property
+    def buyers(self) -> frozenset[SeatId]:
+        """The customers."""
+        return frozenset(self.customers)
+
+    @cached_property
+    def sellers(self) -> frozenset[SeatId]:
+        """The businesses."""
+        return frozenset(self.businesses)
+
+
+def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
+    """The scenario of the manifest; None and a finding where it is none."""
+    if reading.core is None:
+        return None
+    try:
+        return build_scenario(MarketplaceScenario, reading.core.scenario, source="manifest")
+    except ScenarioError as error:
+        reading.found(None, f"the scenario cannot be read: {error}"[:300])
+        return None
+
+
+def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending: EndingFacts | None) -> Truth | None:
+    """Everything hidden; contradictions are findings, and the facts, which the rules have used, come first."""
+    core = reading.core
+    if core is None:
+        return None
+    customers, businesses = (
+        tuple(seat.id for seat in core.seats if seat.role == role) for role in (CUSTOMER, BUSINESS)
+    )
+    again = None if scenario is None else _given_back(reading, scenario, core.seed)
+    if again is not None and (again.customers, again.businesses) != (customers, businesses):
+        reading.found(None, "the seats of the manifest are not those of its scenario")
+        again = None
+    if ending is None or reading.ending is None:
+        return again
+    told = _told(ending, customers, businesses, again.catalogue if again else None)
+    if told is None:
+        reading.found(reading.ending.seq, "the facts of the end leave out seats, matches or handles")
+    elif again is not None and again != told:
+        reading.found(reading.ending.seq, "values, prices, floors or handles at the end are not those of the scenario")
+    return told or again
+
+
+def _given_back(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -> Truth | None:
+    try:
+        catalogue = catalogue_of(scenario, seed)
+    except (ScenarioError, ValueError, ArithmeticError, LookupError) as error:
+        reading.found(None, f"the manifest does not give back its customers and businesses: {error}"[:300])
+        return None
+    named: dict[str, SeatId] = {}
+    chance = Chance(seed)
+    for role, records in ((CUSTOMER, catalogue.customers), (BUSINESS, catalogue.businesses)):
+        names = handles(chance, role, len(records), alias=scenario.alias_ids)
+        named |= {name: record.id for name, record in zip(names, records, strict=True)}
+    return Truth(
+        tuple(record.id for record in catalogue.customers),
+        tuple(record.id for record in catalogue.businesses),
+        match_sets(catalogue, scenario.value_multiplier_bp),
+        named,
+        catalogue,
+    )
+
+
+def _told(
+    ending: EndingFacts, customers: tuple[SeatId, ...], businesses: tuple[SeatId, ...], catalogue: Catalogue | None
+) -> Truth | None:
+    """None where the facts leave a seat or a number out."""
+    seats = {*customers, *businesses}
+    named = {name: seat for seat, name in ending.handles.items()}
+    places = {seat: place for place, seat in enumerate(businesses)}
+    whole = (
+        set(ending.customers) == set(customers)
+        and set(ending.businesses) == set(businesses)
+        and set(ending.handles) == seats
+        and len(named) == len(seats)
+        and all(_sound_customer(facts, places) for facts in ending.customers.values())
+    )
+    if not whole:
+        return None
+    factors = {seat: facts.floor_bp for seat, facts in ending.businesses.items()}
+    matches = tuple(_matches(ending.customers[seat], places, factors) for seat in customers)
+    return Truth(customers, businesses, matches, named, catalogue)
+
+
+def _sound_customer(facts: CustomerFacts, places: Mapping[SeatId, int]) -> bool:
+    matches = set(facts.matches)
+    same = all(set(numbers) == matches for numbers in (facts.prices, facts.floors, facts.utilities))
+    return same and len(matches) == len(facts.matches) and set(facts.fits) <= matches <= set(places)
+
+
+def _matches(facts: CustomerFacts, places: Mapping[SeatId, int], factors: Mapping[SeatId, int]) -> Matches:
+    found: list[Match] = []
+    for seat in sorted(facts.matches, key=places.__getitem__):
+        price, fits = facts.prices[seat], seat in facts.fits
+        gross = facts.value if fits else 0
+        exact = Fraction(price * factors[seat], BASIS_POINTS)
+        found.append(Match(places[seat], price, fits, gross - price, gross - facts.floors[seat], exact))
+    return Matches(facts.value, tuple(found))

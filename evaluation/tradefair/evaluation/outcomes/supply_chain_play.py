@@ -1,0 +1,150 @@
+"""One pass over a supply-chain trace: its scenario, sound rounds, and who bid more than it had. Total."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts
+from tradefair.tracestore import Trace
+
+__all__ = ["SeatRound", "SupplyPlay", "read_supply_chain"]
+
+
+class SeatRound(NamedTuple):
+    """One seat's facts of a closed round beside the round they belong to."""
+
+    round: RoundFacts
+    own: SeatFacts
+
+
+class SupplyPlay(NamedTuple):
+    """What a trace says of the market; `scenario` is null, and there are no rounds, where the manifest cannot be read.
+
+    `closed` are the numbers of the events that closed the rounds. `overspends` counts vectors above funds by seat,
+    refused or forfeited. `slogans` are by number, and so are `near`, their cosines with earlier ones.
+    """
+
+    reading: TraceReading
+    scenario: SupplyChainScenario | None
+    seats: tuple[SeatId, ...]
+    rounds: list[RoundFacts]
+    closed: list[int]
+    overspends: Counter[SeatId]
+    slogans: dict[int, SloganFacts]
+    near: dict[int, dict[int, float]]
+
+    def of(self, seat: SeatId) -> list[SeatRound]:
+        """A seat's rounds."""
+        return [SeatRound(one, one.seats[seat]) for one in self.rounds]
+
+    def cosine(self, one: int, other: int) -> float:
+        """Lexical cosine of two posted slogans by number; that of a slogan with itself is 1 unless it has no word."""
+        if one == other:
+            return 1.0 if one in self.slogans and self.slogans[one].stems else 0.0
+        return self.near.get(max(one, other), {}).get(min(one, other), 0.0)
+
+
+def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
+    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading.
+
+    `also` is given every event of the pass; it must bear odd ones.
+    """
+    overspends: Counter[SeatId] = Counter()
+
+    def watch(seq: int, event: dict[str, Any]) -> None:
+        if also is not None:
+            also(seq, event)
+        error: Any = event.get("error")
+        if event.get("event") == "tool_called" and event.get("tool") == "submit_bids" and isinstance(error, dict):
+            code: object = error["code"]  # pyright: ignore[reportUnknownVariableType]
+            overspends[str(event["seat"])] += code == "insufficient_funds"
+
+    reading = read_trace(trace, lambda _: watch)
+    scenario = _scenario(reading)
+    seats = tuple(reading.conduct)
+    rounds: list[RoundFacts] = []
+    closed: list[int] = []
+    for facts in reading.rounds if scenario is not None else ():
+        typed = reading.typed(facts, RoundFacts)
+        if typed is None or scenario is None:
+            continue
+        complaint = next(_complaints(typed, scenario, seats), None)
+        if complaint is None:
+            rounds.append(typed)
+            closed.append(facts.seq)
+        else:
+            reading.found(facts.seq, f"the facts are not of this scenario: {complaint}")
+    for one in rounds:
+        for settled in one.passes:
+            overspends.update(settled.forfeited.keys())
+    slogans = {slogan.number: slogan for one in rounds for slogan in one.new_slogans}
+    near = {number: dict(slogan.cosines) for number, slogan in slogans.items()}
+    return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans, near)
+
+
+def _scenario(reading: TraceReading) -> SupplyChainScenario | None:
+    core: ManifestCore | None = reading.core
+    if core is None:
+        return None
+    try:
+        return build_scenario(SupplyChainScenario, core.scenario, source="manifest")
+    except ScenarioError as error:
+        reading.found(None, f"the scenario cannot be read: {error}"[:300])
+        return None
+
+
+def _complaints(facts: RoundFacts, scenario: SupplyChainScenario, seats: tuple[SeatId, ...]) -> Iterator[str]:
+    """What would break a formula: lists of a wrong length, places that do not exist."""
+    items = len(scenario.items)
+    if len(facts.supply) != items or not facts.passes:
+        yield "supply or passes"
+    if set(facts.seats) != set(seats):
+        yield "seats"
+    for settled in facts.passes:
+        if not _sound_pass(settled, items, seats):
+            yield f"pass {settled.bid_pass}"
+    for seat, own in facts.seats.items():
+        if not _sound_seat(own, items, len(scenario.persona_texts)):
+            yield f"seat {seat[:40]}"
+    if not _sound_buyers(facts.buyers, scenario, len(seats)):
+        yield "buyers"
+
+
+def _sound_pass(settled: PassFacts, items: int, seats: tuple[SeatId, ...]) -> bool:
+    columns = (settled.marginal, settled.sold_out, settled.requested, settled.won)
+    lines = [line for vector in settled.lines.values() for line in vector]
+    lost = [line for vector in settled.forfeited.values() for line in vector]
+    return (
+        all(len(column) == items for column in columns)
+        and {*settled.lines, *settled.forfeited} <= set(seats)
+        and all(0 <= line[0] < items for line in (*lines, *lost))
+    )
+
+
+def _sound_seat(own: SeatFacts, items: int, texts: int) -> bool:
+    columns = (
+        own.opening, own.available, own.prices, own.attempts, own.failed, own.directed, own.sold, own.revenue,
+        own.cost_of_goods, own.units, own.book,
+    )  # fmt: skip
+    return all(len(column) == items for column in columns) and (own.similarity is None or len(own.similarity) == texts)
+
+
+def _sound_buyers(buyers: BuyerFacts, scenario: SupplyChainScenario, seats: int) -> bool:
+    count = len(buyers.tribe)
+    columns = (buyers.text, buyers.item, buyers.quantity, buyers.limit, buyers.arrival, buyers.noticed, buyers.visits)
+    if not all(len(column) == count for column in columns):
+        return False
+    tribes, items = scenario.tribes, len(scenario.items)
+    known = all(
+        0 <= tribe < len(tribes) and 0 <= text < len(tribes[tribe].texts) and 0 <= item < items
+        for tribe, text, item in zip(buyers.tribe, buyers.text, buyers.item, strict=True)
+    )
+    return known and all(0 <= visit[0] < seats for trail in buyers.visits for visit in trail)

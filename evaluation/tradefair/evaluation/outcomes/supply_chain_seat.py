@@ -1,0 +1,151 @@
+"""Formulas of one retailer's outcome (supply-chain page, 9): pure functions of counts and cents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.arithmetic import mean, rounded
+from tradefair.supply_chain.analysis import sure_win_price
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.records import RoundFacts
+
+__all__ = [
+    "BidRegret",
+    "bid_efficiency",
+    "bid_regret",
+    "deviation",
+    "inventory_efficiency",
+    "line_regret",
+    "mean_price",
+    "message_match",
+    "net_profit_margin",
+    "order_stability",
+    "requested_units",
+    "risk_adjusted_return",
+    "stockout_rate",
+    "variation",
+]
+
+
+def deviation(values: Sequence[float]) -> float:
+    """Population standard deviation; 0 of nothing."""
+    if not values:
+        return 0.0
+    centre = math.fsum(values) / len(values)
+    return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / len(values))
+
+
+def variation(values: Sequence[float]) -> float:
+    """CV: population deviation over mean, 0 when the mean is 0."""
+    centre = math.fsum(values) / len(values) if values else 0.0
+    return deviation(values) / centre if centre else 0.0
+
+
+def net_profit_margin(profits: Sequence[int], revenues: Sequence[int]) -> float:
+    """npm: Σπ/Σ revenue, 0 without revenue."""
+    return rounded(sum(profits) / sum(revenues)) if sum(revenues) else 0.0
+
+
+def risk_adjusted_return(profits: Sequence[int]) -> float:
+    """rar: mean over deviation of profits by round, 0 where they do not vary."""
+    spread = deviation(profits)
+    return rounded(math.fsum(profits) / len(profits) / spread) if spread else 0.0
+
+
+def inventory_efficiency(sold: Sequence[int], ends: Sequence[int]) -> float:
+    """iei: S/(S + Ī), units sold against the mean of units left at the end of a round; 0/0 is 0."""
+    left = mean(ends) or 0.0
+    return rounded(sum(sold) / (sum(sold) + left)) if sum(sold) + left else 0.0
+
+
+def stockout_rate(failed: int, attempts: int, *, ever_stocked: bool) -> float:
+    """stockout: failed visits over visits; without a visit 1 if the seat never had a unit to sell, else 0."""
+    if attempts:
+        return rounded(failed / attempts)
+    return 0.0 if ever_stocked else 1.0
+
+
+def bid_efficiency(won: int, requested: int, base_value: int, spend: int) -> float:
+    """bid_eff: share of requested units won, times base value over spend; 0 where either denominator is."""
+    return rounded(won / requested * (base_value / spend)) if requested and spend else 0.0
+
+
+def order_stability(
+    requested: Sequence[int], sold: Sequence[int], mode: Literal["abs", "one_sided", "orders_only"]
+) -> float:
+    """osi: how closely the variation of orders follows that of sales; 1 with one round or none."""
+    if len(requested) < 2:
+        return 1.0
+    orders, sales = variation(requested), variation(sold)
+    excess = {"abs": abs(orders - sales), "one_sided": max(0.0, orders - sales), "orders_only": orders}[mode]
+    return rounded(1 / (1 + excess))
+
+
+def requested_units(facts: RoundFacts, seat: SeatId) -> int:
+    """Units asked for in the settling pass, a forfeited vector included."""
+    last = facts.passes[-1]
+    return sum(line[1] for line in (*last.lines.get(seat, ()), *last.forfeited.get(seat, ())))
+
+
+def message_match(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> float | None:
+    """mms: mean similarity of the slogan to the persona of every buyer of the rounds with one; null without."""
+    found: list[float] = []
+    for facts in rounds:
+        row = facts.seats[seat].similarity
+        if row is not None and facts.seats[seat].slogan is not None:
+            pairs = zip(facts.buyers.tribe, facts.buyers.text, strict=True)
+            found += [row[scenario.text_starts[tribe] + text] for tribe, text in pairs]
+    return mean(found)
+
+
+class BidRegret(NamedTuple):
+    """Cents paid above sure-win prices, and an upper bound of what lost units would have earned."""
+
+    overpaid: int
+    underbid: float
+
+
+def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> BidRegret:
+    """Against the smallest price that would have won for sure, rivals' final bids as they were (section 9)."""
+    found = [
+        line_regret(facts, seat, line, scenario) for facts in rounds for line in facts.passes[-1].lines.get(seat, ())
+    ]
+    return BidRegret(sum(one.overpaid for one in found), sum(one.underbid for one in found))
+
+
+def line_regret(
+    facts: RoundFacts,
+    seat: SeatId,
+    line: tuple[int, int, int, int],
+    scenario: SupplyChainScenario,
+    resale: float | None = None,
+) -> BidRegret:
+    """The same of one line [item, units, price, filled] of the settling pass.
+
+    `resale` is what a unit sells for in cents, by default the mean over all sellers of the round.
+    """
+    item, requested, price, won = line
+    rivals = [
+        (other[2], other[1])
+        for rival, lines in facts.passes[-1].lines.items()
+        if rival != seat
+        for other in lines
+        if other[0] == item
+    ]
+    terms = (facts.supply[item], scenario.items[item].base_cents, scenario.tick_cents)
+    overpaid = won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
+    underbid = 0.0
+    if won < requested:
+        resale = mean_price(facts, item) if resale is None else resale
+        underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
+    return BidRegret(overpaid, underbid)
+
+
+def mean_price(facts: RoundFacts, item: int, but: SeatId | None = None) -> float:
+    """Volume-weighted price in cents of all units of an item sold in the round (`but` one seat's); 0 without any."""
+    sellers = [own for seat, own in facts.seats.items() if seat != but]
+    units = sum(own.sold[item] for own in sellers)
+    return sum(own.revenue[item] for own in sellers) / units if units else 0.0

@@ -1,0 +1,58 @@
+"""The supply chain's figures beside those of its reference population (supply-chain page, 9).
+
+Inequality responds to the mechanism itself: scarcity, budgets and luck make rich and poor of equals. What an agent has
+to do with it shows only beside the same scenario and seed played by a known population.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.outcome import Outcome
+from tradefair.evaluation.table import Table, number_text
+
+__all__ = ["reference_tables"]
+
+_BASES = ("wealth", "revenue")
+_MARKET = ("active_ratio", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
+_RETAILER = ("pi", "npm", "rar", "iei", "osi", "bid_eff", "overpay_share", "fill", "stockout", "mms", "units_sold")
+
+_Outcome = Outcome[Any, Any]
+
+
+def reference_tables(policy: str, outcome: _Outcome, population: _Outcome | None) -> list[Table]:
+    """Inequality, then the market and its mean retailer; a dash for each figure of a population nobody played."""
+    market, column = outcome.market_outcome, f"{policy} population"
+    caveat = " (word overlap, not meaning)" if (market.embedder or "").startswith("lexical") else ""
+    beside = "" if population else f"; no {column} beside it (tradefair play --references)"
+    title = f"inequality; gate {market.gate or '–'}, embedder {market.embedder or '–'}{caveat}{beside}"
+    return [
+        Table(title, ("figure", "value", "equal split", column), list(_inequality_rows(market, population))),
+        Table("the market, and the mean over its retailers", ("figure", "value", column), _rows(outcome, population)),
+    ]
+
+
+def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple[str, ...]]:
+    equal = {"gini": 0, "theil": 0, "cv": 0, "hhi": market.equal_hhi, "cr4": market.equal_cr4, "mobility": None}
+    for basis in _BASES:
+        for name, split in equal.items():
+            field = f"{basis}_{name}"
+            played = getattr(population.market_outcome, field) if population else None
+            yield f"{name}, {basis}", *map(number_text, (getattr(market, field), split, played))
+
+
+def _rows(outcome: _Outcome, population: _Outcome | None) -> list[tuple[str, ...]]:
+    names = [*(name.replace("_", " ") for name in _MARKET), *(f"{name}, mean" for name in _RETAILER)]
+    values, played = _values(outcome), _values(population) if population else [None] * len(names)
+    return [
+        (name, number_text(value), number_text(other)) for name, value, other in zip(names, values, played, strict=True)
+    ]
+
+
+def _values(outcome: _Outcome) -> list[float | None]:
+    market = [getattr(outcome.market_outcome, name) for name in _MARKET]
+    return market + [
+        mean(value for one in outcome.seats.values() if (value := getattr(one, name)) is not None) for name in _RETAILER
+    ]

@@ -1,0 +1,27 @@
+"""The argument of commands that read traces wherever they lie: files, folders, and shared stores."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradefair.tracestore import is_store
+
+__all__ = ["Places", "trace_place"]
+
+
+def trace_place(text: str) -> str:
+    """A path that exists, or the address of a store. Raises typer.BadParameter."""
+    if not is_store(text) and not Path(text).exists():
+        raise typer.BadParameter(f"{text!r} does not exist")
+    return text
+
+
+Places = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="PATH...", parser=trace_place, help="Trace files, folders of them, or postgresql://HOST/DB[#EPISODE]."
+    ),
+]

@@ -1,0 +1,97 @@
+"""Reference populations: the trace of the same scenario and seed with one policy on every seat, beside another trace.
+
+`tradefair play --references` leaves it in the folder `references` beside its trace; sweeps of a reference plan are
+named.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cached_property
+from pathlib import Path
+from typing import Any, cast
+
+from tradefair.catalog import evaluator
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.outcome import Evaluator, Outcome, ReadBeside
+from tradefair.tracestore import Trace, find_traces, open_trace
+
+__all__ = ["Populations"]
+
+_FOLDER = "references"
+_MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
+"""Parameters that change who plays or what is stored, and nothing of the market that a scripted population meets."""
+
+
+class Populations:
+    """Finds populations in `folders` and in the folder of references beside a trace. Raises TraceError for none."""
+
+    def __init__(self, folders: Iterable[Path] = ()) -> None:
+        self._files = [file for folder in folders for file in find_traces(folder)]
+
+    def of(self, trace: Trace) -> Outcome[Any, Any] | None:
+        """The population's outcome; null where its market has none, or nobody has played it."""
+        core = trace.manifest.core
+        known = evaluator(core.market)
+        if not isinstance(known, ReadBeside):
+            return None
+        wanted = _key(trace)
+        if _plays(trace, known.population):
+            return _played(trace, known)
+        for path in (self._given.get((known.population, wanted)), *_beside(trace.path, known.population, core.seed)):
+            found = None if path is None else _outcome(path, known, known.population, wanted)
+            if found is not None:
+                return found
+        return None
+
+    @cached_property
+    def _given(self) -> dict[tuple[str, str], Path]:
+        """By policy and key; the first of several."""
+        found: dict[tuple[str, str], Path] = {}
+        for path in self._files:
+            try:
+                with open_trace(path) as trace:
+                    known = evaluator(trace.manifest.core.market)
+                    if isinstance(known, ReadBeside) and _plays(trace, known.population):
+                        found.setdefault((known.population, _key(trace)), path)
+            except TraceError:
+                continue  # whoever reads that file says what is wrong with it
+        return found
+
+
+def _beside(path: Path, policy: str, seed: int) -> list[Path]:
+    """Where `tradefair play` puts it: for one episode, for one of several, and beside other references."""
+    folder = path.parent if path.parent.name == _FOLDER else path.parent / _FOLDER
+    named = (folder / f"all-{policy}.trace", folder / f"all-{policy}-{seed}.trace")
+    return [place for place in named if place.is_file()]
+
+
+def _key(trace: Trace) -> str:
+    """Digest of market, seed and what a scenario says of the market itself."""
+    core = trace.manifest.core
+    scenario = {name: value for name, value in core.scenario.items() if name not in _MAY_DIFFER}
+    return digest(canonical([core.market, core.rules_version, core.seed, scenario]))
+
+
+def _plays(trace: Trace, policy: str) -> bool:
+    """Whether the policy sat on every seat, as the manifest says."""
+    said: Any = trace.manifest.about.get("labels")
+    labels: Mapping[str, object] = cast(Mapping[str, object], said) if isinstance(said, dict) else {}
+    return all(labels.get(seat.id) == f"policy:{policy}" for seat in trace.manifest.core.seats)
+
+
+def _played(trace: Trace, known: Evaluator) -> Outcome[Any, Any] | None:
+    try:
+        return known.outcomes(trace)
+    except Exception:
+        # Facts that no rules have made can break any formula; who evaluates that trace is told so.
+        return None
+
+
+def _outcome(path: Path, known: Evaluator, policy: str, wanted: str) -> Outcome[Any, Any] | None:
+    try:
+        with open_trace(path) as trace:
+            return _played(trace, known) if _plays(trace, policy) and _key(trace) == wanted else None
+    except TraceError:
+        return None

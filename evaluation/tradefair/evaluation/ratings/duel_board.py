@@ -1,0 +1,198 @@
+"""The leaderboard of games between two: balanced shares, Glicko-2 with margin, Bradley–Terry, head to head."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.outcome import RatingRules
+from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths
+from tradefair.evaluation.ratings.duels import (
+    LEAST_BLOCKS,
+    MOST_UNEVEN,
+    RESAMPLES,
+    Duel,
+    Score,
+    head_to_head,
+    pair_sums,
+    scores,
+)
+from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
+from tradefair.evaluation.ratings.left_out import Reasons
+from tradefair.evaluation.ratings.model import BoardHead, Cell, DuelBoard, DuelRow, Meeting
+from tradefair.evaluation.ratings.results import GameResult, seat_fields
+
+__all__ = ["SHUFFLES", "duel_board"]
+
+SHUFFLES = 50
+_DECIMALS = 6
+_METHOD = [
+    "CMS-style score (own definition): 100·(.9 OBS + .1 raw); OBS is the mean over opponents of the share of all "
+    "gains, raw is profit over what both could have earned",
+    f"intervals: 95 % of {RESAMPLES:,} resamples of blocks (a pair on one seed, both seatings; a foreign log: one "
+    f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
+    f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
+    f"over {SHUFFLES} shuffles, spread over them",
+    "Bradley–Terry of the shares of each game's gains; games that earned nobody anything are dropped",
+    "head to head: mean difference of raw shares, row minus column",
+]
+
+
+class _Played(NamedTuple):
+    """A usable game as a duel, with the result that it was made of."""
+
+    game: GameResult
+    duel: Duel
+
+
+def duel_board(
+    head: BoardHead, rules: RatingRules, games: Sequence[GameResult], left_out: Reasons, chance: Chance
+) -> DuelBoard:
+    """Rate usable games of one group."""
+    played = _whole_blocks(_duels(rules, games, left_out), left_out)
+    duels = [item.duel for item in played]
+    pairs = pair_sums(duels, chance)
+    ranked = scores(pairs)
+    glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
+    fitted = fit_strengths(duels)
+    figures = _figures(rules, played)
+    privileged = {seat.label for item in played for seat in item.game.seats if seat.privileged}
+    return DuelBoard(
+        **head._asdict(),
+        games=len(duels),
+        method=_METHOD,
+        cautions=_cautions(ranked, fitted),
+        left_out=left_out.listed(),
+        shuffles=SHUFFLES,
+        resamples=RESAMPLES,
+        rows=[
+            _row(score, glicko[score.label], fitted, figures[score.label], score.label in privileged)
+            for score in ranked
+        ],
+        head_to_head=[
+            Cell(
+                row=cell.row,
+                column=cell.column,
+                mean=round(cell.mean, _DECIMALS),
+                low=_rounded(cell.low),
+                high=_rounded(cell.high),
+                games=cell.games,
+            )
+            for cell in head_to_head(pairs)
+        ],
+        meetings=_meetings(played),
+        unearned=fitted.dropped,
+        components=fitted.components,
+    )
+
+
+def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -> list[_Played]:
+    place = seat_fields(rules).index(rules.scores[0])
+    found: list[_Played] = []
+    for game in games:
+        if len(game.seats) != 2:
+            left_out.add("not two seats", game.path)
+            continue
+        one, two = game.seats
+        profits = one.numbers[place], two.numbers[place]
+        if one.label == two.label:
+            left_out.add("a label against itself: no duel", game.path)
+        elif profits[0] is None or profits[1] is None:
+            left_out.add(f"{rules.scores[0]} is not known", game.path)
+        else:
+            duel = Duel(one.label, two.label, profits[0], profits[1], max(0.0, game.potential or 0.0), "")
+            found.append(_Played(game, duel))
+    return found
+
+
+def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]:
+    """Duels by block, named after the first chain in it: unique among pairs and free of labels.
+
+    Where a pair swapped seats on some seed, a seed of which one seating is missing is left out.
+    """
+    blocks: dict[tuple[tuple[str, str], str], list[_Played]] = defaultdict(list)
+    for item in played:
+        block = item.game.head if item.game.foreign else str(item.game.seed)
+        blocks[item.duel.pair, block].append(item)
+    both = {key: len({item.duel.first for item in items}) == 2 for key, items in blocks.items()}
+    swapping = {pair for (pair, _), whole in both.items() if whole}
+    found: list[_Played] = []
+    for key, items in blocks.items():
+        if key[0] in swapping and not both[key] and not items[0].game.foreign:
+            for item in items:
+                left_out.add("the other seating of its block is missing", item.game.path)
+        else:
+            name = min(item.game.head for item in items)
+            found += [item._replace(duel=item.duel._replace(block=name)) for item in items]
+    return sorted(found, key=lambda item: (item.game.seed, item.game.head))
+
+
+def _row(
+    score: Score, glicko: GlickoRating, fitted: BradleyTerry, figures: Mapping[str, float | None], privileged: bool
+) -> DuelRow:
+    strength = next(row for row in fitted.strengths if row.label == score.label)
+    return DuelRow(
+        label=score.label,
+        score=round(score.score, _DECIMALS),
+        low=_rounded(score.low),
+        high=_rounded(score.high),
+        obs=round(score.obs, _DECIMALS),
+        raw=_rounded(score.raw),
+        rating=round(glicko.rating, _DECIMALS),
+        deviation=round(glicko.deviation, _DECIMALS),
+        spread=round(glicko.spread, _DECIMALS),
+        strength=round(strength.rating, _DECIMALS) if strength.games else None,
+        error=round(strength.error, _DECIMALS) if strength.games else None,
+        component=strength.component if strength.games else None,
+        games=score.games,
+        blocks=score.blocks,
+        dead_pairs=score.dead_pairs,
+        unbalanced=score.unbalanced,
+        exploratory=score.exploratory,
+        figures=dict(figures),
+        privileged=privileged,
+    )
+
+
+def _rounded(number: float | None) -> float | None:
+    return None if number is None else round(number, _DECIMALS)
+
+
+def _figures(rules: RatingRules, played: Sequence[_Played]) -> dict[str, dict[str, float | None]]:
+    """By label, means over its games."""
+    fields = seat_fields(rules)
+    names = (*rules.seat_figures, *rules.market_figures)
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: {name: [] for name in names})
+    for game, _ in played:
+        for seat in game.seats:
+            own = [seat.numbers[fields.index(name)] for name in rules.seat_figures]
+            for name, number in zip(names, (*own, *game.figures), strict=True):
+                if number is not None:
+                    values[seat.label][name].append(number)
+    return {label: {name: mean(numbers) for name, numbers in known.items()} for label, known in values.items()}
+
+
+def _meetings(played: Sequence[_Played]) -> list[Meeting]:
+    roles = list(dict.fromkeys(seat.role for item in played for seat in item.game.seats))
+    counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(roles, 0))
+    for game, _ in played:
+        for own, other in (game.seats, game.seats[::-1]):
+            counts[own.label, other.label][own.role] += 1
+    return [Meeting(label=label, opponent=opponent, games=games) for (label, opponent), games in sorted(counts.items())]
+
+
+def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
+    uneven = [score.label for score in ranked if score.unbalanced]
+    dead = sum(score.dead_pairs for score in ranked) // 2
+    few = sum(score.exploratory for score in ranked)
+    found = [
+        (few, f"{few} of {len(ranked)} labels are exploratory: fewer than {LEAST_BLOCKS} blocks"),
+        (uneven, f"{len(uneven)} labels met opponents or roles unevenly (more than {MOST_UNEVEN:g} to 1)"),
+        (dead, f"{dead} pairs never earned anything together: their share counts as 0"),
+        (fitted.dropped, f"{fitted.dropped} games earned nobody anything"),
+        (fitted.components > 1, f"Bradley–Terry has {fitted.components} components: compare within one only"),
+    ]
+    return [text for met, text in found if met]

@@ -1,0 +1,164 @@
+"""The leaderboard of episodes that rank all their labels at once: TrueSkill, and the mean score by bootstrap."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.arithmetic import mean
+from tradefair.evaluation.outcome import RatingRules
+from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
+from tradefair.evaluation.ratings.left_out import Reasons
+from tradefair.evaluation.ratings.model import BoardHead, FieldBoard, FieldRow
+from tradefair.evaluation.ratings.normal import Floats
+from tradefair.evaluation.ratings.results import GameResult, seat_fields
+from tradefair.evaluation.ratings.shuffles import resampled_sums
+from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
+
+__all__ = ["PASSES", "field_board"]
+
+PASSES = 200
+_DECIMALS = 6
+
+
+def field_board(
+    head: BoardHead,
+    rules: RatingRules,
+    games: Sequence[GameResult],
+    left_out: Reasons,
+    chance: Chance,
+    score: str | None,
+) -> FieldBoard:
+    """Rate usable games of one group by `score`, or by the first of the rules' scores that any of them knows."""
+    by = score or _first_known(rules, games)
+    ranked: list[Mapping[str, float]] = []
+    counted: list[GameResult] = []
+    for game in games:
+        scored = _by_label(game, seat_fields(rules).index(by))
+        if scored:
+            ranked.append(scored)
+            counted.append(game)
+        else:
+            left_out.add(f"{by} is not known", game.path)
+    figures = _figures(rules, counted)
+    means = _means(ranked, chance)
+    privileged = {seat.label for game in counted for seat in game.seats if seat.privileged}
+    rows = [
+        FieldRow(
+            label=rating.label,
+            rating=round(rating.mean, _DECIMALS),
+            deviation=round(rating.deviation, _DECIMALS),
+            low=round(rating.low, _DECIMALS),
+            high=round(rating.high, _DECIMALS),
+            episodes=rating.episodes,
+            score=means[rating.label].value,
+            score_low=means[rating.label].low,
+            score_high=means[rating.label].high,
+            figures=figures[rating.label],
+            privileged=rating.label in privileged,
+        )
+        for rating in rate_episodes(ranked, chance, passes=PASSES)
+    ]
+    return FieldBoard(
+        **head._asdict(),
+        games=len(counted),
+        method=_method(by, rules),
+        cautions=_cautions(by, rules, rows),
+        left_out=left_out.listed(),
+        score=by,
+        passes=PASSES,
+        rows=rows,
+    )
+
+
+def _first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
+    for place, name in enumerate(rules.scores):
+        if any(seat.numbers[place] is not None for game in games for seat in game.seats):
+            return name
+    return rules.scores[0]
+
+
+def _by_label(game: GameResult, place: int) -> dict[str, float]:
+    """The mean over a label's seats; labels of which nothing is known are absent."""
+    values: dict[str, list[float]] = defaultdict(list)
+    for seat in game.seats:
+        number = seat.numbers[place]
+        if number is not None:
+            values[seat.label].append(number)
+    return {label: found for label, numbers in values.items() if (found := mean(numbers)) is not None}
+
+
+def _figures(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[str, float | None]]:
+    """By label, means over its games; of the market's figures those of the games in which it played."""
+    fields = seat_fields(rules)
+    places = [(name, fields.index(name)) for name in rules.seat_figures]
+    values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    labels: dict[str, None] = {}
+    for game in games:
+        seated = dict.fromkeys(seat.label for seat in game.seats)
+        labels |= seated
+        for name, place in places:
+            for label, number in _by_label(game, place).items():
+                values[label][name].append(number)
+        for name, number in zip(rules.market_figures, game.figures, strict=True):
+            if number is not None:
+                for label in seated:
+                    values[label][name].append(number)
+    names = (*rules.seat_figures, *rules.market_figures)
+    return {label: {name: mean(values[label][name]) for name in names} for label in labels}
+
+
+class _Mean(NamedTuple):
+    value: float
+    low: float | None
+    high: float | None
+
+
+def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _Mean]:
+    """Mean score of each label over its episodes, and its 95 % interval over resamples of whole games."""
+    labels = list(dict.fromkeys(label for episode in ranked for label in episode))
+    if not labels:
+        return {}
+    index = {label: place for place, label in enumerate(labels)}
+    table: Floats = np.zeros((len(ranked), 2 * len(labels)))
+    for row, episode in enumerate(ranked):
+        for label, score in episode.items():
+            table[row, index[label]], table[row, len(labels) + index[label]] = score, 1.0
+    sums = resampled_sums(chance, "tournament", table, RESAMPLES, "games")
+    totals, counts = sums[:, : len(labels)], sums[:, len(labels) :]
+    # A resample may miss a label altogether; it says nothing of it.
+    means = totals / np.where(counts > 0, counts, np.nan)
+    low, high = np.nanquantile(means[1:], (0.025, 0.975), axis=0)
+    found: dict[str, _Mean] = {}
+    for label, place in index.items():
+        bounds = (float(low[place]), float(high[place])) if counts[0, place] > 1 else None
+        rounded = [None if bounds is None else round(bound, _DECIMALS) for bound in bounds or (0.0, 0.0)]
+        found[label] = _Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
+    return found
+
+
+def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str]:
+    few = sum(row.episodes < LEAST_BLOCKS for row in rows)
+    found = [f"{few} of {len(rows)} labels are exploratory: fewer than {LEAST_BLOCKS} episodes"] if few else []
+    shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
+    names: dict[str, list[str]] = defaultdict(list)
+    for name in dict.fromkeys(shown):
+        if name in rules.cautions:
+            names[rules.cautions[name]].append(name)
+    return [*found, *(f"{', '.join(known)}: {caution}" for caution, known in names.items())]
+
+
+def _method(by: str, rules: RatingRules) -> list[str]:
+    constants = Constants()
+    instead = f" ({rules.scores[0]} is not known here)" if by != rules.scores[0] else ""
+    return [
+        f"TrueSkill: each episode ranks its labels by {by}{instead}; one on several seats enters once with the mean",
+        f"{PASSES} passes in shuffled orders from fresh ratings (mean {constants.mean:g}, deviation "
+        f"{constants.deviation:.3g}, performance {constants.performance:.3g}); rating and deviation are medians over "
+        "passes, low and high the 5 and 95 % points of the rating over passes",
+        f"score: mean {by} over episodes, 95 % interval of {RESAMPLES:,} resamples of whole games",
+    ]

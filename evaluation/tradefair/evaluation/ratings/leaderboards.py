@@ -1,0 +1,134 @@
+"""From finished episodes to leaderboards: one per market, scenario and shape, never mixed.
+
+Games are taken in the order of seed and chain, not of files or labels: other folders and other names of the labels
+give the same numbers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, cast
+
+import orjson
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.outcome import RatingRules
+from tradefair.evaluation.progress import Progress
+from tradefair.evaluation.ratings.duel_board import duel_board
+from tradefair.evaluation.ratings.field_board import field_board
+from tradefair.evaluation.ratings.left_out import Reasons
+from tradefair.evaluation.ratings.model import Board, BoardHead, Leaderboards
+from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
+
+__all__ = ["leaderboards"]
+
+_MAX_SHAPE = 200
+
+
+def leaderboards(
+    results: Results, *, seed: int = 0, score: str | None = None, progress: Progress | None = None
+) -> Leaderboards:
+    """Rate everything that was read. `score` names the seat field to rank by; default: the market's first known one.
+
+    `seed` fixes shuffles and resamples (stream `tournament`). `progress` hears of each leaderboard. Raises
+    ScenarioError for a score that no market among the results has.
+    """
+    _check_score(score, results.games)
+    kept, outside = _distinct(results.games)
+    for unread in results.unread:
+        outside.add(f"cannot be read: {unread.problem}", unread.path)
+    groups: dict[BoardHead, list[GameResult]] = defaultdict(list)
+    for game in kept:
+        if rules_of(game.market) is None:
+            outside.add(game.unusable, game.path)
+        else:
+            groups[BoardHead(game.market, game.scenario, game.shape, game.rules_version)].append(game)
+    names = _shape_names(groups)
+    boards: list[Board] = []
+    for done, (group, games) in enumerate(sorted(groups.items())):
+        if progress is not None:
+            progress(done, len(groups), group.scenario)
+        boards.append(_board(group, games, names[group], seed, score))
+    if progress is not None:
+        progress(len(groups), len(groups), "")
+    return Leaderboards(
+        seed=seed,
+        traces=len(results.games) + len(results.unread),
+        rated=sum(board.games for board in boards),
+        boards=boards,
+        left_out=outside.listed(),
+        unreadable=len(results.unread),
+    )
+
+
+def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
+    markets = sorted({game.market for game in games})
+    known = list(dict.fromkeys(name for market in markets for name in _scores(rules_of(market))))
+    if score is not None and score not in known:
+        allowed = f"known are {', '.join(known)}" if known else "there is no choice of scores: leave --score out"
+        raise ScenarioError(f"nothing here is rated by {score[:40]!r}; {allowed}")
+
+
+def _scores(rules: RatingRules | None) -> tuple[str, ...]:
+    return rules.scores if rules is not None and rules.kind == "field" else ()
+
+
+def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
+    """Each play once, in an order of its own; the same chain played by others is another play."""
+    outside = Reasons()
+    found: dict[tuple[str, tuple[str, ...]], GameResult] = {}
+    for game in games:
+        key = game.head, tuple(seat.label for seat in game.seats)
+        if key in found:
+            outside.add("the same episode once more, counted once", game.path)
+        else:
+            found[key] = game
+    return sorted(found.values(), key=lambda game: (game.seed, game.head)), outside
+
+
+def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Board:
+    rules = rules_of(group.market)
+    if rules is None:
+        raise ValueError(f"{group.market} has no ratings")
+    left_out = Reasons()
+    usable: list[GameResult] = []
+    for game in games:
+        if game.unusable:
+            left_out.add(game.unusable, game.path)
+        else:
+            usable.append(game)
+    head = group._replace(shape=shape)
+    chance = Chance(seed)
+    if rules.kind == "duel":
+        return duel_board(head, rules, usable, left_out, chance)
+    return field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
+
+
+def _shape_names(groups: Iterable[BoardHead]) -> Mapping[BoardHead, str]:
+    """What sets a group apart from others of the same scenario: parameters that differ among them, and the rules."""
+    found: dict[BoardHead, str] = {}
+    alike: dict[tuple[str, str], list[BoardHead]] = defaultdict(list)
+    for group in groups:
+        alike[group.market, group.scenario].append(group)
+    for sisters in alike.values():
+        parameters = {group: _flat(orjson.loads(group.shape)) for group in sisters}
+        names = sorted({name for known in parameters.values() for name in known})
+        values = {name: Counter(known.get(name) for known in parameters.values()) for name in names}
+        differing = [name for name in names if len(values[name]) > 1]
+        versions = len({group.rules_version for group in sisters}) > 1
+        for group, known in parameters.items():
+            parts = [f"{name} {known.get(name, '–')}" for name in differing]
+            parts += [f"rules version {group.rules_version}"] if versions else []
+            found[group] = ", ".join(parts)[:_MAX_SHAPE]
+    return found
+
+
+def _flat(scenario: Mapping[str, Any]) -> dict[str, str]:
+    """Parameters as text, those of a table one by one under dotted names."""
+    found: dict[str, Any] = {}
+    for name, value in scenario.items():
+        table = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        found |= {f"{name}.{key}": part for key, part in table.items()} or {name: value}
+    return {name: orjson.dumps(value).decode() for name, value in found.items()}

@@ -1,0 +1,273 @@
+"""What ratings read of finished episodes: labels, scores and a few figures of each, from outcomes alone.
+
+Nothing is diagnosed and nothing re-executed; chain and seal are checked. Many files are read by several processes.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from sys import intern
+from typing import Any, NamedTuple
+
+from tradefair.contract.chain import canonical
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.evaluate import evaluate, evaluator_of
+from tradefair.evaluation.outcome import Measures, Outcome, Rates, RatingRules, SeatOutcome
+from tradefair.evaluation.progress import Progress
+from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
+
+__all__ = [
+    "REFERENCES",
+    "GameResult",
+    "Results",
+    "SeatResult",
+    "Unread",
+    "gathered",
+    "read_files",
+    "read_result",
+    "read_results",
+    "rules_of",
+    "seat_fields",
+]
+
+REFERENCES = "references"
+"""Name of the folder of references beside traces; what lies in it is rated only where it is named itself."""
+
+_HARNESS = "truncated:harness_failure"
+_MANY = 200
+_BATCH = 25
+_MAX_LABEL = 120
+_LARGEST = 1e15
+
+# What a manifest of a stranger's making can lead to, besides what reading finds.
+_DAMAGE = (
+    TraceError,
+    OSError,
+    ValueError,
+    LookupError,
+    TypeError,
+    AttributeError,
+    ArithmeticError,
+    RecursionError,
+)
+
+
+class SeatResult(NamedTuple):
+    """One seat of a finished episode; `numbers` are in the order of `seat_fields`."""
+
+    seat: SeatId
+    role: str
+    label: str
+    privileged: bool
+    numbers: tuple[float | None, ...]
+
+
+class GameResult(NamedTuple):
+    """One episode as ratings need it. `head` is its chain's last hash: the same play, wherever the file lies.
+
+    `shape` is the scenario without the parameters that may vary, as canonical JSON. `figures` are in the order of the
+    rules' `market_figures`. `unusable` says why the episode cannot be rated; "" when it can.
+    """
+
+    path: str
+    market: str
+    scenario: str
+    shape: str
+    rules_version: str
+    seed: int
+    head: str
+    foreign: bool
+    seats: tuple[SeatResult, ...]
+    figures: tuple[float | None, ...]
+    potential: float | None
+    unusable: str
+
+
+class Unread(NamedTuple):
+    """A file that is no sound trace."""
+
+    path: str
+    problem: str
+
+
+class Results(NamedTuple):
+    """What was read, in the order of the paths; `references` counts the files that were passed over as such."""
+
+    games: list[GameResult]
+    unread: list[Unread]
+    references: int = 0
+
+
+def rules_of(market: str) -> RatingRules | None:
+    """How a market is rated; None where its evaluator does not say."""
+    evaluator = evaluator_of(market)
+    return evaluator.rating if isinstance(evaluator, Rates) else None
+
+
+def seat_fields(rules: RatingRules) -> tuple[str, ...]:
+    """The seat fields that a result keeps, scores first."""
+    return tuple(dict.fromkeys((*rules.scores, *rules.seat_figures)))
+
+
+def read_results(
+    paths: Sequence[str | Path], *, progress: Progress | None = None, workers: int | None = None
+) -> Results:
+    """Read trace files and folders of them (TraceError where there is none). Total: what is damaged is `unread`.
+
+    `workers` processes share the work; by default one, of many files as many as there are cores. They are spawned: a
+    script that asks for several needs the usual `if __name__ == "__main__":`.
+    """
+    files, references = _files([Path(path) for path in paths])
+    found = gathered(read_files(files, progress=progress, workers=workers))
+    return found._replace(references=references)
+
+
+def read_files(
+    files: Sequence[Path], *, progress: Progress | None = None, workers: int | None = None
+) -> Iterator[GameResult | Unread]:
+    """One result per file, in their order; `workers` as for `read_results`."""
+    count = workers or (os.cpu_count() or 1 if len(files) >= _MANY else 1)
+    for done, (path, found) in enumerate(zip(files, _read_all(files, count), strict=True)):
+        if progress is not None:
+            progress(done, len(files), path.name)
+        yield found if isinstance(found, Unread) else _shared(found)
+    if progress is not None:
+        progress(len(files), len(files), "")
+
+
+def gathered(found: Iterable[GameResult | Unread]) -> Results:
+    """Single results as leaderboards take them."""
+    results = Results([], [])
+    for one in found:
+        if isinstance(one, Unread):
+            results.unread.append(one)
+        else:
+            results.games.append(one)
+    return results
+
+
+def read_result(path: Path) -> GameResult | Unread:
+    """One episode. Raises nothing."""
+    try:
+        with open_trace(path) as trace:
+            trace.freeze()
+            return _result(path, trace)
+    except _DAMAGE as error:
+        return Unread(str(path), str(error)[:300] or repr(error))
+
+
+def _files(paths: Sequence[Path]) -> tuple[list[Path], int]:
+    found: dict[Path, None] = {}
+    references = 0
+    for base in paths:
+        for file in find_traces(base):
+            beside = file != base and REFERENCES in file.relative_to(base).parts[:-1]
+            references += beside
+            if not beside:
+                found[file] = None
+    return list(found), references
+
+
+def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unread]:
+    if workers <= 1:
+        yield from map(read_result, files)
+        return
+    from concurrent.futures import ProcessPoolExecutor
+    from multiprocessing import get_context
+
+    # Spawned, not forked: the viewer asks from a thread of a process that has many.
+    with ProcessPoolExecutor(workers, get_context("spawn")) as pool:
+        yield from pool.map(read_result, files, chunksize=_BATCH)
+
+
+def _result(path: Path, trace: Trace) -> GameResult:
+    manifest = trace.manifest
+    core, about = manifest.core, manifest.about
+    if manifest.sealed and not manifest.seal_holds:
+        raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
+    _, head = sound_head(trace)
+    rules = rules_of(core.market)
+    outcome = evaluate(trace) if rules else None
+    scenario = core.scenario
+    varies = rules.varies if rules else frozenset[str]()
+    return GameResult(
+        path=str(path),
+        market=core.market,
+        scenario=str(scenario.get("id", ""))[:_MAX_LABEL],
+        shape=canonical({key: value for key, value in scenario.items() if key not in varies}).decode(),
+        rules_version=core.rules_version,
+        seed=core.seed,
+        head=head.hex(),
+        foreign="imported_from" in about,
+        seats=_seats(rules, outcome, about) if rules and outcome else (),
+        figures=_numbers(outcome.market_outcome, rules.market_figures) if rules and outcome else (),
+        potential=_number(getattr(outcome.market_outcome, rules.potential, None)) if rules and outcome else None,
+        unusable=_unusable(core.market, outcome),
+    )
+
+
+def _seats(rules: RatingRules, outcome: Outcome[Any, Any], about: Mapping[str, Any]) -> tuple[SeatResult, ...]:
+    knowing: Any = about.get("privileged")
+    privileged: Sequence[Any] = knowing if isinstance(knowing, list) else ()  # pyright: ignore[reportUnknownVariableType]
+    fields = seat_fields(rules)
+    return tuple(
+        SeatResult(seat, result.role, _label(result), seat in privileged, _numbers(result, fields))
+        for seat, result in outcome.seats.items()
+    )
+
+
+def _label(result: SeatOutcome) -> str:
+    return (result.label or "")[:_MAX_LABEL]
+
+
+def _unusable(market: str, outcome: Outcome[Any, Any] | None) -> str:
+    """Why an episode says nothing about its labels; what an agent did badly is no reason."""
+    if outcome is None:
+        return f"{market} has no ratings: its evaluator does not say what they would rank"
+    evaluator = evaluator_of(market)
+    whole = evaluator.whole_ends if isinstance(evaluator, Measures) else None
+    end = outcome.end_reason
+    if end is None:
+        return "unfinished: go on with tradefair play --resume"
+    if end == _HARNESS:
+        return "harness failure: not the agents' doing"
+    if outcome.censored or (whole is not None and end not in whole):
+        return f"partial: {end[:_MAX_LABEL]}"
+    if outcome.findings:
+        return "odd: the trace has findings, see tradefair evaluate"
+    if any(not seat.label for seat in outcome.seats.values()):
+        return "a seat has no label"
+    return ""
+
+
+def _numbers(record: object, fields: Iterable[str]) -> tuple[float | None, ...]:
+    return tuple(_number(getattr(record, name, None)) for name in fields)
+
+
+def _number(value: object) -> float | None:
+    """A finite number of a size that can be added up; null for anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    with suppress(OverflowError):
+        return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None
+    return None
+
+
+def _shared(game: GameResult) -> GameResult:
+    """The same with texts that many games share held once."""
+    seats = tuple(
+        seat._replace(seat=intern(seat.seat), role=intern(seat.role), label=intern(seat.label)) for seat in game.seats
+    )
+    return game._replace(
+        market=intern(game.market),
+        scenario=intern(game.scenario),
+        shape=intern(game.shape),
+        rules_version=intern(game.rules_version),
+        unusable=intern(game.unusable),
+        seats=seats,
+    )

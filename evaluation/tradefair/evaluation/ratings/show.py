@@ -1,0 +1,62 @@
+"""What `tradefair rate` prints for people: who is ahead, how surely, from how many games, and how it was made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rich.console import Console
+from rich.text import Text
+
+from tradefair.cli.tables import figures, names, show_table
+from tradefair.evaluation.ratings.model import Board, Leaderboards, LeftOut
+from tradefair.evaluation.ratings.tables import board_name, board_tables
+
+__all__ = ["show_leaderboards"]
+
+_MOST_PAIRS = 40
+_MOST_LABELS = 20
+
+
+def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
+    """Every leaderboard, then what none of them counts; `whole`: with what stands beside the rankings, and how made."""
+    console = Console(highlight=False)
+    for board in shown.boards:
+        _show(console, board, whole)
+    _show_left_out(console, shown.left_out)
+    counted = f"{shown.rated} of {shown.traces} traces rated, leaderboards: {len(shown.boards)}"
+    _say(console, f"{counted}; shuffles and resamples of seed {shown.seed}")
+
+
+def _show(console: Console, board: Board, whole: bool) -> None:
+    _say(console, board_name(board), "bold reverse")
+    if not board.rows:
+        _say(console, "nobody could be rated", "yellow")
+    most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
+    tables = list(board_tables(board))
+    for table in tables if whole else tables[:1]:
+        _say(console, f"\n{table.title}", "bold")
+        show_table(console, [*names(*table.columns[:1]), *figures(*table.columns[1:])], table.rows[:most])
+        if len(table.rows) > most:
+            _say(console, f"… and {len(table.rows) - most} more ({'--json has' if whole else '--all shows'} them)")
+    console.print()
+    for caution in board.cautions:
+        _say(console, f"caution: {caution}", "yellow")
+    _show_left_out(console, board.left_out)
+    if whole:
+        for sentence in board.method if board.rows else ():
+            _say(console, sentence, "dim")
+    elif board.rows:
+        beside = ", ".join(table.title for table in tables[1:])
+        _say(console, f"tradefair rate --all shows {beside}{', and ' if beside else ''}how it was made", "dim")
+    console.print()
+
+
+def _show_left_out(console: Console, reasons: Iterable[LeftOut]) -> None:
+    for left in reasons:
+        more = ", …" if left.count > len(left.examples) else ""
+        _say(console, f"left out: {left.count} ({left.reason}): {', '.join(left.examples)}{more}", "yellow")
+
+
+def _say(console: Console, text: str, style: str = "") -> None:
+    """Text as it is, wrapped between words: what a trace says is never markup."""
+    console.print(Text(text, style=style))

@@ -1,0 +1,119 @@
+"""Leaderboards as tables of ready text, for the terminal and for pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tradefair.evaluation.ratings.model import Board, DuelBoard, FieldBoard
+from tradefair.evaluation.table import Table, number_text
+
+__all__ = ["board_name", "board_tables"]
+
+_INTERVAL = "95 %"
+
+
+def board_name(board: Board) -> str:
+    """What a leaderboard is about, in a line."""
+    parts = [board.scenario, board.shape, f"{board.games} games", f"{len(board.rows)} labels"]
+    if isinstance(board, FieldBoard):
+        parts.append(f"ranked by {board.score}")
+    return " · ".join(part for part in parts if part)
+
+
+def board_tables(board: Board) -> Iterator[Table]:
+    """The ranking first, then what stands beside it; none for a leaderboard without rows."""
+    if not board.rows:
+        return
+    if isinstance(board, FieldBoard):
+        yield _ranking(board)
+    else:
+        yield _scores(board)
+        yield _ratings(board)
+    yield from _figures([(row.label, row.figures) for row in board.rows])
+    if isinstance(board, DuelBoard) and board.head_to_head:
+        yield _meetings(board)
+
+
+def _ranking(board: FieldBoard) -> Table:
+    columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean_score", _INTERVAL)
+    rows = [
+        (
+            _label(row.label, row.privileged),
+            *(f"{number:.2f}" for number in (row.rating, row.low, row.high, row.deviation)),
+            str(row.episodes),
+            _short(row.score),
+            _interval(row.score_low, row.score_high),
+        )
+        for row in board.rows
+    ]
+    return Table("TrueSkill", columns, rows)
+
+
+def _scores(board: DuelBoard) -> Table:
+    columns = ("label", "score", _INTERVAL, "OBS", "raw", "games", "blocks", "dead_pairs")
+    rows = [
+        (
+            _label(row.label, row.privileged),
+            f"{row.score:.1f}",
+            _interval(row.low, row.high, ".1f"),
+            _short(row.obs),
+            _short(row.raw),
+            str(row.games),
+            str(row.blocks),
+            str(row.dead_pairs),
+        )
+        for row in board.rows
+    ]
+    return Table("CMS-style score", columns, rows)
+
+
+def _ratings(board: DuelBoard) -> Table:
+    apart = board.components > 1
+    columns = ("label", "Glicko-2", "RD", "spread", "Bradley–_Terry", "error", *(("component",) if apart else ()))
+    rows: list[tuple[str, ...]] = []
+    for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
+        numbers = (row.rating, row.deviation, row.spread, row.strength, row.error)
+        cells = ["–" if number is None else f"{number:.0f}" for number in numbers]
+        rows.append((row.label, *cells, *([number_text(row.component)] if apart else [])))
+    return Table("Glicko-2 with margin, and Bradley–Terry", columns, rows)
+
+
+def _figures(rows: Sequence[tuple[str, Mapping[str, float | None]]]) -> Iterator[Table]:
+    titles = [name for name in rows[0][1] if any(known[name] is not None for _, known in rows)]
+    if titles:
+        cells = [(label, *(_short(known[name]) for name in titles)) for label, known in rows]
+        yield Table("Means over games", ("label", *titles), cells)
+
+
+def _meetings(board: DuelBoard) -> Table:
+    """Every pair once, as it stands in the head-to-head matrix, with its games by the first one's role."""
+    met = {(known.label, known.opponent): known.games for known in board.meetings}
+    cells = sorted(board.head_to_head, key=lambda cell: (-cell.games, cell.row, cell.column))
+    rows = [
+        (
+            f"{cell.row} – {cell.column}",
+            f"{cell.mean:+.3f}",
+            _interval(cell.low, cell.high, "+.3f"),
+            " / ".join(str(count) for count in met[cell.row, cell.column].values()),
+        )
+        for cell in cells
+    ]
+    roles = " / ".join(board.meetings[0].games)
+    return Table("Head to head", ("label – against", "difference", _INTERVAL, f"games_as {roles}"), rows)
+
+
+def _label(label: str, privileged: bool) -> str:
+    return f"{label} (privileged)" if privileged else label
+
+
+def _interval(low: float | None, high: float | None, form: str = ".3f") -> str:
+    return "–" if low is None or high is None else f"{_even(low):{form}} to {_even(high):{form}}"
+
+
+def _short(number: float | None) -> str:
+    return "–" if number is None else f"{_even(number):.3f}"
+
+
+def _even(number: float) -> float:
+    """Never "-0.000"."""
+    return round(number, 3) + 0.0

@@ -1,0 +1,215 @@
+"""TrueSkill of labels from ranked episodes (Herbrich, Minka & Graepel 2007), many shuffled passes in lockstep.
+
+Order matters to a sequential filter, so each pass rates all episodes from fresh ratings in an order of its own, and
+the medians over passes are reported (double_auction page, 9.5). Axis 0 of every array is the pass.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.ratings.normal import Floats, quick_hazard
+from tradefair.evaluation.ratings.shuffles import shuffled_orders
+
+__all__ = ["Constants", "Skill", "SkillRating", "rate_episodes", "rate_once"]
+
+_MOST_TURNS = 40
+_STILL = 1e-4
+
+
+class Constants(NamedTuple):
+    """Prior mean and deviation of a skill, and the deviation of a performance around it; no drift, no draw margin."""
+
+    mean: float = 5.0
+    deviation: float = 25 / 3
+    performance: float = 25 / 6
+
+
+class SkillRating(NamedTuple):
+    """Medians over passes of a label's mean and deviation; `low` and `high` are the 5 % and 95 % points of the mean."""
+
+    label: str
+    mean: float
+    deviation: float
+    low: float
+    high: float
+    episodes: int
+
+
+class Skill(NamedTuple):
+    """What is believed of one skill."""
+
+    mean: float
+    deviation: float
+
+
+class _Episodes(NamedTuple):
+    """Episodes as rows, padded to the longest: labels best first, which neighbours exist, which of those are tied."""
+
+    members: NDArray[np.int64]
+    present: NDArray[np.bool_]
+    pairs: NDArray[np.bool_]
+    tied: NDArray[np.bool_]
+
+
+def rate_episodes(
+    episodes: Sequence[Mapping[str, float]],
+    chance: Chance,
+    *,
+    passes: int = 200,
+    constants: Constants = Constants(),  # noqa: B008  # a NamedTuple is immutable
+) -> list[SkillRating]:
+    """Ratings, best first, from each episode's score by label (higher is better; equal scores are a draw).
+
+    `chance` shuffles (stream `tournament`). An episode of one label says nothing and is counted only.
+    """
+    labels = sorted({label for episode in episodes for label in episode})
+    if not labels:
+        return []
+    games = [episode for episode in episodes if len(episode) > 1]
+    mean = np.full((passes, len(labels)), constants.mean)
+    variance = np.full((passes, len(labels)), constants.deviation**2)
+    if games:
+        rows = _rows(games, labels)
+        for chosen in shuffled_orders(chance, "tournament", len(games), passes).T:
+            _update(mean, variance, rows, chosen, constants)
+    counts = {label: sum(label in episode for episode in episodes) for label in labels}
+    found = [
+        SkillRating(
+            label,
+            float(np.median(mean[:, place])),
+            float(np.median(np.sqrt(variance[:, place]))),
+            float(np.quantile(mean[:, place], 0.05)),
+            float(np.quantile(mean[:, place], 0.95)),
+            counts[label],
+        )
+        for place, label in enumerate(labels)
+    ]
+    return sorted(found, key=lambda rating: (-rating.mean, rating.label))
+
+
+def rate_once(
+    skills: Sequence[Skill],
+    ranks: Sequence[int],
+    constants: Constants = Constants(),  # noqa: B008  # a NamedTuple is immutable
+) -> list[Skill]:
+    """Skills after one episode with these ranks (the lowest is best, equal ones drew), in the order given."""
+    order = sorted(range(len(ranks)), key=lambda place: ranks[place])
+    tied = [[ranks[above] == ranks[below] for above, below in pairwise(order)]]
+    members = np.array([order])
+    mean = np.array([[float(skill.mean) for skill in skills]])
+    variance = np.array([[float(skill.deviation) ** 2 for skill in skills]])
+    present = np.ones_like(members, np.bool_)
+    rows = _Episodes(members, present, present[:, 1:], np.array(tied, np.bool_).reshape(1, -1))
+    _update(mean, variance, rows, np.zeros(1, np.int64), constants)
+    return [Skill(float(one), math.sqrt(float(two))) for one, two in zip(mean[0], variance[0], strict=True)]
+
+
+def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episodes:
+    index = {label: place for place, label in enumerate(labels)}
+    width = max(map(len, games))
+    members = np.zeros((len(games), width), np.int64)
+    present = np.zeros((len(games), width), np.bool_)
+    tied = np.zeros((len(games), width - 1), np.bool_)
+    for row, game in enumerate(games):
+        # Equals stay as they come, whatever they are called: other names give the same numbers.
+        ranked = sorted(game.items(), key=lambda item: -item[1])
+        members[row, : len(ranked)] = [index[label] for label, _ in ranked]
+        present[row, : len(ranked)] = True
+        for place, ((_, above), (_, below)) in enumerate(pairwise(ranked)):
+            tied[row, place] = above == below
+    return _Episodes(members, present, present[:, 1:], tied)
+
+
+def _update(mean: Floats, variance: Floats, rows: _Episodes, chosen: NDArray[np.int64], constants: Constants) -> None:
+    """Each pass takes in its own chosen episode."""
+    who = rows.members[chosen]
+    passes = np.arange(len(chosen))[:, None]
+    noise = constants.performance**2
+    prior_mean, prior_variance = mean[passes, who], variance[passes, who]
+    precision, weighted = _messages(prior_mean, prior_variance + noise, rows.pairs[chosen], rows.tied[chosen])
+    # From the performance to the skill: one more normal noise in between.
+    damped = 1.0 + noise * precision
+    new_precision = 1.0 / prior_variance + precision / damped
+    new_mean = (prior_mean / prior_variance + weighted / damped) / new_precision
+    present = rows.present[chosen]
+    where = np.broadcast_to(passes, who.shape)[present], who[present]
+    mean[where] = new_mean[present]
+    variance[where] = 1.0 / new_precision[present]
+
+
+class _Messages(NamedTuple):
+    """Normal messages as (precision, precision · mean)."""
+
+    precision: Floats
+    weighted: Floats
+
+
+def _messages(
+    mean: Floats, variance: Floats, pairs: NDArray[np.bool_], tied: NDArray[np.bool_]
+) -> tuple[Floats, Floats]:
+    """What the ranking says of each performance, as (precision, precision · mean), by expectation propagation.
+
+    Factor k lies between ranks k and k + 1; `down` is its message to the better one, `up` to the worse. Factors of even
+    and of odd place touch no common performance: each kind is updated at once, in turns. Rows are ranks here, so that
+    the passes lie side by side.
+    """
+    own = _Messages(1.0 / variance.T, (mean / variance).T)
+    present, draws = pairs.T, tied.T if tied.any() else None
+    factors = len(present)
+    # One more row than factors: what would come from beyond the first and the last rank, nothing.
+    down, up = (_Messages(*np.zeros((2, factors + 1, len(mean)))) for _ in range(2))
+    for _ in range(_MOST_TURNS):
+        moved = 0.0
+        for first in range(min(2, factors)):
+            here, after = slice(first, factors, 2), slice(first + 1, factors + 1, 2)
+            better = _Messages(*(a[here] + b[here] for a, b in zip(own, up, strict=True)))
+            worse = _Messages(*(a[after] + b[after] for a, b in zip(own, down, strict=True)))
+            to_better, to_worse = _compare(better, worse)
+            if draws is not None:
+                # A draw says that both performed equally: each is told what is known of the other.
+                drawn = draws[here]
+                to_better, to_worse = (
+                    _Messages(*(np.where(drawn, one, two) for one, two in zip(told, ranked, strict=True)))
+                    for told, ranked in ((worse, to_better), (better, to_worse))
+                )
+            for place, old, new in ((here, down, to_better), (after, up, to_worse)):
+                for kept, message in zip(old, new, strict=True):
+                    message *= present[here]
+                    moved = max(moved, float(np.abs(message - kept[place]).max()))
+                    kept[place] = message
+        if moved <= _STILL:
+            break
+    total = [np.zeros_like(part) for part in own]
+    for part, lower, upper in zip(total, down, up, strict=True):
+        part += lower
+        part += upper
+    return total[0].T, total[1].T
+
+
+def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]:
+    """Messages of factors to both performances, given what else is known of them (their cavities)."""
+    variance_better, variance_worse = 1.0 / better.precision, 1.0 / worse.precision
+    mean_better, mean_worse = better.weighted * variance_better, worse.weighted * variance_worse
+    spread = variance_better + variance_worse
+    root = np.sqrt(spread)
+    gap = mean_better - mean_worse
+    t = gap / root
+    excess = quick_hazard(t)
+    shrink = np.minimum(np.maximum(excess * (excess + t), 0.0), 1.0 - 1e-12)
+    # The truncated difference N(gap + excess·root, spread·(1 - shrink)) divided by what was known of it.
+    known = 1.0 / (spread * (1.0 - shrink))
+    precision = shrink * known
+    weighted = (gap * shrink + excess * root) * known
+    to_better, to_worse = 1.0 / (1.0 + precision * variance_worse), 1.0 / (1.0 + precision * variance_better)
+    return (
+        _Messages(precision * to_better, (weighted + precision * mean_worse) * to_better),
+        _Messages(precision * to_worse, (precision * mean_better - weighted) * to_worse),
+    )

@@ -1,0 +1,154 @@
+"""One pass over a trace that keeps what outcomes are made of. Total: what cannot be read becomes a finding."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property, wraps
+from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.seats import SeatId
+from tradefair.tracestore import Trace
+
+__all__ = [
+    "MAX_FINDINGS",
+    "Conduct",
+    "Facts",
+    "ReadingFinding",
+    "TraceReading",
+    "Watcher",
+    "once_per_trace",
+    "read_trace",
+]
+
+MAX_FINDINGS = 100
+
+M = TypeVar("M", bound=BaseModel)
+R = TypeVar("R")
+
+
+class ReadingFinding(NamedTuple):
+    """Something in a trace that could not be used. `seq` is null when it belongs to no event."""
+
+    seq: int | None
+    message: str
+
+
+class Facts(NamedTuple):
+    """The hidden truth that one closing event carries, with the event's number."""
+
+    seq: int
+    content: object
+
+
+@dataclass
+class Conduct:
+    """How a seat went about its calls: all of them, those refused, and its lapses by reason."""
+
+    calls: int = 0
+    refused: int = 0
+    lapses: Counter[str] = field(default_factory=Counter[str])
+
+
+@dataclass
+class TraceReading:
+    """What a trace says. `core` is null when the manifest cannot be read; `end_reason` while the episode is open."""
+
+    core: ManifestCore | None = None
+    about: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    rounds: list[Facts] = field(default_factory=list[Facts])
+    ending: Facts | None = None
+    end_reason: str | None = None
+    conduct: dict[SeatId, Conduct] = field(default_factory=dict[SeatId, Conduct])
+    findings: list[ReadingFinding] = field(default_factory=list[ReadingFinding])
+
+    def found(self, seq: int | None, message: str) -> None:
+        """Keep a finding; the first hundred are enough to see what is wrong."""
+        if len(self.findings) < MAX_FINDINGS:
+            self.findings.append(ReadingFinding(seq, message))
+
+    @cached_property
+    def roles(self) -> Mapping[SeatId, str]:
+        """Roles of the manifest's seats."""
+        return {seat.id: seat.role for seat in self.core.seats} if self.core else {}
+
+    def label(self, seat: SeatId) -> str | None:
+        """What played the seat, as far as the manifest says."""
+        labels = self.about.get("labels")
+        label: object = labels.get(seat) if isinstance(labels, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        return label if isinstance(label, str) else None
+
+    def typed(self, facts: Facts, model: type[M]) -> M | None:
+        """Facts as the market's model; None and a finding when they are not."""
+        try:
+            return model.model_validate(facts.content)
+        except ValidationError as error:
+            first = error.errors(include_url=False, include_input=False)[0]
+            where = ".".join(map(str, first["loc"])) or "facts"
+            self.found(facts.seq, f"the facts are not of this market: {where}: {first['msg']}")
+            return None
+
+
+Watcher = Callable[[int, dict[str, Any]], None]
+"""Takes (seq, event) of every event of the pass, after the reading has; its errors are its own affair."""
+
+
+def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = None) -> TraceReading:
+    """Read manifest and events of an opened trace; stops at the first event that is none.
+
+    `watch` is given the reading once its manifest is there, and makes what else a market wants of the same pass.
+    """
+    reading = TraceReading()
+    try:
+        manifest = trace.manifest
+        reading.about = manifest.about
+        reading.core = manifest.core
+        reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
+        watcher = watch(reading) if watch is not None else None
+        for stored in trace.events():
+            event = orjson.loads(stored.body)
+            _take(reading, stored.seq, event)
+            if watcher is not None:
+                watcher(stored.seq, event)
+    except TraceError as error:
+        reading.found(None, str(error))
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
+        reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
+    return reading
+
+
+def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
+    """`read`, done once per opened trace however often it is asked for. What it gives must not hold the trace."""
+    known: WeakKeyDictionary[Trace, R] = WeakKeyDictionary()
+
+    @wraps(read)
+    def once(trace: Trace) -> R:
+        if trace not in known:
+            known[trace] = read(trace)
+        return known[trace]
+
+    return once
+
+
+def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
+    match event["event"]:
+        case "tool_called":
+            conduct = reading.conduct[event["seat"]]
+            conduct.calls += 1
+            conduct.refused += event["status"] != "ok"
+        case "seat_lapsed":
+            reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1
+        case "round_closed":
+            reading.rounds.append(Facts(seq, event["facts"]))
+        case "episode_ended":
+            reading.ending = Facts(seq, event["facts"])
+            reading.end_reason = str(event["reason"])
+        case _:
+            pass

@@ -1,0 +1,66 @@
+"""Leaderboards on a page: in a report of several traces, in the viewer, and on a page of their own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import NamedTuple
+
+from tradefair.evaluation.charts.leaderboards import leaderboard_charts
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.model import Board, Leaderboards, LeftOut
+from tradefair.evaluation.ratings.results import read_results
+from tradefair.evaluation.ratings.tables import board_name, board_tables
+from tradefair.evaluation.report.model import BoardPage, PageData, TablePage
+from tradefair.evaluation.report.page import html_page
+
+__all__ = ["Boards", "boards_of", "boards_page", "rated_boards"]
+
+
+class Boards(NamedTuple):
+    """Leaderboards as a page shows them, and a line on what they count."""
+
+    pages: list[BoardPage]
+    rated: str
+
+
+def boards_of(made: Leaderboards) -> Boards:
+    """Pictures and tables of every leaderboard. File names lose their folders."""
+    outside = "".join(f" Left out: {text}." for text in _left_out(made.left_out))
+    rated = f"{made.rated} of {made.traces} traces rated; shuffles and resamples of seed {made.seed}.{outside}"
+    return Boards([_page(board) for board in made.boards], rated)
+
+
+def boards_page(made: Leaderboards) -> bytes:
+    """A self-contained page of leaderboards alone."""
+    boards = boards_of(made)
+    return html_page(PageData(mode="boards", version=version("tradefair"), boards=boards.pages, rated=boards.rated))
+
+
+def rated_boards(paths: Sequence[str | Path]) -> Boards:
+    """The leaderboards of a report's traces; nothing where fewer than two of them can be rated."""
+    made = leaderboards(read_results(paths, workers=1))
+    return boards_of(made) if made.rated > 1 else Boards([], "")
+
+
+def _page(board: Board) -> BoardPage:
+    return BoardPage(
+        title=board_name(board),
+        charts=leaderboard_charts(board),
+        tables=[
+            TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
+            for table in board_tables(board)
+        ],
+        cautions=board.cautions,
+        left_out=_left_out(board.left_out),
+        method=board.method,
+    )
+
+
+def _left_out(reasons: Sequence[LeftOut]) -> list[str]:
+    return [
+        f"{left.count} ({left.reason}): {', '.join(Path(name).name for name in left.examples)}"
+        + (", …" if left.count > len(left.examples) else "")
+        for left in reasons
+    ]

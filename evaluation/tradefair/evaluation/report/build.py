@@ -1,0 +1,215 @@
+"""From trace files to the data of a page. Total: what cannot be read is a problem on the page, never an exception."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.evaluation.accounts import account
+from tradefair.evaluation.charts import charts_of
+from tradefair.evaluation.diagnostics.model import Diagnosis
+from tradefair.evaluation.evaluate import diagnose, evaluate, evaluator_of, tables_of
+from tradefair.evaluation.outcome import Outcome, fields_for
+from tradefair.evaluation.population import Populations
+from tradefair.evaluation.report.audit import Audit, audit
+from tradefair.evaluation.report.boards import Boards, rated_boards
+from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
+from tradefair.evaluation.report.model import (
+    EpisodePage,
+    PageData,
+    Problem,
+    SeatPage,
+    TablePage,
+    Verification,
+)
+from tradefair.evaluation.report.page import html_page
+from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.verify import Verdict, verify
+from tradefair.tracestore import Trace, open_trace
+
+__all__ = ["Report", "build_report", "episode_page", "shown_name", "verification"]
+
+
+class Report(NamedTuple):
+    """A finished page: its bytes and what it is made of."""
+
+    html: bytes
+    data: PageData
+
+    @property
+    def sound(self) -> bool:
+        """Whether no trace failed verification; those that were not checked count as sound."""
+        checks = [episode.verification for episode in self.data.episodes]
+        return all(check is None or check.sound for check in checks)
+
+    def summary(self) -> dict[str, object]:
+        """Sizes and verdicts, for the terminal."""
+        episodes = self.data.episodes
+        met = {episode.verification.verdict if episode.verification else "not verified" for episode in episodes}
+        empty = html_page(self.data.model_copy(update={"episodes": [], "pair": None, "boards": []}))
+        return {
+            "bytes": len(self.html),
+            "data_bytes": len(self.html) - len(empty),
+            "episodes": len(episodes),
+            "events": sum(episode.bodies.rows for episode in episodes),
+            "cut": sum(episode.bodies.cut + episode.note_bodies.cut for episode in episodes),
+            "verdict": ", ".join(sorted(met)),
+        }
+
+
+Progress = Callable[[int, int, str], None]
+
+
+def build_report(
+    paths: Sequence[str | Path],
+    *,
+    compare: bool = False,
+    check: bool = True,
+    progress: Progress | None = None,
+    populations: Populations | None = None,
+) -> Report:
+    """One page about all traces; `compare` puts exactly two side by side. `check` verifies them by re-execution.
+
+    `progress` hears how many traces are done, of how many, and the name of the next. `populations`: where to look for
+    reference populations, besides the folders of references beside traces. Raises TraceError for a file that is none.
+    """
+    if compare and len(paths) != 2:
+        raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
+    episodes: list[EpisodePage] = []
+    for done, path in enumerate(paths):
+        if progress is not None:
+            progress(done, len(paths), shown_name(Path(path)))
+        episodes.append(episode_page(path, check=check, populations=populations))
+    if progress is not None:
+        progress(len(paths), len(paths), "")
+    boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
+    data = PageData(
+        mode="compare" if compare else "report",
+        version=version("tradefair"),
+        episodes=episodes,
+        pair=pair_page(paths[0], paths[1]) if compare else None,
+        boards=boards.pages,
+        rated=boards.rated,
+    )
+    return Report(html_page(data), data)
+
+
+def episode_page(path: str | Path, *, check: bool = True, populations: Populations | None = None) -> EpisodePage:
+    """All that a page shows of one trace. Raises TraceError for a file that is no trace or has no manifest."""
+    with open_trace(path) as trace:
+        trace.freeze()
+        return _episode(trace, check, populations or Populations())
+
+
+def shown_name(path: Path) -> str:
+    """A file's name as text, whatever bytes it has; never the folder that it lies in."""
+    return os.fsencode(path.name).decode(errors="replace")
+
+
+def verification(verdict: Verdict) -> Verification:
+    """A verdict as the badge shows it."""
+    return Verification(
+        verdict=verdict.verdict,
+        sound=verdict.sound,
+        message=verdict.message,
+        events=verdict.events,
+        seq=verdict.seq,
+        sealed=verdict.sealed,
+        recorded=verdict.recorded,
+        reproduced=verdict.reproduced,
+        findings=[finding.message for finding in verdict.findings],
+    )
+
+
+def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage:
+    core, about = trace.manifest.core, trace.manifest.about
+    outcome = evaluate(trace)
+    diagnosis, broken = _diagnosis(trace)
+    charts, undrawn = charts_of(evaluator_of(core.market), trace)
+    counted = account(trace)
+    events = read_events(trace)
+    notes = read_notes(trace, events)
+    seen = _audit(core, events.calls)
+    problems = [Problem(seq=found.seq, message=found.message) for found in outcome.findings]
+    problems += [Problem(seq=seq, message=message) for seq, message in events.problems]
+    problems += [Problem(seq=None, message=text) for text in (broken, undrawn, *counted.findings) if text]
+    return EpisodePage(
+        name=shown_name(trace.path),
+        bytes=trace.path.stat().st_size,
+        market=core.market,
+        scenario=outcome.scenario,
+        description=str(core.scenario.get("description", "")),
+        seed=outcome.seed,
+        rules_version=core.rules_version,
+        rounds_closed=outcome.rounds_closed,
+        end_reason=outcome.end_reason,
+        censored=outcome.censored,
+        wall_seconds=counted.wall_seconds,
+        manifest=trace.manifest.core_bytes.decode(errors="replace"),
+        about=orjson.dumps(about).decode(),
+        verification=verification(verify(trace)) if check else None,
+        seats=[_seat(core, about, outcome, counted.seats, seat.id) for seat in core.seats],
+        seat_columns=list(evaluator_of(core.market).seat_columns),
+        results=[(name, value) for name, value in outcome.market_outcome if not isinstance(value, list | dict)],
+        tables=_tables(outcome, populations.of(trace)),
+        charts=charts,
+        diagnosis=diagnosis,
+        raised=diagnosis.raised if diagnosis else [],
+        evidence_categories=seen.categories,
+        evidence=seen.evidence,
+        looks=seen.looks,
+        audit=seen.tools,
+        problems=problems,
+        events=events.packed(),
+        bodies=pack_bodies(trace, events),
+        notes=notes.packed(),
+        note_bodies=pack_notes(trace, notes),
+    )
+
+
+def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:
+    try:
+        return diagnose(trace), None
+    except TraceError as error:
+        return None, str(error)
+    except Exception as fault:
+        # Facts that no rules have made can break any formula.
+        return None, f"the diagnosis cannot be computed: {fault!r}"[:300]
+
+
+def _audit(core: ManifestCore, calls: Any) -> Audit:
+    try:
+        return audit(core, calls)
+    except Exception:
+        # A stranger's tool table may do anything when it is asked what it offers.
+        return Audit([], [], [], [])
+
+
+def _seat(core: ManifestCore, about: Any, outcome: Outcome[Any, Any], accounts: Any, seat: str) -> SeatPage:
+    result = outcome.seats.get(seat)
+    role = next(known.role for known in core.seats if known.id == seat)
+    evaluator = evaluator_of(core.market)
+    columns = fields_for(evaluator, {role}, evaluator.seat_columns)
+    privileged = about.get("privileged")
+    return SeatPage(
+        id=seat,
+        role=role,
+        label=result.label if result else None,
+        privileged=isinstance(privileged, list) and seat in privileged,
+        outcome={name: getattr(result, name, None) for name in columns},
+        account=accounts[seat].model_dump(mode="json") if seat in accounts else {},
+    )
+
+
+def _tables(outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None) -> list[TablePage]:
+    return [
+        TablePage(title=table.title, columns=list(table.columns), rows=[list(row) for row in table.rows])
+        for table in tables_of(outcome, population)
+    ]

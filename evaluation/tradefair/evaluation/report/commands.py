@@ -1,0 +1,64 @@
+"""The command `report`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradefair.contract.errors import StorageUnavailable
+
+__all__ = ["report"]
+
+_MOST = 40
+
+
+def report(
+    paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The HTML file to write.")],
+    compare: Annotated[bool, typer.Option("--compare", help="Put exactly two traces side by side.")] = False,
+    check: Annotated[
+        bool, typer.Option("--verify/--no-verify", help="Verify by re-execution; takes as long as playing did.")
+    ] = True,
+    references: Annotated[
+        Path | None, typer.Option(exists=True, help="Reference populations on the same seeds; default: references/.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+) -> None:
+    """One self-contained HTML page: pictures, timeline, findings with their calls, what was looked at.
+
+    Works from the file system and asks no network. Exit code 1 when a trace does not verify.
+    """
+    from tradefair.evaluation.population import Populations
+    from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.report.build import build_report
+    from tradefair.tracestore import find_traces
+
+    files = [file for path in paths for file in find_traces(path)]
+    if compare and len(files) != 2:
+        raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
+    if len(files) > _MOST:
+        raise typer.BadParameter(f"{len(files)} traces are too many for one page (at most {_MOST}); see tradefair view")
+    populations = Populations([references] if references else [])
+    made = build_report(files, compare=compare, check=check, progress=show_progress, populations=populations)
+    try:
+        output.write_bytes(made.html)
+    except OSError as error:
+        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    _tell(output, made.summary(), as_json)
+    if not made.sound:
+        raise typer.Exit(1)
+
+
+def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
+    if as_json:
+        import orjson
+
+        print(orjson.dumps({"output": str(output), **summary}, option=orjson.OPT_INDENT_2).decode())
+        return
+    print(
+        f"{output}: {summary['bytes']:,} bytes, of which data {summary['data_bytes']:,}; "
+        f"{summary['episodes']} episode{'s' if summary['episodes'] != 1 else ''}, {summary['events']:,} events, "
+        f"{summary['cut']:,} long texts cut; {summary['verdict']}"
+    )

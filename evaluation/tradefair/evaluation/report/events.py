@@ -1,0 +1,248 @@
+"""The events of a trace as columns: what a timeline needs of every event, and the texts that are shown on demand."""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.report.model import Packed
+from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_texts
+from tradefair.tracestore import Trace
+
+__all__ = [
+    "MAX_ROWS",
+    "CallRow",
+    "EventColumns",
+    "NoteColumns",
+    "pack_bodies",
+    "pack_notes",
+    "read_events",
+    "read_notes",
+]
+
+MAX_ROWS = 200_000
+"""Events that a page shows at most."""
+_MAX_NAME = 200
+_LOOK_AHEAD = 50
+
+
+class CallRow(NamedTuple):
+    """A tool call as audits count it."""
+
+    seat: str
+    round: int
+    tool: str
+    kind: str
+    status: str
+    inner: bool
+
+
+@dataclass
+class EventColumns:
+    """One entry per event in every column. Names are numbers into `names`; `parent` is a row number, −1 without one.
+
+    `status` of an event that is no call: "" . `size` counts characters of result and event. `reply` is the row of the
+    model call that asked for the call, −1 where none is known.
+    """
+
+    names: list[str] = field(default_factory=list[str])
+    seq: list[int] = field(default_factory=list[int])
+    event: list[int] = field(default_factory=list[int])
+    round: list[int] = field(default_factory=list[int])
+    phase: list[int] = field(default_factory=list[int])
+    seat: list[int] = field(default_factory=list[int])
+    tool: list[int] = field(default_factory=list[int])
+    kind: list[int] = field(default_factory=list[int])
+    status: list[int] = field(default_factory=list[int])
+    parent: list[int] = field(default_factory=list[int])
+    latency_us: list[int] = field(default_factory=list[int])
+    size: list[int] = field(default_factory=list[int])
+    reply: list[int] = field(default_factory=list[int])
+    problems: list[tuple[int | None, str]] = field(default_factory=list[tuple[int | None, str]])
+    calls: list[CallRow] = field(default_factory=list[CallRow])
+    _known: dict[str, int] = field(default_factory=dict[str, int])
+    _rows: dict[str, int] = field(default_factory=dict[str, int])
+
+    def packed(self) -> Packed:
+        """The columns as the page reads them."""
+        columns = ("names", "seq", "event", "round", "phase", "seat", "tool", "kind", "status", "parent")
+        return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply")})
+
+    def take(self, seq: int, event: Any, size: int) -> None:
+        """One decoded event. Total: fields of other types than the schema's count as absent."""
+        fields = _object(event)
+        is_call = fields.get("event") == "tool_called"
+        self.seq.append(seq)
+        self.event.append(self._name(fields.get("event")))
+        self.round.append(_number(fields.get("round")))
+        self.phase.append(self._name(fields.get("phase")))
+        self.seat.append(self._name(fields.get("seat")))
+        self.tool.append(self._name(fields.get("tool")))
+        self.kind.append(self._name(fields.get("kind")))
+        self.status.append(self._name(fields.get("status") if is_call else None))
+        parent, call = fields.get("parent"), fields.get("call")
+        self.parent.append(self._rows.get(parent, -1) if isinstance(parent, str) else -1)
+        self.latency_us.append(-1)
+        self.size.append(size)
+        self.reply.append(-1)
+        if isinstance(call, str):
+            self._rows[call] = len(self.seq) - 1
+        if is_call:
+            words = [self.names[column[-1]] for column in (self.seat, self.tool, self.kind, self.status)]
+            self.calls.append(CallRow(words[0], self.round[-1], words[1], words[2], words[3], isinstance(parent, str)))
+
+    def _name(self, value: object) -> int:
+        text = value[:_MAX_NAME] if isinstance(value, str) else ""
+        if text not in self._known:
+            self._known[text] = len(self.names)
+            self.names.append(text)
+        return self._known[text]
+
+    def name(self, column: list[int], row: int) -> str:
+        """The text behind a number of a column."""
+        return self.names[column[row]]
+
+
+@dataclass
+class NoteColumns:
+    """What the runner noted about agents: one entry per note. Numbers are −1 where the note has none."""
+
+    seat: list[str] = field(default_factory=list[str])
+    kind: list[str] = field(default_factory=list[str])
+    round: list[int] = field(default_factory=list[int])
+    input_tokens: list[int] = field(default_factory=list[int])
+    output_tokens: list[int] = field(default_factory=list[int])
+    latency_ms: list[int] = field(default_factory=list[int])
+    cost_usd_micro: list[int] = field(default_factory=list[int])
+    size: list[int] = field(default_factory=list[int])
+    asked: list[list[str]] = field(default_factory=list[list[str]])
+
+    def packed(self) -> Packed:
+        """The columns as the page reads them."""
+        columns = ("seat", "kind", "round", "input_tokens", "output_tokens", "latency_ms", "cost_usd_micro")
+        return pack_json({name: getattr(self, name) for name in columns})
+
+    def take(self, seat: str, note: dict[str, Any], size: int) -> None:
+        """One note."""
+        seconds = note.get("latency_s")
+        self.seat.append(seat[:_MAX_NAME])
+        self.kind.append(str(note.get("kind", ""))[:_MAX_NAME])
+        self.round.append(_number(note.get("round")))
+        self.input_tokens.append(_number(note.get("input_tokens")))
+        self.output_tokens.append(_number(note.get("output_tokens")))
+        self.latency_ms.append(round(1000 * seconds) if isinstance(seconds, int | float) and 0 <= seconds < 1e9 else -1)
+        self.cost_usd_micro.append(_number(note.get("cost_usd_micro")))
+        self.size.append(size)
+        calls = note.get("calls")
+        self.asked.append([str(name)[:_MAX_NAME] for name in calls] if isinstance(calls, list) else [])  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+
+def read_events(trace: Trace, after: int = 0) -> EventColumns:
+    """Columns of the events after `after`. Total: reading ends with a problem where the file does."""
+    columns = EventColumns()
+    try:
+        for stored in trace.events(after):
+            try:
+                event = orjson.loads(stored.body)
+            except orjson.JSONDecodeError as error:
+                event = None
+                columns.problems.append((stored.seq, f"the event is no JSON: {error}"))
+            columns.take(stored.seq, event, len(stored.body) + _blob_size(event))
+            if len(columns.seq) == MAX_ROWS:
+                columns.problems.append((stored.seq, f"only the first {MAX_ROWS:,} events are shown"))
+                break
+        _add_latencies(trace, columns)
+    except TraceError as error:
+        columns.problems.append((None, str(error)))
+    return columns
+
+
+def read_notes(trace: Trace, columns: EventColumns) -> NoteColumns:
+    """Columns of the notes; `columns` learns which reply asked for which call. Total."""
+    notes = NoteColumns()
+    try:
+        for seat, body in trace.notes():
+            try:
+                note = orjson.loads(body)
+            except orjson.JSONDecodeError:
+                note = None
+            notes.take(seat, _object(note), len(body))
+            if len(notes.seat) == MAX_ROWS:
+                break
+    except TraceError as error:
+        columns.problems.append((None, str(error)))
+    _match(columns, notes)
+    return notes
+
+
+def pack_bodies(trace: Trace, columns: EventColumns, after: int = 0, limit: int | None = None) -> Packed:
+    """Per event its text and, where it is stored apart, its result."""
+    return pack_texts(_bodies(trace, len(columns.seq), after), limit or fitting_limit(columns.size))
+
+
+def pack_notes(trace: Trace, notes: NoteColumns) -> Packed:
+    """Per note its text."""
+    texts = ([body.decode(errors="replace")] for (_, body), _ in zip(trace.notes(), notes.seat, strict=False))
+    return pack_texts(texts, fitting_limit(notes.size, 8_000_000))
+
+
+def _bodies(trace: Trace, count: int, after: int) -> Iterator[list[str | None]]:
+    for stored, _ in zip(trace.events(after), range(count), strict=False):
+        ref = _ref(stored.body)
+        blob = None if ref is None else trace.blob(ref)
+        yield [stored.body.decode(errors="replace"), None if blob is None else blob.decode(errors="replace")]
+
+
+def _ref(body: bytes) -> str | None:
+    if b'"result_ref":"' not in body:
+        return None
+    try:
+        ref = orjson.loads(body)["result_ref"]
+    except (orjson.JSONDecodeError, KeyError, TypeError):
+        return None
+    return ref if isinstance(ref, str) else None
+
+
+def _blob_size(event: Any) -> int:
+    fields = _object(event)
+    return max(0, _number(fields.get("result_size"))) if fields.get("result_ref") else 0
+
+
+def _add_latencies(trace: Trace, columns: EventColumns) -> None:
+    row_of = {seq: row for row, seq in enumerate(columns.seq)}
+    for side in trace.side():
+        row = row_of.get(side.seq)
+        if row is not None:
+            columns.latency_us[row] = _number(side.latency_us)
+
+
+def _match(columns: EventColumns, notes: NoteColumns) -> None:
+    """Which reply asked for a call: the calls of a seat's round in order, against those its replies name."""
+    asked: defaultdict[tuple[str, int], deque[tuple[int, str]]] = defaultdict(deque)
+    for row, names in enumerate(notes.asked):
+        if notes.kind[row] == "model_call":
+            asked[notes.seat[row], notes.round[row]].extend((row, name) for name in names)
+    for row in range(len(columns.seq)):
+        waiting = asked.get((columns.name(columns.seat, row), columns.round[row]))
+        if waiting and columns.parent[row] < 0 and columns.tool[row]:
+            tool = columns.name(columns.tool, row)
+            at = next((place for place, (_, name) in enumerate(islice(waiting, _LOOK_AHEAD)) if name == tool), None)
+            if at is not None:
+                for _ in range(at):
+                    waiting.popleft()
+                columns.reply[row] = waiting.popleft()[0]
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1
+
+
+def _object(value: object) -> dict[str, Any]:
+    """The value if it is a JSON object, else an empty one."""
+    return value if isinstance(value, dict) else {}  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,84 @@
+"""The HTML around the data: one file, no request, a policy that lets nothing run but the bundle itself."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+from functools import cache
+from importlib.resources import files
+
+import orjson
+
+from tradefair.evaluation.report.model import PageData
+
+__all__ = ["content_policy", "html_page", "json_for_script"]
+
+_ESCAPES = {
+    b"<": rb"\u003c",
+    b">": rb"\u003e",
+    b"&": rb"\u0026",
+    "\u2028".encode(): rb"\u2028",
+    "\u2029".encode(): rb"\u2029",
+}
+
+
+def html_page(data: PageData, *, connect: bool = False) -> bytes:
+    """The whole page. `connect` lets it ask the server that it came from; a report asks nobody."""
+    head = (
+        "<!doctype html>\n"
+        '<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{html.escape(content_policy(connect))}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
+        f'<title>{html.escape(_title(data))}</title><link rel="icon" href="data:,">'
+    )
+    parts = [
+        head.encode(errors="replace"),
+        b"<style>",
+        _asset("report.css"),
+        b"</style></head><body>",
+        b'<div id="app"><noscript>This page needs JavaScript to show the trace that it carries.</noscript></div>\n',
+        b'<script type="application/json" id="data">',
+        json_for_script(data),
+        b"</script>\n<script>",
+        _asset("report.js"),
+        b"</script></body></html>\n",
+    ]
+    return b"".join(parts)
+
+
+def content_policy(connect: bool = False) -> str:
+    """The Content-Security-Policy: nothing but this script and this style sheet, each by its hash."""
+    asking = "; connect-src 'self'" if connect else ""
+    return (
+        f"default-src 'none'; script-src {_source(_asset('report.js'))}; "
+        f"style-src {_source(_asset('report.css'))}; img-src data:"
+        f"{asking}; base-uri 'none'; form-action 'none'"
+    )
+
+
+def json_for_script(data: PageData) -> bytes:
+    """JSON that no HTML parser takes for markup, whatever texts it holds."""
+    content = orjson.dumps(data.model_dump(mode="json"))
+    for plain, escaped in _ESCAPES.items():
+        content = content.replace(plain, escaped)
+    return content
+
+
+def _title(data: PageData) -> str:
+    if data.mode == "boards":
+        return f"Leaderboards{f' of {data.folder}' if data.folder else ''} · tradefair"
+    if data.mode == "list":
+        return f"{data.folder} · tradefair"
+    names = [f"{episode.scenario} · seed {episode.seed}" for episode in data.episodes]
+    return " and ".join(names[:2]) + (f" and {len(names) - 2} more" if len(names) > 2 else "") + " · tradefair"
+
+
+@cache
+def _asset(name: str) -> bytes:
+    return files("tradefair.evaluation.report").joinpath("assets", name).read_bytes()
+
+
+def _source(content: bytes) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"

@@ -1,0 +1,64 @@
+"""Two traces side by side: what differs in how they were made, and the first decision that differs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.evaluation.compare.divergence import first_divergence
+from tradefair.evaluation.compare.model import Attribute
+from tradefair.evaluation.reading import TraceReading
+from tradefair.evaluation.report.model import PairPage
+from tradefair.tracestore import Trace, open_trace
+
+__all__ = ["pair_page"]
+
+_MAX_VALUE = 200
+
+
+def pair_page(a: str | Path, b: str | Path) -> PairPage:
+    """What makes two episodes comparable or not, and where they part. Raises TraceError for a file that is no trace."""
+    with open_trace(a) as trace_a, open_trace(b) as trace_b:
+        attributes = _attributes(trace_a, trace_b)
+        try:
+            divergence = first_divergence(trace_a, trace_b)
+        except (TraceError, LookupError, TypeError, ValueError, AttributeError) as error:
+            return PairPage(
+                attributes=attributes, divergence=None, note=f"The decisions cannot be compared: {error!r}"[:300]
+            )
+        note = "" if divergence else "No decision differs: every action has the same arguments and the same result."
+        return PairPage(attributes=attributes, divergence=divergence, note=note)
+
+
+def _attributes(a: Trace, b: Trace) -> list[Attribute]:
+    named_a, named_b = dict(_named(a)), dict(_named(b))
+    names = list(dict.fromkeys([*named_a, *named_b]))
+    return [Attribute(name=name, a=_value(named_a, name), b=_value(named_b, name)) for name in names]
+
+
+def _value(named: dict[str, str], name: str) -> list[str]:
+    return [named[name][:_MAX_VALUE]] if name in named else []
+
+
+def _named(trace: Trace) -> Iterator[tuple[str, str]]:
+    core, about = trace.manifest.core, trace.manifest.about
+    yield "market", core.market
+    yield "rules_version", core.rules_version
+    yield "seed", str(core.seed)
+    yield from _scenario(core)
+    reading = TraceReading(core, about)
+    for seat in core.seats:
+        yield f"{seat.id} played by", reading.label(seat.id) or "–"
+    yield "policy_key", str(about.get("policy_key", "–"))
+
+
+def _scenario(core: ManifestCore) -> Iterator[tuple[str, str]]:
+    """The scenario by its keys: a changed value is named."""
+    yield "scenario", str(core.scenario.get("id", ""))
+    for key, value in core.scenario.items():
+        if key not in ("id", "description", "seats"):
+            yield f"scenario {key}", orjson.dumps(value).decode()

@@ -1,0 +1,32 @@
+"""Statistics of paired episodes: small code of our own, checked against scipy in tests; scipy is not needed to run."""
+
+from tradefair.evaluation.statistics.counts import kaplan_meier, mcnemar_p, pass_hat_k
+from tradefair.evaluation.statistics.paired import (
+    FLIPS_EXACT_TO,
+    SignFlip,
+    holm,
+    interval,
+    mean_sd,
+    minimum_detectable,
+    pairs_needed,
+    percentile,
+    sign_flip,
+)
+from tradefair.evaluation.statistics.student import t_quantile, t_tail
+
+__all__ = [
+    "FLIPS_EXACT_TO",
+    "SignFlip",
+    "holm",
+    "interval",
+    "kaplan_meier",
+    "mcnemar_p",
+    "mean_sd",
+    "minimum_detectable",
+    "pairs_needed",
+    "pass_hat_k",
+    "percentile",
+    "sign_flip",
+    "t_quantile",
+    "t_tail",
+]

@@ -1,0 +1,152 @@
+"""Paired differences: interval, sign-flip test, Holm, what a number of pairs can show.
+
+The unit of analysis is the episode: one difference per pair. Numbers are rounded to nine decimals where they leave.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+import numpy as np
+
+from tradefair.contract import salts
+from tradefair.contract.chance import Chance
+from tradefair.evaluation.statistics.student import t_quantile
+
+__all__ = [
+    "FLIPS_EXACT_TO",
+    "SignFlip",
+    "holm",
+    "interval",
+    "mean_sd",
+    "minimum_detectable",
+    "pairs_needed",
+    "percentile",
+    "sign_flip",
+]
+
+FLIPS_EXACT_TO = 16
+"""Up to this many pairs all 2^n sign patterns are counted."""
+
+_DRAWS = 10_000
+_SIGNS_A_DRAW = 48
+_MOST_PAIRS = 1_000_000
+_DECIMALS = 9
+# Sums of equal terms in another order differ in the last bits; they are ties.
+_TIE = 1e-9
+
+
+class SignFlip(NamedTuple):
+    """A two-sided p-value and how it was reached: `exact`, or `10,000 draws`."""
+
+    p: float
+    method: str
+
+
+def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
+    """Mean and sample standard deviation (n − 1); null without enough values."""
+    if not values:
+        return None, None
+    mean = math.fsum(values) / len(values)
+    if len(values) < 2:
+        return mean, None
+    squares = math.fsum((value - mean) ** 2 for value in values)
+    return mean, math.sqrt(squares / (len(values) - 1))
+
+
+def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of the mean difference; null under two pairs."""
+    mean, deviation = mean_sd(differences)
+    if mean is None or deviation is None:
+        return None
+    half = t_quantile((1 + level) / 2, len(differences) - 1) * deviation / math.sqrt(len(differences))
+    return round(mean - half, _DECIMALS), round(mean + half, _DECIMALS)
+
+
+def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, draws: int = _DRAWS) -> SignFlip | None:
+    """Whether the mean difference is zero, if each sign were a fair coin (Fisher 1935); null without pairs.
+
+    Exact up to 16 pairs (`exact_to`, at most 24: 2^n sums are held); above, 10,000 keyed draws, the same for the same
+    data: p = (as extreme + 1)/(draws + 1).
+    """
+    if not differences:
+        return None
+    observed = abs(math.fsum(differences))
+    slack = _TIE * math.fsum(map(abs, differences))
+    if len(differences) <= exact_to:
+        sums = np.zeros(1)
+        for difference in differences:
+            sums = np.concatenate((sums + difference, sums - difference))
+        extreme = int(np.count_nonzero(np.abs(sums) >= observed - slack))
+        return SignFlip(round(extreme / len(sums), _DECIMALS), "exact")
+    bits, values = _bits(-(-len(differences) // _SIGNS_A_DRAW), draws), np.array(differences)
+    extreme = 0
+    for start in range(0, draws, _DRAWS):
+        signs = bits[start : start + _DRAWS, : len(differences)].astype(np.float64) * 2.0 - 1.0
+        extreme += int(np.count_nonzero(np.abs(signs @ values) >= observed - slack))
+    return SignFlip(round((extreme + 1) / (draws + 1), _DECIMALS), f"{draws:,} draws")
+
+
+@lru_cache(maxsize=4)
+def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
+    """Rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
+    chance = Chance(salts.SIGN_FLIP)
+    drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(draws)])
+    whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
+    places = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
+    return ((whole[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(draws, -1)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Adjusted p-values that keep the family-wise error (Holm 1979), in the given order."""
+    adjusted = [0.0] * len(p_values)
+    largest = 0.0
+    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
+        adjusted[place] = round(largest, _DECIMALS)
+    return adjusted
+
+
+def minimum_detectable(deviation: float, n: int, *, alpha: float = 0.05, power: float = 0.8) -> float | None:
+    """The mean difference that n pairs would show: (t_{1−α/2} + t_{power})·sd/√n with n − 1 degrees of freedom.
+
+    The usual approximation of the noncentral t; null under two pairs.
+    """
+    if n < 2:
+        return None
+    return (t_quantile(1 - alpha / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
+
+
+def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
+    """Pairs that would show `difference` (either sign); null when it is 0, or more than a million would be needed."""
+
+    def shows(n: int) -> bool:
+        least = minimum_detectable(deviation, n, alpha=alpha, power=power)
+        return least is not None and least <= abs(difference)
+
+    if difference == 0:
+        return None
+    enough = 2
+    while not shows(enough):
+        enough *= 2
+        if enough > _MOST_PAIRS:
+            return None
+    short = enough // 2
+    while enough - short > 1:
+        middle = (enough + short) // 2
+        short, enough = (short, middle) if shows(middle) else (middle, enough)
+    return enough
+
+
+def percentile(values: Sequence[float], share: float) -> float | None:
+    """Linear between order statistics (type 7 of Hyndman & Fan 1996, numpy's default); null of nothing."""
+    if not values:
+        return None
+    ranked = sorted(values)
+    place = share * (len(ranked) - 1)
+    below = math.floor(place)
+    above = min(below + 1, len(ranked) - 1)
+    return ranked[below] + (place - below) * (ranked[above] - ranked[below])

@@ -1,0 +1,88 @@
+"""What a market's tools give and its actions need, as rows: kernel §3 as two small tables."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from itertools import product
+
+from tradefair.catalog import market_names, market_type
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.evidence import Need
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import build_scenario
+from tradefair.contract.tool import Tool
+from tradefair.evaluation.diagnostics.evidence import needs_of
+from tradefair.evaluation.store.source import OddTrace
+from tradefair.evaluation.store.tables import Row
+
+__all__ = ["given_rows", "installed_market", "needed_rows", "object_paths", "tools_of"]
+
+WHOLE_EPISODE, SINCE_CLOSE = 0, -1
+_MAX_REACH = 10_000
+
+
+def installed_market(name: str, odd: OddTrace) -> MarketType | None:
+    """The market, None where it is not installed or cannot be loaded."""
+    if name not in market_names():
+        return None
+    try:
+        return market_type(name)
+    except Exception as fault:
+        # A stranger's package may fail in any way when it is loaded; its trace can be counted all the same.
+        odd(0, f"the market {name[:80]} cannot be loaded: {fault!r}"[:300])
+        return None
+
+
+def tools_of(market: MarketType | None) -> Mapping[str, Tool]:
+    """The market's tools by name, and the kernel's, which every market has; nothing without a market."""
+    return {} if market is None else {**market.tools, **KERNEL_TOOLS}
+
+
+def object_paths(market: MarketType | None) -> Collection[str]:
+    """Where the actions of a market name the objects that their evidence must be about."""
+    needs = () if market is None else (need for some in market.evidence_map.values() for need in some)
+    return frozenset(need.object_arg for need in needs if need.object_arg)
+
+
+def given_rows(market: MarketType | None) -> Iterator[Row]:
+    """Rows of `gives`."""
+    for tool in tools_of(market).values():
+        if market is not None and tool.read_only:
+            for category in dict.fromkeys(tool.evidence):
+                yield market.name, tool.name, category
+
+
+def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd: OddTrace) -> Iterator[Row]:
+    """Rows of `needs` that exist under the trace's scenario; none where that cannot be told."""
+    if market is None:
+        return
+    if core.rules_version != market.version:
+        said = f"{core.rules_version[:40]} of {market.name}, {market.version} is installed"
+        return odd(0, f"the rules are version {said}: nothing is known of the evidence that actions needed")
+    try:
+        scenario = build_scenario(market.scenario_model, core.scenario, source="core")
+        needs = {
+            role: needs_of(market.evidence_map, scenario, market.tools, role)
+            for role in dict.fromkeys(seat.role for seat in core.seats)
+        }
+    except Exception as fault:
+        # Content that no scenario of this market has can break any validator.
+        odd(0, f"the scenario is not one of {market.name}, so that nothing is known of evidence: {fault!r}"[:300])
+        return
+    for action, (role, of_role) in product(market.evidence_map, needs.items()):
+        for number, need in enumerate(of_role[action]):
+            for category in dict.fromkeys(need.any_of):
+                yield episode, action, role, number, category, _reach(need), need.from_round, need.object_arg or ""
+
+
+def _reach(need: Need) -> int:
+    match need.window:
+        case "round":
+            return 1
+        case "episode":
+            return WHOLE_EPISODE
+        case "since_close":
+            return SINCE_CLOSE
+        case rounds:
+            return max(1, min(rounds, _MAX_REACH))

@@ -1,0 +1,62 @@
+"""The rows of trace files, one file after another, outcomes included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.store.rows import Findings, TableRow, rows_of
+from tradefair.evaluation.store.source import Source
+from tradefair.tracestore import Trace, open_trace
+
+__all__ = ["gather", "gather_trace"]
+
+
+def gather(path: Path, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
+    """The rows of a trace file; `seat`: only what that seat saw, `episode`: another id than its own.
+
+    Raises TraceError when the file is no trace, SeatError for a seat that it has not.
+    """
+    with open_trace(path) as trace:
+        yield from gather_trace(trace, seat=seat, episode=episode)
+
+
+def gather_trace(trace: Trace, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
+    """The rows of an opened trace."""
+    findings = Findings()
+    source = Source.whole(trace, findings.take) if seat is None else Source.of_seat(trace, seat, findings.take)
+    if episode is not None:
+        source.episode = episode
+    if seat is None:
+        yield from (TableRow("outcomes", row) for row in _outcomes(trace, source.episode, findings))
+    yield from rows_of(source, findings)
+
+
+def _outcomes(trace: Trace, episode: str, findings: Findings) -> Iterator[tuple[str, str, str, float]]:
+    """Every number of the outcome; what the evaluator found odd joins the findings."""
+    try:
+        outcome = evaluate(trace)
+    except TraceError as error:
+        findings.take(0, str(error))
+        return
+    for finding in outcome.findings:
+        findings.take(finding.seq or 0, finding.message)
+    for seat, result in outcome.seats.items():
+        yield from ((episode, seat, name, value) for name, value in _numbers(result.model_dump(mode="json"), ""))
+    market = outcome.market_outcome.model_dump(mode="json")
+    yield from ((episode, "", name, value) for name, value in _numbers(market, ""))
+
+
+def _numbers(content: Mapping[str, Any], path: str) -> Iterator[tuple[str, float]]:
+    """Numbers by dotted name; lists, texts and nulls have no place in a table of numbers."""
+    for name, value in content.items():
+        if isinstance(value, dict):
+            yield from _numbers(value, f"{path}{name}.")  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, int | float):
+            try:
+                yield f"{path}{name}", float(value)
+            except OverflowError:
+                continue

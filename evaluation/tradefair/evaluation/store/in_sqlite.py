@@ -1,0 +1,115 @@
+"""One trace as tables in a private SQLite database: the trace file itself is only read."""
+
+from __future__ import annotations
+
+import sqlite3
+import time
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.store.gathering import gather
+from tradefair.evaluation.store.queries import Answer, Query
+from tradefair.evaluation.store.rows import TableRow
+from tradefair.evaluation.store.tables import TABLES, create_statements
+
+__all__ = ["TraceTables"]
+
+_READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
+_CHUNK = 5_000
+_STEPS_BETWEEN = 10_000
+_MAX_CELL_BYTES = 16_000_000
+_MAX_HEAP_BYTES = 1_000_000_000
+
+
+class TraceTables:
+    """The tables of one trace, or of the part of it that a seat saw. A context manager."""
+
+    def __init__(self, rows: Iterable[TableRow]) -> None:
+        # A nameless database lives in memory and moves to a file of its own where that becomes too little.
+        self._database = sqlite3.connect("", isolation_level=None)
+        for statement in create_statements():
+            self._database.execute(statement)
+        self._fill(rows)
+        self._lock()
+
+    @classmethod
+    def of_file(cls, path: Path, *, seat: str | None = None) -> TraceTables:
+        """A trace file. Raises TraceError when it is none, SeatError for a seat that it has not."""
+        return cls(gather(path, seat=seat))
+
+    def __enter__(self) -> TraceTables:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._database.close()
+
+    def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
+        """A named query's answer, ordered by its key."""
+        return self._answer(query.ordered, query.parameters(parameters), limit)
+
+    def select(self, sql: str, parameters: Iterable[object] = ()) -> Answer:
+        """The answer to a statement of our own."""
+        return self._answer(sql, tuple(parameters), None)
+
+    def ask(self, sql: str, *, limit: int, seconds: float) -> Answer:
+        """The answer to a stranger's `SELECT`: nothing can be changed, attached or loaded, and it ends in time.
+
+        Raises ScenarioError with what SQLite says of it, or when it takes longer than `seconds`.
+        """
+        deadline = time.monotonic() + seconds
+        self._database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN)
+        try:
+            return self._answer(sql, (), limit)
+        except sqlite3.Warning as error:
+            raise ScenarioError(f"one statement at a time: {error}") from None
+        except sqlite3.OperationalError as error:
+            if "interrupted" in str(error):
+                raise ScenarioError(
+                    f"the query took longer than {seconds:g} s; narrow it, or raise --timeout"
+                ) from None
+            raise ScenarioError(f"SQLite refuses the query: {error}") from None
+        except (sqlite3.Error, MemoryError, OverflowError, ValueError) as error:
+            hint = "; one SELECT over the tables is allowed" if "authoriz" in str(error) else ""
+            raise ScenarioError(f"SQLite refuses the query: {error}{hint}") from None
+        finally:
+            self._database.set_progress_handler(None, 0)
+
+    def _answer(self, sql: str, parameters: Any, limit: int | None) -> Answer:
+        with closing(self._database.execute(sql, parameters)) as cursor:
+            columns = [column[0] for column in cursor.description or ()]
+            rows = cursor.fetchall() if limit is None else cursor.fetchmany(limit + 1)
+        cut = limit is not None and len(rows) > limit
+        return Answer(columns, rows[:limit] if cut else rows, cut)
+
+    def _fill(self, rows: Iterable[TableRow]) -> None:
+        waiting: dict[str, list[Any]] = {name: [] for name in TABLES}
+        for table, row in rows:
+            waiting[table].append(row)
+            if len(waiting[table]) == _CHUNK:
+                self._insert(table, waiting[table])
+        for table, some in waiting.items():
+            self._insert(table, some)
+
+    def _insert(self, table: str, rows: list[Any]) -> None:
+        marks = ", ".join("?" for _ in TABLES[table].columns)
+        self._database.execute("BEGIN")
+        self._database.executemany(f"INSERT INTO {table} VALUES ({marks})", rows)
+        self._database.execute("COMMIT")
+        rows.clear()
+
+    def _lock(self) -> None:
+        """From here on the tables can only be read, by statements of bounded size."""
+        self._database.execute(f"PRAGMA hard_heap_limit = {_MAX_HEAP_BYTES}")
+        self._database.execute("PRAGMA query_only = ON")
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL_BYTES)
+        self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        self._database.set_authorizer(_authorize)
+
+
+def _authorize(action: int, first: str | None, second: str | None, *_: object) -> int:
+    if action not in _READING or (action == sqlite3.SQLITE_FUNCTION and second == "load_extension"):
+        return sqlite3.SQLITE_DENY
+    return sqlite3.SQLITE_OK

@@ -1,0 +1,85 @@
+"""The named queries: one text each, in the dialect that SQLite and DuckDB share. The texts are the `.sql` files beside.
+
+Parameters are written `$name`, which both engines bind. Each text says what its rows are, and what it does where
+nothing is there to be counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from importlib.resources import files
+from typing import Any, NamedTuple, Protocol
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.evaluation.store.tables import Row
+
+__all__ = ["QUERIES", "Answer", "Query", "QueryEngine", "query_named"]
+
+
+class Answer(NamedTuple):
+    """Columns and rows, in order. `cut` says whether there were more rows than were asked for."""
+
+    columns: Sequence[str]
+    rows: Sequence[Row]
+    cut: bool = False
+
+    def dicts(self) -> list[dict[str, Any]]:
+        """The rows as plain data."""
+        return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
+
+
+@dataclass(frozen=True)
+class Query:
+    """A named query. The first `key` columns tell its rows apart and put them in order."""
+
+    name: str
+    about: str
+    key: int
+    defaults: Mapping[str, int]
+
+    @cached_property
+    def sql(self) -> str:
+        """The text, without an order."""
+        return files("tradefair.evaluation.store").joinpath("queries", f"{self.name}.sql").read_text(encoding="utf-8")
+
+    @property
+    def ordered(self) -> str:
+        """The text, ordered by its key."""
+        return f"{self.sql}\nORDER BY {', '.join(str(place) for place in range(1, self.key + 1))}"
+
+    def parameters(self, given: Mapping[str, int]) -> dict[str, int]:
+        """The defaults with what is given. ScenarioError for a parameter that there is not."""
+        unknown = sorted(given.keys() - self.defaults.keys())
+        if unknown:
+            known = ", ".join(self.defaults) or "none"
+            raise ScenarioError(f"{self.name} has no parameter {unknown[0]!r}; it has {known}")
+        return {**self.defaults, **given}
+
+
+class QueryEngine(Protocol):
+    """What answers named queries: one trace in SQLite, or a folder of Parquet in DuckDB."""
+
+    def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
+        """The answer, ordered by the query's key, `limit` rows at most."""
+        ...
+
+
+_ALL = (
+    Query("outcomes", "Conduct of every seat: calls, refusals, actions, lapses, how the episode ended.", 2, {}),
+    Query("evidence", "For each accepted action: the share of the evidence it needs that was looked at before.", 4, {}),
+    Query("follow_up", "After each look at an object: the next action on it within some rounds.", 4, {"rounds": 1}),
+    Query("loops", "The same look with the same answer again and again, with no action between.", 3, {"times": 3}),
+    Query("repeated_refusals", "Refused calls that had just been refused with the same arguments.", 3, {}),
+)
+
+QUERIES: Mapping[str, Query] = {query.name: query for query in _ALL}
+
+
+def query_named(name: str) -> Query:
+    """The query called `name`, hyphens or underscores. ScenarioError naming what there is."""
+    found = QUERIES.get(name.replace("-", "_"))
+    if found is None:
+        raise ScenarioError(f"there is no query {name[:80]!r}; there are {', '.join(QUERIES)}")
+    return found

@@ -1,0 +1,195 @@
+"""The rows of one episode, in one pass over its events. Total: what has no place in a table becomes a finding."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.tool import Tool
+from tradefair.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, object_paths, tools_of
+from tradefair.evaluation.store.objects import objects_of
+from tradefair.evaluation.store.source import Source, Timing
+from tradefair.evaluation.store.tables import Row
+
+__all__ = ["MAX_FINDINGS", "Findings", "TableRow", "rows_of"]
+
+MAX_FINDINGS = 100
+UNFINISHED = "unfinished"
+
+_DIGEST_DIGITS = 32
+_MAX_TEXT = 4_000_000
+_INT64 = 2**63
+_OBJECT_KINDS = ("read", "analysis", "action")
+_CLOSURES = ("phase_closed", "round_closed", "episode_ended")
+
+
+class TableRow(NamedTuple):
+    """A row and the table that it belongs to."""
+
+    table: str
+    row: Row
+
+
+@dataclass
+class Findings:
+    """What could not be used, the first hundred; give `take` to whatever reads."""
+
+    found: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+
+    def take(self, seq: int, message: str) -> None:
+        """Keep one; the same one twice is one."""
+        if len(self.found) < MAX_FINDINGS and (seq, message) not in self.found:
+            self.found.append((seq, message))
+
+
+class _Odd(Exception):
+    """Something in an event that fits no column."""
+
+
+def rows_of(source: Source, findings: Findings) -> Iterator[TableRow]:
+    """All rows of an episode but its outcomes; findings last, those that `findings` held before included."""
+    core, episode = source.core, source.episode
+    market = installed_market(core.market, findings.take)
+    reading = _Reading(source, tools_of(market), object_paths(market), findings)
+    yield from reading.rows()
+    yield from (
+        TableRow("seats", (episode, seat.id, seat.role, seat.label))
+        for seat in {seat.id: seat for seat in source.seats}.values()
+    )
+    yield from (TableRow("gives", row) for row in given_rows(market))
+    yield from (TableRow("needs", row) for row in needed_rows(market, core, episode, findings.take))
+    scenario = core.scenario.get("id")
+    named = scenario if isinstance(scenario, str) else ""
+    yield TableRow(
+        "episodes",
+        (
+            *(episode, core.market, core.rules_version, named, source.seed),
+            *(reading.end_reason, reading.rounds, reading.events),
+        ),
+    )
+    yield from (TableRow("findings", (episode, seq, message)) for seq, message in findings.found)
+
+
+class _Reading:
+    """One pass over the events of a source."""
+
+    def __init__(self, source: Source, tools: Mapping[str, Tool], paths: Collection[str], findings: Findings) -> None:
+        self._source = source
+        self._market = source.core.market
+        self._tools = tools
+        self._paths = paths
+        self._findings = findings
+        self._seats: Collection[str] = frozenset(seat.id for seat in source.core.seats)
+        self.end_reason = UNFINISHED
+        self.rounds = 0
+        self.events = 0
+
+    def rows(self) -> Iterator[TableRow]:
+        """Rows of calls, objects, lapses and facts, in the order of the events."""
+        for seq, event in self._source.events():
+            self.events += 1
+            try:
+                yield from list(self._taken(seq, event))
+            except _Odd as odd:
+                self._findings.take(seq, str(odd))
+
+    def _taken(self, seq: int, event: Mapping[str, Any]) -> Iterator[TableRow]:
+        match event.get("event"):
+            case "tool_called":
+                yield from self._call(seq, event)
+            case "seat_lapsed":
+                yield TableRow("lapses", self._lapse(seq, event))
+            case str(tag) if tag in _CLOSURES:
+                yield TableRow("facts", self._facts(seq, event))
+                self.rounds += tag == "round_closed"
+                if tag == "episode_ended":
+                    self.end_reason = _text(event, "reason")
+            case "episode_started" | "input":
+                pass
+            case tag:
+                raise _Odd(f"an event of an unknown kind: {str(tag)[:80]}")
+
+    def _call(self, seq: int, event: Mapping[str, Any]) -> Iterator[TableRow]:
+        tool, kind, status = _text(event, "tool"), _text_or_empty(event, "kind"), _text(event, "status")
+        seat, number, revision = _text(event, "seat"), _number(event, "round"), _number(event, "revision")
+        if seat not in self._seats:
+            raise _Odd(f"a call of a seat that there is not: {seat[:80]}")
+        objects = objects_of(event, self._tools.get(tool), self._seats, self._paths)
+        arguments = _json(event.get("arguments"))
+        timing = self._source.timings.get(seq, Timing())
+        row: Row = (
+            *(self._source.episode, self._market, seq, number, _text(event, "phase"), revision, seat),
+            *(_text(event, "call"), _text_or_empty(event, "parent"), tool, kind, status, _error_code(event)),
+            _json([name for path, name in objects if path]),
+            _count(event.get("refs")),
+            arguments,
+            _digest(event.get("arguments")),
+            _text_or_empty(event, "result_digest"),
+            0 if event.get("result_size") is None else _number(event, "result_size"),
+            *(timing.at_ms, timing.latency_us, timing.transport),
+        )
+        yield TableRow("calls", row)
+        if kind in _OBJECT_KINDS:
+            when = (self._source.episode, self._market, seq, number, revision, seat, tool, kind, status)
+            yield from (TableRow("objects", (*when, path, name)) for path, name in objects)
+
+    def _lapse(self, seq: int, event: Mapping[str, Any]) -> Row:
+        seat = _text(event, "seat")
+        if seat not in self._seats:
+            raise _Odd(f"a lapse of a seat that there is not: {seat[:80]}")
+        reason, action = _text(event, "reason"), _text(event, "default_action")
+        return self._source.episode, seq, _number(event, "round"), seat, reason, action
+
+    def _facts(self, seq: int, event: Mapping[str, Any]) -> Row:
+        public, facts = (_json(event[name]) if name in event else "" for name in ("public", "facts"))
+        return self._source.episode, seq, _number(event, "round"), _text(event, "event"), public, facts
+
+
+def _number(event: Mapping[str, Any], name: str) -> int:
+    value = event.get(name)
+    if isinstance(value, bool) or not isinstance(value, int) or not -_INT64 <= value < _INT64:
+        raise _Odd(f"{name} is not a whole number of 64 bits")
+    return value
+
+
+def _text(event: Mapping[str, Any], name: str) -> str:
+    value = event.get(name)
+    if not isinstance(value, str):
+        raise _Odd(f"{name} is not text")
+    return value
+
+
+def _text_or_empty(event: Mapping[str, Any], name: str) -> str:
+    return "" if event.get(name) is None else _text(event, name)
+
+
+def _count(value: object) -> int:
+    return len(value) if isinstance(value, list) else 0  # pyright: ignore[reportUnknownArgumentType]
+
+
+def _error_code(event: Mapping[str, Any]) -> str:
+    error = event.get("error")
+    if error is None:
+        return ""
+    code: object = error.get("code") if isinstance(error, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if not isinstance(code, str):
+        raise _Odd("error has no code")
+    return code
+
+
+def _json(value: object) -> str:
+    try:
+        text = orjson.dumps(value).decode()
+    except orjson.JSONEncodeError:
+        raise _Odd("something in it is nested too deeply to be written again") from None
+    if len(text) > _MAX_TEXT:
+        raise _Odd(f"something in it is longer than {_MAX_TEXT:,} characters")
+    return text
+
+
+def _digest(value: object) -> str:
+    return digest(canonical(value))[:_DIGEST_DIGITS]

@@ -1,0 +1,172 @@
+"""What rows, spans and messages are made of: a whole trace, or only what one seat saw of it.
+
+Everything that is exported for one seat is made from `Source.of_seat` alone, so that no format can hold more than the
+seat's view does (docs/decisions/0020).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.export.seat_view import seat_events, seat_role
+from tradefair.tracestore import SideRow, Trace
+
+__all__ = ["OddTrace", "Source", "SourceSeat", "Timing", "episode_id"]
+
+_MAX_NAME = 200
+_MAX_INT = 2**63
+
+OddTrace = Callable[[int, str], None]
+"""Takes (seq, message) of something that could not be used; seq 0 belongs to no event."""
+
+
+class SourceSeat(NamedTuple):
+    """A seat; the label is empty where nobody says who played it."""
+
+    id: SeatId
+    role: str
+    label: str
+
+
+class Timing(NamedTuple):
+    """What is kept beside an event, as far as it makes sense."""
+
+    at_ms: int | None = None
+    latency_us: int | None = None
+    transport: str = ""
+    request_id: str = ""
+
+
+@dataclass
+class Source:
+    """One episode. `seat` names whose view it is, None: the whole trace; `seed` is empty in a view.
+
+    `events` yields (seq, event) in order, and can be asked for again. What cannot be read goes to `odd`.
+    """
+
+    episode: str
+    core: ManifestCore
+    seats: list[SourceSeat]
+    seed: str
+    seat: SeatId | None
+    events: Callable[[], Iterator[tuple[int, Mapping[str, Any]]]]
+    notes: Callable[[], Iterator[Mapping[str, Any]]]
+    timings: Mapping[int, Timing] = field(default_factory=dict[int, Timing])
+
+    @classmethod
+    def whole(cls, trace: Trace, odd: OddTrace) -> Source:
+        """All of a trace. TraceError when its manifest cannot be read."""
+        core, about = trace.manifest.core, trace.manifest.about
+        said: Any = about.get("labels")
+        labels: dict[str, Any] = dict(said) if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+        return cls(
+            episode=episode_id(trace),
+            core=core,
+            seats=[SourceSeat(seat.id, seat.role, _text(labels.get(seat.id))) for seat in core.seats],
+            seed=str(core.seed),
+            seat=None,
+            events=lambda: _events(trace, odd),
+            notes=lambda: _notes(trace, odd, None),
+            timings=_timings(trace, odd),
+        )
+
+    @classmethod
+    def of_seat(cls, trace: Trace, seat: SeatId, odd: OddTrace) -> Source:
+        """What `seat` saw: its own calls, lapses and notes, and what was public, numbered anew; no seed, no times.
+
+        Raises SeatError when the trace has no such seat, TraceError when the manifest cannot be read.
+        """
+        core = trace.manifest.core
+        role = seat_role(core, seat)
+        return cls(
+            episode=episode_id(trace),
+            core=core,
+            seats=[SourceSeat(seat, role, "")],
+            seed="",
+            seat=seat,
+            events=lambda: enumerate(seat_events((event for _, event in _events(trace, odd)), seat), 1),
+            notes=lambda: _notes(trace, odd, seat),
+        )
+
+
+def episode_id(trace: Trace) -> str:
+    """What the manifest calls the episode, else the file's name."""
+    said = _text(trace.manifest.about.get("episode"))
+    return said or trace.path.name.removesuffix(".jsonl").removesuffix(".trace")[:_MAX_NAME] or "episode"
+
+
+def _events(trace: Trace, odd: OddTrace) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    """Decoded events, large results filled in; one that is damaged is odd, and the next one follows."""
+    try:
+        for stored in trace.events():
+            event = _decoded(trace, stored.seq, stored.body, odd)
+            if event is not None:
+                yield stored.seq, event
+    except TraceError as error:
+        odd(0, str(error))
+
+
+def _decoded(trace: Trace, seq: int, body: bytes, odd: OddTrace) -> Mapping[str, Any] | None:
+    try:
+        event: Any = orjson.loads(body)
+    except orjson.JSONDecodeError:
+        event = None
+    if not isinstance(event, dict):
+        odd(seq, "the event is no JSON object")
+        return None
+    ref: object = event.get("result_ref")  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+    if isinstance(ref, str) and ref:
+        blob = trace.blob(ref)
+        try:
+            event["result"] = None if blob is None else orjson.loads(blob)
+        except orjson.JSONDecodeError:
+            blob = None
+        if blob is None:
+            odd(seq, "its large answer is missing or damaged")
+    return event  # pyright: ignore[reportUnknownVariableType]
+
+
+def _notes(trace: Trace, odd: OddTrace, seat: SeatId | None) -> Iterator[Mapping[str, Any]]:
+    """What is noted about agents, of one seat only where one is given."""
+    try:
+        for owner, body in trace.notes():
+            if seat is not None and owner != seat:
+                continue
+            try:
+                note: Any = orjson.loads(body)
+            except orjson.JSONDecodeError:
+                note = None
+            if isinstance(note, dict):
+                yield {**note, "seat": owner}
+            else:
+                odd(0, f"what is noted about {owner[:80]} is damaged")
+    except TraceError as error:
+        odd(0, str(error))
+
+
+def _timings(trace: Trace, odd: OddTrace) -> Mapping[int, Timing]:
+    try:
+        return {row.seq: _timing(row) for row in trace.side()}
+    except TraceError as error:
+        odd(0, str(error))
+        return {}
+
+
+def _timing(row: SideRow) -> Timing:
+    """SQLite lets any type stand in any column."""
+    return Timing(_number(row.at_ms), _number(row.latency_us), _text(row.transport), _text(row.request_id))
+
+
+def _number(value: object) -> int | None:
+    return value if isinstance(value, int) and 0 <= value < _MAX_INT else None
+
+
+def _text(value: object) -> str:
+    return value[:_MAX_NAME] if isinstance(value, str) else ""

@@ -1,0 +1,164 @@
+"""The tables that a trace becomes: the same in SQLite, in DuckDB and as Parquet. Nothing in a key is null.
+
+`BIGINT`, `TEXT` and `DOUBLE` mean the same to both engines (`INTEGER` and `REAL` do not).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+__all__ = ["EVERYTHING", "SCHEMA_VERSION", "TABLES", "Cell", "Column", "Row", "Table", "create_statements"]
+
+SCHEMA_VERSION = "tradefair.tables/1"
+
+EVERYTHING = "*"
+"""The object of a call that is about no object in particular, and so about every one."""
+
+Cell: TypeAlias = str | int | float | None
+Row: TypeAlias = tuple[Cell, ...]
+
+
+class Column(NamedTuple):
+    """One column. Only what `nullable` says may be unknown."""
+
+    name: str
+    type: str
+    about: str
+    nullable: bool = False
+
+
+class Table(NamedTuple):
+    """One table; `about` says what a row is."""
+
+    about: str
+    columns: Sequence[Column]
+
+    @property
+    def names(self) -> list[str]:
+        """The columns' names."""
+        return [column.name for column in self.columns]
+
+
+def _columns(*specs: tuple[str, str] | tuple[str, str, str]) -> list[Column]:
+    """(name, what it is[, type]); types default to TEXT, and one that ends in `?` may be null."""
+    found: list[Column] = []
+    for name, about, *rest in specs:
+        kind = rest[0] if rest else "TEXT"
+        found.append(Column(name, kind.rstrip("?"), about, kind.endswith("?")))
+    return found
+
+
+_WHEN = (
+    ("seq", "number of the event", "BIGINT"),
+    ("round", "the market's clock before the call", "BIGINT"),
+)
+_EPISODE = ("episode", "id of the episode")
+
+TABLES: Mapping[str, Table] = {
+    "episodes": Table(
+        "one per episode",
+        _columns(
+            _EPISODE,
+            ("market", "name of the market"),
+            ("rules_version", "version of its rules"),
+            ("scenario", "id of the scenario"),
+            ("seed", "the seed, as text; empty in one seat's view"),
+            ("end_reason", "'unfinished' while it is open"),
+            ("rounds", "closed rounds", "BIGINT"),
+            ("events", "events that could be read", "BIGINT"),
+        ),
+    ),
+    "seats": Table(
+        "one per seat of an episode",
+        _columns(_EPISODE, ("seat", "id of the seat"), ("role", "its role"), ("label", "what played it, if known")),
+    ),
+    "calls": Table(
+        "one per tool call, whatever became of it",
+        _columns(
+            _EPISODE,
+            ("market", "name of the market"),
+            *_WHEN,
+            ("phase", "phase of the round"),
+            ("revision", "closures so far", "BIGINT"),
+            ("seat", "who called"),
+            ("call", "id of the call within the episode"),
+            ("parent", "the execute_code call that made it, or empty"),
+            ("tool", "name of the tool"),
+            ("kind", "read, analysis, action or note; empty for a tool that there is not"),
+            ("status", "ok, rejected, invalid, denied or failed"),
+            ("error_code", "code of the refusal, or empty"),
+            ("object_ids", "objects that it was about, as a JSON array"),
+            ("refs", "ids that the answer showed", "BIGINT"),
+            ("arguments", "the arguments as JSON"),
+            ("arguments_digest", "32 hex digits; equal for equal arguments"),
+            ("result_digest", "digest of the answer, or empty"),
+            ("result_size", "bytes of the answer, 0 without one", "BIGINT"),
+            ("at_ms", "when it was committed, ms since the epoch", "BIGINT?"),
+            ("latency_us", "microseconds until it was answered", "BIGINT?"),
+            ("transport", "how it came, or empty"),
+        ),
+    ),
+    "objects": Table(
+        "one per call and object that it was about; a look or action about none in particular has the object '*'",
+        _columns(
+            _EPISODE,
+            ("market", "name of the market"),
+            *_WHEN,
+            ("revision", "closures so far", "BIGINT"),
+            ("seat", "who called"),
+            ("tool", "name of the tool"),
+            ("kind", "read, analysis or action"),
+            ("status", "what became of the call"),
+            ("path", "where the arguments name it (lines.product_id); 'refs' or 'result' where the answer did"),
+            ("object", "id of the object"),
+        ),
+    ),
+    "lapses": Table(
+        "one per silent seat and phase",
+        _columns(_EPISODE, *_WHEN, ("seat", "who"), ("reason", "why"), ("default_action", "what was done instead")),
+    ),
+    "facts": Table(
+        "one per closure and end: what everybody saw, and the hidden truth",
+        _columns(
+            _EPISODE,
+            *_WHEN,
+            ("event", "phase_closed, round_closed or episode_ended"),
+            ("public", "what everybody now sees, as JSON; empty without"),
+            ("facts", "the hidden truth as JSON; empty without, and in one seat's view"),
+        ),
+    ),
+    "outcomes": Table(
+        "one per number of an outcome; its nulls have no row. Empty in one seat's view",
+        _columns(_EPISODE, ("seat", "whose, or empty: the market's"), ("name", "its name"), ("value", "", "DOUBLE")),
+    ),
+    "gives": Table(
+        "evidence that a look of a tool gives",
+        _columns(("market", "name of the market"), ("tool", "name of the tool"), ("category", "what it tells about")),
+    ),
+    "needs": Table(
+        "evidence that an action of a role should rest on: one of the categories that share a need",
+        _columns(
+            _EPISODE,
+            ("tool", "name of the action"),
+            ("role", "role of the seats that have the need: their tools can meet it"),
+            ("need", "number of the need", "BIGINT"),
+            ("category", "one category that meets it"),
+            ("reach", "rounds of the window, the open one included; 0: the episode, -1: since a closure", "BIGINT"),
+            ("from_round", "first round in which the need exists", "BIGINT"),
+            ("path", "where the action names the object, or empty: evidence about anything does"),
+        ),
+    ),
+    "findings": Table(
+        "what in a trace could not be used",
+        _columns(_EPISODE, ("seq", "event, 0: none in particular", "BIGINT"), ("message", "what is wrong")),
+    ),
+}
+
+
+def create_statements() -> list[str]:
+    """`CREATE TABLE` for each table, in the dialect that both engines share."""
+    return [
+        f"CREATE TABLE {name} ({', '.join(f'{column.name} {column.type}' for column in table.columns)})"
+        for name, table in TABLES.items()
+    ]

@@ -1,0 +1,316 @@
+"""What the commands print for people: rich tables."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.text import Text
+
+from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.diagnostics.model import Diagnosis, Figure, Finding
+from tradefair.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers, tables_of
+from tradefair.evaluation.importers.report import ImportReport, merged
+from tradefair.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, SeatOutcome, fields_for
+from tradefair.evaluation.table import FOOTNOTES, number_text
+from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
+
+__all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", "show_verdicts"]
+
+_MAX_FINDINGS = 20
+_MAX_CITED = 12
+_MAX_ALIKE, _MAX_ALIKE_BRIEF = 3, 2
+_MAX_SEATS = 8
+_MAX_ROWS = 40
+_ALL = "tradefair evaluate --all shows them"
+
+
+def show_verdicts(verdicts: Sequence[Verdict]) -> None:
+    """One row per trace, then what is wrong."""
+    console = Console(highlight=False)
+    rows: list[list[Cell]] = []
+    for verdict in verdicts:
+        name = Text(verdict.verdict, style="green" if verdict.sound else "red")
+        head = (verdict.head_hash or "")[:16]
+        rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", head])
+    show_table(console, [*names("trace", "verdict"), *figures("events", "sealed", "head")], rows)
+    for verdict in verdicts:
+        if not verdict.sound:
+            console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red", soft_wrap=True)
+        for finding in verdict.findings:
+            console.print(_plain(f"{verdict.path}: {finding.message}"), soft_wrap=True)
+    met = {verdict.verdict for verdict in verdicts} - SOUND
+    for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
+        if conclusion in met:
+            console.print(f"{conclusion}: {meaning}", style="dim")
+
+
+def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, whole: bool = False) -> None:
+    """Per trace: how it ended, a row per seat, the market, the diagnosis; `brief`: of the last only what was found.
+
+    Of many seats, and of many findings of a failure mode, the first are shown; `whole`: all.
+    """
+    console = Console(highlight=False)
+    for evaluation in evaluations:
+        if evaluation.outcome is None:
+            console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
+            continue
+        _show_outcome(console, evaluation.path, evaluation.outcome, whole)
+        _show_tables(console, evaluation.outcome, evaluation.population, brief)
+        if evaluation.diagnosis is not None:
+            _show_diagnosis(console, evaluation.diagnosis, brief, whole)
+
+
+def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
+    """The same seat under several labels: one row each, the seat's numbers and then the market's efficiency."""
+    console = Console(highlight=False)
+    evaluator = evaluator_of(next(iter(outcomes.values())).market)
+    roles = {outcome.seats[seat].role for outcome in outcomes.values()}
+    columns = fields_for(evaluator, roles, evaluator.compared_columns)
+    relative = relative_numbers(seat, outcomes)
+    efficient = any(hasattr(outcome.market_outcome, "efficiency") for outcome in outcomes.values())
+    more = [name for numbers in list(relative.values())[:1] for name in numbers]
+    more += ["market_efficiency"] if efficient else []
+    rows: list[list[Cell]] = []
+    for label, outcome in outcomes.items():
+        result = outcome.seats[seat]
+        cells = [number_text(getattr(result, name, None)) for name in columns]
+        beside = [number_text(value) for value in relative.get(label, {}).values()]
+        beside += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
+        rows.append([label, *cells, str(sum(result.lapses.values())), *beside])
+    show_table(console, [*names(f"{seat} played by"), *figures(*columns, "lapses", *more)], rows)
+    _show_footnotes(console, (*columns, *more))
+
+
+def show_series(
+    evaluations: Sequence[Evaluation], seats: Sequence[SeatId], beside: Sequence[Mapping[str, float | None]] = ()
+) -> None:
+    """The same seats over several episodes of one scenario: a row per episode and seat, then each seat's means.
+
+    `beside` has one row of further figures per episode that could be scored, where there are references.
+    """
+    console = Console(highlight=False)
+    scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
+    roles = {outcome.seats[seat].role for _, outcome in scored for seat in seats}
+    evaluator = evaluator_of(scored[0][1].market) if scored else None
+    columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
+    more = list(beside[0]) if len(beside) == len(scored) and scored else []
+    rows: list[list[Cell]] = []
+    for seat in seats:
+        numbers: list[list[object]] = []
+        for place, (path, outcome) in enumerate(scored):
+            result = outcome.seats[seat]
+            own = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
+            numbers.append([*own, *(beside[place][name] for name in more)])
+            ended = "" if (outcome.end_reason or "").startswith("terminated:") else outcome.end_reason or "unfinished"
+            rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
+        means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
+        rows.append([Text(cell, style="bold") for cell in ("mean", seat, "", "", *means)])
+    # Where there is one seat, and where every episode ran its course, a column would say nothing.
+    idle = {1: len(seats) == 1, 2: not any(str(row[2]) for row in rows)}
+    shown = [place for place in range(len(rows[0]) if rows else 0) if not idle.get(place)]
+    titles = [*names("trace", "seat", "end"), *figures("seed", *columns, "lapses", *more)]
+    show_table(console, [titles[place] for place in shown], [[row[place] for place in shown] for row in rows])
+    for item in evaluations:
+        if item.outcome is None:
+            console.print(_plain(item.problem or item.path), style="red", soft_wrap=True)
+    _show_footnotes(console, (*columns, *more))
+    _show_populations(console, evaluations)
+
+
+def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> None:
+    """The market over several episodes, and over the same ones played by its reference population."""
+    pairs = [(item.outcome, item.population) for item in evaluations if item.outcome and item.population]
+    if not pairs:
+        return
+    evaluator = evaluator_of(pairs[0][0].market)
+    assert isinstance(evaluator, ReadBeside)
+    columns = evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ()
+    markets = [[outcome.market_outcome for outcome in side] for side in zip(*pairs, strict=True)]
+    rows = [
+        [name.replace("_", " "), *(number_text(_mean([getattr(one, name) for one in side])) for side in markets)]
+        for name in columns
+    ]
+    console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
+    show_table(console, [*names("figure"), *figures("value", f"{evaluator.population} population")], rows)
+
+
+def show_import(report: ImportReport) -> None:
+    """Tallies by kind, then the first findings."""
+    console = Console(highlight=False)
+    imported = [game for game in report.games if game.trace is not None]
+    rounds = sum(game.rounds for game in imported)
+    console.print(f"{len(imported)} of {len(report.games)} games imported, {rounds} rounds")
+    rows: list[list[Cell]] = []
+    for kind, tally in merged(report.games).items():
+        style = "" if tally.matched == tally.total else "red"
+        cells = (kind.replace("_", " "), str(tally.matched), str(tally.total))
+        rows.append([Text(cell, style=style) for cell in cells])
+    show_table(console, [*names("checked"), *figures("matched", "total")], rows)
+    for finding in report.findings[:_MAX_FINDINGS]:
+        place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
+        console.print(_plain(f"{place}: {finding.message}"), style="red", soft_wrap=True)
+    if len(report.findings) > _MAX_FINDINGS:
+        console.print(f"… and {len(report.findings) - _MAX_FINDINGS} more findings (--json has them)", style="red")
+
+
+def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole: bool) -> None:
+    ended = outcome.end_reason or "unfinished"
+    censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
+    head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
+    console.print(_plain(f"{path}\n{head}"), soft_wrap=True)
+    for columns, seats in _seats_by_columns(outcome).items():
+        shown = seats if whole else seats[:_MAX_ROWS]
+        _show_seats(console, {seat: outcome.seats[seat] for seat in shown}, columns)
+        if len(seats) > len(shown):
+            console.print(f"… and {len(seats) - len(shown)} more seats; {_ALL}", style="dim")
+    columns = evaluator_of(outcome.market).seat_columns
+    known = {name for name in columns for one in outcome.seats.values() if getattr(one, name, None) is not None}
+    _show_footnotes(console, [name for name in columns if name in known])
+    shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
+    if shown:
+        show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
+    for finding in outcome.findings:
+        text = f"event {finding.seq}: {finding.message}" if finding.seq else finding.message
+        console.print(_plain(text), soft_wrap=True)
+
+
+def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[SeatId]]:
+    """Seats whose roles have the same figures stand in one table."""
+    evaluator = evaluator_of(outcome.market)
+    found: dict[tuple[str, ...], list[SeatId]] = {}
+    for seat, result in outcome.seats.items():
+        found.setdefault(fields_for(evaluator, {result.role}, evaluator.seat_columns), []).append(seat)
+    return found
+
+
+def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
+    conduct = any(result.refused or result.lapses for result in results.values())
+    rows: list[list[Cell]] = []
+    for seat, result in results.items():
+        lapses = ", ".join(f"{reason} {count}" for reason, count in result.lapses.items())
+        cells = [number_text(getattr(result, name, None)) for name in columns]
+        cells += [str(result.refused), lapses] if conduct else []
+        rows.append([seat, result.label or "", *cells])
+    titles = (*columns, *(("refused", "lapses") if conduct else ()))
+    show_table(console, [*names("seat", "label"), *figures(*titles)], rows)
+
+
+def _show_tables(
+    console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None, brief: bool
+) -> None:
+    for shown in tables_of(outcome, population, brief=brief):
+        console.print(_plain(f"\n{shown.title}"), style="bold")
+        show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
+        _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
+
+
+def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
+    if not brief:
+        for stage in diagnosis.stages:
+            console.print(_plain(f"\n{stage.name}"), style="bold")
+            rows = [
+                (_short(diagnosis, figure), number_text(figure.value), _counts(figure), _aside(figure))
+                for figure in stage.figures
+            ]
+            show_table(console, [*names("figure"), *figures("value", "of"), *words("")], rows)
+    _show_findings(console, diagnosis, brief, whole)
+
+
+def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
+    raised = diagnosis.raised
+    found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
+    checked = {finding.id for finding in diagnosis.findings if finding.checked}
+    head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
+    more = "; tradefair evaluate says which and why" if brief else ""
+    console.print(_plain(f"\n{head}{more}"), style="bold", soft_wrap=True)
+    modes: dict[str, list[Finding]] = {}
+    for finding in raised:
+        modes.setdefault(finding.id, []).append(finding)
+    for same in sorted(modes.values(), key=lambda same: -_cost(same)):
+        _show_mode(console, diagnosis, same, len(same) if whole else _MAX_ALIKE_BRIEF if brief else _MAX_ALIKE, brief)
+    for finding in () if brief else diagnosis.not_found:
+        if finding.note:
+            console.print(_plain(f"{_whose(diagnosis, finding)}: {finding.note}"), style="dim", soft_wrap=True)
+    elsewhere = {finding.id for finding in diagnosis.findings if finding.counted_by}
+    clear = [finding.id for finding in diagnosis.not_found if finding.checked and finding.id not in found | elsewhere]
+    if clear and not brief:
+        console.print(_plain(f"checked, not found: {', '.join(dict.fromkeys(clear))}"), soft_wrap=True)
+
+
+def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int, brief: bool) -> None:
+    """A failure mode that was found in several seats is explained once; of more than `most`, the dearest are shown."""
+    if same[most:]:
+        cost = f", cost about {_cost(same):,.2f} {same[0].severity_unit} in all" if _cost(same) else ""
+        console.print(_plain(f"{same[0].id}: {len(same)} findings{cost}"), style="yellow", soft_wrap=True)
+    for number, finding in enumerate(same[:most]):
+        cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
+        head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
+        console.print(_plain(head), style="yellow", soft_wrap=True)
+        if number == 0:
+            console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
+        aside = _aside(finding)
+        console.print(_plain(f"  {aside + '; ' if aside else ''}events {_seqs(finding)}"), soft_wrap=True)
+    if same[most:]:
+        seats = _some([seat for finding in same[most:] for seat in finding.seats])
+        where = "" if brief else f"; {_ALL}"
+        console.print(_plain(f"{same[0].id} of {seats} as well{where}"), style="yellow", soft_wrap=True)
+
+
+def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
+    """The id of a finding, with its seats where it is not about all of them."""
+    seats = {seat for each in diagnosis.findings for seat in each.seats}
+    if seats == set(finding.seats):
+        return finding.id
+    return f"{finding.id} of {_some(finding.seats)}"
+
+
+def _some(seats: Sequence[SeatId]) -> str:
+    more = f" and {len(seats) - _MAX_SEATS} more" if len(seats) > _MAX_SEATS else ""
+    return f"{', '.join(seats[:_MAX_SEATS])}{more}"
+
+
+def _cost(same: Iterable[Finding]) -> float:
+    return math.fsum(finding.severity or 0 for finding in same)
+
+
+def _mean(values: Sequence[object]) -> float | None:
+    """The mean of the numbers among them."""
+    numbers = [float(value) for value in values if isinstance(value, int | float)]
+    return sum(numbers) / len(numbers) if numbers else None
+
+
+def _short(diagnosis: Diagnosis, figure: Figure) -> str:
+    return figure.id.removeprefix(f"{diagnosis.market}.")
+
+
+def _counts(figure: Figure) -> str:
+    if figure.denominator is None:
+        return number_text(figure.numerator)
+    return f"{number_text(figure.numerator)}/{number_text(figure.denominator)}"
+
+
+def _aside(figure: Figure) -> str:
+    parts = [f"{name} {number_text(value)}" for name, value in figure.parts.items()]
+    return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
+
+
+def _seqs(finding: Finding) -> str:
+    shown = ", ".join(map(str, finding.events[:_MAX_CITED]))
+    return shown + (" …" if len(finding.events) > _MAX_CITED else "") if shown else "none: it is what is absent"
+
+
+def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
+    """What a reader of these figures could get wrong."""
+    for name in shown:
+        if name in FOOTNOTES:
+            console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim")
+
+
+def _plain(text: str) -> Text:
+    """Text as it is: what a trace says is never markup."""
+    return Text(text)

@@ -1,0 +1,230 @@
+"""The pages of the viewer and the data that they ask for. Files are read in threads, one evaluation at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from importlib.metadata import version
+from typing import TypeVar
+
+import anyio
+import orjson
+from anyio import to_thread
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.ratings.leaderboards import leaderboards
+from tradefair.evaluation.ratings.results import REFERENCES, GameResult, Unread, gathered, read_files
+from tradefair.evaluation.report.boards import Boards, boards_of
+from tradefair.evaluation.report.build import episode_page, verification
+from tradefair.evaluation.report.events import pack_bodies, read_events
+from tradefair.evaluation.report.model import EpisodePage, Live, PageData
+from tradefair.evaluation.report.page import html_page
+from tradefair.evaluation.report.pair import pair_page
+from tradefair.evaluation.verify import Verdict, verify_file
+from tradefair.evaluation.viewer.folder import Folder, Place
+from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, compute, listed
+from tradefair.evaluation.viewer.shield import Shield
+from tradefair.tracestore import open_trace
+
+__all__ = ["viewer_app"]
+
+_MAX_IDS = 64
+_LIVE_TEXT = 16_384
+
+T = TypeVar("T")
+
+
+def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
+    """The ASGI application for one folder. `hosts` are the values of the Host header that are answered."""
+    viewer = _Viewer(folder)
+    routes = [
+        Route("/", viewer.list_page),
+        Route("/outcomes", viewer.outcomes),
+        Route("/leaderboards", viewer.leaderboards_page),
+        Route("/leaderboards.json", viewer.leaderboards_json),
+        Route("/trace/{id}", viewer.trace_page),
+        Route("/trace/{id}/page.json", viewer.page_json),
+        Route("/trace/{id}/live.json", viewer.live_json),
+        Route("/trace/{id}/verify.json", viewer.verify_json),
+        Route("/trace/{id}/event/{seq}.json", viewer.event_json),
+        Route("/compare/{a}/{b}", viewer.compare_page),
+    ]
+    return Shield(Starlette(routes=routes), hosts)
+
+
+class _Viewer:
+    """One folder with what is remembered of its files."""
+
+    def __init__(self, folder: Folder) -> None:
+        self._folder = folder
+        self._rows = Remembered[Listed](100_000)
+        self._computed = Remembered[Computed](100_000)
+        self._verdicts = Remembered[Verdict](1_000)
+        self._pages = Remembered[EpisodePage](4)
+        self._results = Remembered[GameResult | Unread](100_000)
+        # Evaluations keep a core busy: one at a time leaves the other for the pages.
+        self._slow = anyio.CapacityLimiter(1)
+        # Thousands of traces are read for minutes; pages of one trace do not wait for that.
+        self._rating = anyio.CapacityLimiter(1)
+
+    # --- pages ---
+
+    async def list_page(self, _: Request) -> Response:
+        """Every trace of the folder."""
+        rows = await to_thread.run_sync(self._list)
+        data = PageData(
+            mode="list",
+            version=version("tradefair"),
+            traces=[row.model_dump(mode="json") for row in rows],
+            folder=self._folder.root.name or "/",
+        )
+        return _html(data)
+
+    async def trace_page(self, request: Request) -> Response:
+        """One trace."""
+        place = self._place(request, "id")
+        page = await self._page(place)
+        return _html(_data("report", [place], [page]))
+
+    async def compare_page(self, request: Request) -> Response:
+        """Two traces."""
+        places = [self._place(request, "a"), self._place(request, "b")]
+        pages = [await self._page(place) for place in places]
+        pair = await self._work(partial(pair_page, places[0].path, places[1].path))
+        return _html(_data("compare", places, pages).model_copy(update={"pair": pair}))
+
+    async def leaderboards_page(self, _: Request) -> Response:
+        """The leaderboards of the folder; the page asks for them, and says so while it waits."""
+        folder = self._folder.root.name or "/"
+        return _html(PageData(mode="boards", version=version("tradefair"), folder=folder, ask="/leaderboards.json"))
+
+    # --- data ---
+
+    async def leaderboards_json(self, _: Request) -> Response:
+        """Every trace of the folder rated; what was read before is remembered."""
+        boards = await to_thread.run_sync(self._rate, limiter=self._rating)
+        return _json({"pages": [page.model_dump(mode="json") for page in boards.pages], "rated": boards.rated})
+
+    async def outcomes(self, request: Request) -> Response:
+        """Outcomes of the traces that `ids` names, at most 64."""
+        ids = request.query_params.get("ids", "").split(",")[:_MAX_IDS]
+        found: dict[str, Computed] = {}
+        for trace_id in ids:
+            place = self._folder.find(trace_id)
+            if place is not None:
+                found[trace_id] = await self._remembered(self._computed, place, compute)
+        return _json({trace_id: row.model_dump(mode="json") for trace_id, row in found.items()})
+
+    async def page_json(self, request: Request) -> Response:
+        """The data of a trace's page."""
+        page = await self._page(self._place(request, "id"))
+        return _json(page.model_dump(mode="json"))
+
+    async def verify_json(self, request: Request) -> Response:
+        """The full check of a trace, by re-execution."""
+        place = self._place(request, "id")
+        verdict = await self._remembered(self._verdicts, place, lambda known: verify_file(known.path))
+        return _json(verification(verdict).model_dump(mode="json"))
+
+    async def live_json(self, request: Request) -> Response:
+        """Events after `after`, whether a round has closed among them, whether the trace is still open."""
+        place = self._place(request, "id")
+        after = request.query_params.get("after", "0")
+        return _json(await self._work(partial(_news, place, _number(after)), slow=False))
+
+    async def event_json(self, request: Request) -> Response:
+        """One event and its result, byte for byte as they are stored."""
+        place = self._place(request, "id")
+        found = await self._work(partial(_event, place, _number(request.path_params["seq"])), slow=False)
+        if found is None:
+            raise HTTPException(404, "there is no such event")
+        return Response(found, media_type="application/json")
+
+    # --- the work ---
+
+    def _place(self, request: Request, name: str) -> Place:
+        place = self._folder.find(request.path_params[name])
+        if place is None:
+            raise HTTPException(404, "there is no such trace in this folder")
+        return place
+
+    def _list(self) -> list[Listed]:
+        places = self._folder.scan()
+        return [self._rows.get(place) or self._rows.put(place, listed(place)) for place in places]
+
+    def _rate(self) -> Boards:
+        places = [
+            place for place in self._folder.scan() if REFERENCES not in place.path.relative_to(self._folder.root).parts
+        ]
+        unknown = [place for place in places if self._results.get(place) is None]
+        for place, result in zip(unknown, read_files([place.path for place in unknown]), strict=True):
+            self._results.put(place, result)
+        return boards_of(leaderboards(gathered(known for place in places if (known := self._results.get(place)))))
+
+    async def _page(self, place: Place) -> EpisodePage:
+        return await self._remembered(self._pages, place, lambda known: episode_page(known.path, check=False))
+
+    async def _remembered(self, memory: Remembered[T], place: Place, make: Callable[[Place], T]) -> T:
+        known = memory.get(place)
+        return memory.put(place, await self._work(partial(make, place))) if known is None else known
+
+    async def _work(self, task: Callable[[], T], *, slow: bool = True) -> T:
+        try:
+            return await to_thread.run_sync(task, limiter=self._slow if slow else None)
+        except TraceError as error:
+            raise HTTPException(422, f"this trace cannot be shown: {error}") from None
+
+
+def _data(mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
+    live = [Live(id=place.id, open=page.end_reason is None) for place, page in zip(places, pages, strict=True)]
+    known = "compare" if mode == "compare" else "report"
+    return PageData(mode=known, version=version("tradefair"), episodes=pages, live=live)
+
+
+def _number(text: str) -> int:
+    if not (text.isascii() and text.isdecimal() and len(text) <= 15):
+        raise HTTPException(400, "an event is named by its number")
+    return int(text)
+
+
+def _news(place: Place, after: int) -> dict[str, object]:
+    with open_trace(place.path) as trace:
+        trace.freeze()
+        columns = read_events(trace, after)
+        kinds = {columns.name(columns.event, row) for row in range(len(columns.seq))}
+        return {
+            "events": columns.packed().model_dump(mode="json"),
+            "bodies": pack_bodies(trace, columns, after, _LIVE_TEXT).model_dump(mode="json"),
+            "count": len(columns.seq),
+            "closed": "round_closed" in kinds,
+            "open": not trace.manifest.sealed,
+        }
+
+
+def _event(place: Place, seq: int) -> bytes | None:
+    with open_trace(place.path) as trace:
+        stored = next(trace.events(seq - 1), None)
+        if stored is None or stored.seq != seq:
+            return None
+        result = b"null"
+        try:
+            ref = orjson.loads(stored.body).get("result_ref")
+            result = (trace.blob(ref) if isinstance(ref, str) else None) or b"null"
+        except (orjson.JSONDecodeError, AttributeError):
+            pass
+        head = orjson.dumps({"seq": seq, "hash": stored.hash.hex()})[:-1]
+        return head + b',"event":' + stored.body + b',"result":' + result + b"}\n"
+
+
+def _html(data: PageData) -> Response:
+    return Response(html_page(data, connect=True), media_type="text/html")
+
+
+def _json(content: object) -> Response:
+    return Response(orjson.dumps(content), media_type="application/json")

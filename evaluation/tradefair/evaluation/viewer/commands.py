@@ -1,0 +1,32 @@
+"""The command `view`."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = ["view"]
+
+
+def view(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="A folder of traces.")],
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port on this machine; 0 takes a free one.")] = 0,
+    opened: Annotated[bool, typer.Option("--open/--no-open", help="Open the list in a browser.")] = True,
+) -> None:
+    """List, filter, compare and follow traces in the browser, from this machine only. Ctrl-C ends it.
+
+    The folder is only read. A running episode is followed while it plays.
+    """
+    from tradefair.evaluation.viewer.server import ViewerServer
+
+    server = ViewerServer(folder, port)
+    print(f"{folder}: {server.url} (Ctrl-C ends)", flush=True)
+    if opened:
+        import webbrowser
+
+        webbrowser.open(server.url)
+    with contextlib.suppress(KeyboardInterrupt):
+        server.run()

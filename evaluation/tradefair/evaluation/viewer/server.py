@@ -1,0 +1,45 @@
+"""The viewer on a socket of this machine."""
+
+from __future__ import annotations
+
+import socket
+from pathlib import Path
+
+import uvicorn
+
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.evaluation.viewer.app import viewer_app
+from tradefair.evaluation.viewer.folder import Folder
+
+__all__ = ["ViewerServer"]
+
+_ADDRESS = "127.0.0.1"
+
+
+class ViewerServer:
+    """Serves one folder on loopback. `port` 0 takes a free one; `url` is known before anything is served.
+
+    Raises StorageUnavailable when the port cannot be had.
+    """
+
+    def __init__(self, folder: Path, port: int = 0) -> None:
+        try:
+            self._socket = socket.create_server((_ADDRESS, port))
+        except OSError as error:
+            raise StorageUnavailable(
+                f"port {port} cannot be had: {error.strerror}; --port 0 takes a free one"
+            ) from None
+        self.port: int = self._socket.getsockname()[1]
+        self.url = f"http://{_ADDRESS}:{self.port}/"
+        app = viewer_app(Folder(folder), [f"{name}:{self.port}" for name in (_ADDRESS, "localhost")])
+        self._server = uvicorn.Server(
+            uvicorn.Config(app, log_level="warning", access_log=False, ws="none", server_header=False)
+        )
+
+    def run(self) -> None:
+        """Serve until `stop` or Ctrl-C (KeyboardInterrupt)."""
+        self._server.run(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """Let `run` return."""
+        self._server.should_exit = True

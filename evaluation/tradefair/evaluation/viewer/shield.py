@@ -1,0 +1,51 @@
+"""What every answer of the viewer carries, and which requests get one: GET from a known Host, and no other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from starlette.responses import PlainTextResponse
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from tradefair.evaluation.report.page import content_policy
+
+__all__ = ["Shield"]
+
+
+class Shield:
+    """Refuses requests by method and Host header (a foreign name that was pointed at this machine is foreign)."""
+
+    def __init__(self, app: ASGIApp, hosts: Iterable[str]) -> None:
+        self._app = app
+        self._hosts = frozenset(host.encode() for host in hosts)
+        self._headers = [
+            (b"content-security-policy", f"{content_policy(connect=True)}; frame-ancestors 'none'".encode()),
+            (b"x-content-type-options", b"nosniff"),
+            (b"x-frame-options", b"DENY"),
+            (b"referrer-policy", b"no-referrer"),
+            (b"cross-origin-opener-policy", b"same-origin"),
+            (b"cross-origin-resource-policy", b"same-origin"),
+            (b"cache-control", b"no-store"),
+        ]
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request."""
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def guarded(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                message["headers"] = [*message.get("headers", ()), *self._headers]
+            await send(message)
+
+        refusal = self._refusal(scope)
+        await (self._app if refusal is None else refusal)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        hosts = [value for name, value in scope["headers"] if name == b"host"]
+        if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
+            return PlainTextResponse("this viewer answers to its own address only\n", 421)
+        if scope["method"] not in ("GET", "HEAD"):
+            return PlainTextResponse("this viewer only shows: GET\n", 405, {"allow": "GET, HEAD"})
+        return None

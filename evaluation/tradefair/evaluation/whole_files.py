@@ -1,0 +1,42 @@
+"""Files that appear whole under their name or not at all."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from tradefair.contract.errors import StorageUnavailable
+
+__all__ = ["WholeFile", "write_whole"]
+
+
+class WholeFile(NamedTuple):
+    """A file that was written: its size in bytes, and whether its folder had to be made."""
+
+    path: Path
+    size: int
+    new_folder: bool
+
+    def __str__(self) -> str:
+        """Size and new folder in words."""
+        return f"{self.size:,} bytes" + (f"; made the folder {self.path.parent}" if self.new_folder else "")
+
+
+def write_whole(path: Path, pieces: Iterable[bytes]) -> WholeFile:
+    """Write beside `path`, then rename: a failure leaves no half file. Raises StorageUnavailable."""
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    new_folder = not path.parent.exists()
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with draft.open("wb") as file:
+            size = sum(file.write(piece) for piece in pieces)
+        draft.replace(path)
+    except OSError as error:
+        raise StorageUnavailable(f"{path}: cannot be written: {error.strerror}") from None
+    finally:
+        with suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return WholeFile(path, size, new_folder)

@@ -1,9 +1,0 @@
-"""Model endpoints as chat models or as addresses, opened lazily."""
-
-from __future__ import annotations
-
-from fairground.frameworks.models.endpoint import ModelEndpoint, parse_model
-from fairground.frameworks.models.faults import Faults
-from fairground.frameworks.models.serving import open_chat_model
-
-__all__ = ["Faults", "ModelEndpoint", "open_chat_model", "parse_model"]

@@ -1,0 +1,66 @@
+"""Frameworks that play seats, by name. Importing this package imports none of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from importlib.metadata import entry_points
+from importlib.util import find_spec
+from typing import Any, NamedTuple
+
+from tradefair.contract.errors import ScenarioError
+
+__all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
+
+FRAMEWORKS: Mapping[str, str] = {
+    "react": "tradefair.frameworks.langgraph:react",
+    "reflection": "tradefair.frameworks.langgraph:reflection",
+    "plan_and_act": "tradefair.frameworks.langgraph:plan_and_act",
+    "langgraph": "tradefair.frameworks.langgraph:LangGraphAgent",
+    "openai_loop": "tradefair.frameworks.openai_loop:OpenAILoop",
+    "openai_agents": "tradefair.frameworks.openai_agents:OpenAIAgentsAgent",
+    "pydantic_ai": "tradefair.frameworks.pydantic_ai:PydanticAIAgent",
+    "langchain_agent": "tradefair.frameworks.langchain_agent:LangChainAgent",
+    "policy": "tradefair.frameworks.policy:PolicyAgent",
+    "external": "tradefair.frameworks.external:ExternalAgent",
+}
+"""Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
+
+GROUP = "tradefair.frameworks"
+"""The entry-point group in which frameworks of others announce themselves in the same way."""
+
+
+class Extra(NamedTuple):
+    """What must be installed beside tradefair: the module that is looked for, and the extra that brings it."""
+
+    module: str
+    name: str
+
+
+EXTRAS: Mapping[str, Extra] = {
+    "openai_agents": Extra("agents", "openai-agents"),
+    "pydantic_ai": Extra("pydantic_ai", "pydantic-ai"),
+    "langchain_agent": Extra("langchain", "langchain"),
+}
+"""Frameworks that are not always there."""
+
+
+def find(table: Mapping[str, str], name: str, kind: str) -> Any:
+    """The object that a table of "module:attribute" names; ScenarioError lists the names there are."""
+    if name not in table:
+        raise ScenarioError(f"{name!r} is not a {kind}: there are {', '.join(sorted(table))}")
+    module, _, attribute = table[name].partition(":")
+    return getattr(import_module(module), attribute)
+
+
+def load_framework(name: str) -> Any:
+    """The factory of a framework: `load_framework("react")()` makes its agent.
+
+    Raises ScenarioError for an unknown name, and for one whose package is not installed.
+    """
+    extra = EXTRAS.get(name)
+    if extra is not None and find_spec(extra.module) is None:
+        raise ScenarioError(f"--agent {name} needs an extra: pip install 'tradefair[{extra.name}]'")
+    # Only names that are installed: a name may come from a trace, which may come from anybody.
+    others = {} if name in FRAMEWORKS else {point.name: point.value for point in entry_points(group=GROUP)}
+    return find({**others, **FRAMEWORKS}, name, "framework")

@@ -1,0 +1,114 @@
+"""What every framework that plays a seat is given and gives back."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.market import Brief, LapseReason
+from tradefair.contract.policy import TurnView
+from tradefair.contract.seats import SeatId
+
+if TYPE_CHECKING:
+    from mcp import Client
+
+    from tradefair.frameworks.models.endpoint import ModelEndpoint
+
+__all__ = ["Limits", "SeatAgent", "SeatConnection", "SeatReport", "Stop", "TurnGate", "read_brief"]
+
+Stop = Literal["episode_over", "gave_up"]
+"""Why an agent stopped: the market ended, or it gave a round up and had no way to lapse."""
+
+
+class TurnGate(Protocol):
+    """Lets the runner ask awaited seats one after another: equal order, equal head hashes."""
+
+    async def enter(self, view: TurnView) -> None:
+        """Wait until this seat may act on `view`."""
+        ...
+
+    async def leave(self) -> None:
+        """The seat has done what it will do in this turn; called once for each `enter`."""
+        ...
+
+
+@dataclass(frozen=True)
+class SeatConnection:
+    """An open MCP client in a seat, plus URL and token for frameworks that open their own.
+
+    `lapse` takes the seat's default action (in-process runners have it, remote agents do not). `note` takes records of
+    what the agent did outside the market, for `agent_events`. `key_prefix` must differ from that of every earlier
+    connection of this seat to the same episode. Timeouts are in seconds.
+    """
+
+    client: Client
+    seat: SeatId
+    url: str | None = None
+    token: str | None = field(default=None, repr=False)
+    lapse: Callable[[LapseReason], Awaitable[None]] | None = None
+    gate: TurnGate | None = None
+    note: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+    key_prefix: str = "call"
+    call_timeout_s: float = 60.0
+    wait_s: int = 20
+
+
+@dataclass(frozen=True)
+class Limits:
+    """Bounds that the runner sets on an agent, apart from the scenario's; reaching one ends the round by lapsing.
+
+    `calls_per_round` counts every tool call that the agent asks for, `tokens_per_round` input and output tokens.
+    """
+
+    calls_per_round: int = 60
+    tokens_per_round: int | None = None
+
+
+@dataclass
+class SeatReport:
+    """Stop reason and counters. Results come from the trace, never from here."""
+
+    framework: str
+    model: str | None = None
+    prompt: str | None = None
+    stop: Stop = "episode_over"
+    end_reason: str | None = None
+    turns: int = 0
+    rounds: int = 0
+    given_up: dict[str, int] = field(default_factory=dict[str, int])
+    replies: int = 0
+    nudges: int = 0
+    tool_calls: int = 0
+    tool_errors: int = 0
+    timeouts: int = 0
+    retries: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    usage_estimated: bool = False
+
+
+class SeatAgent(Protocol):
+    """A framework's way to play a seat to the end of the episode.
+
+    Raises HarnessFailure when the connection or the model's provider fails: never scored as the agent's mistake.
+    """
+
+    @property
+    def name(self) -> str:
+        """The framework's name."""
+        ...
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        """Play `seat` until the episode is over."""
+        ...
+
+
+async def read_brief(client: Client) -> Brief:
+    """Role, objective and round semantics from the market's `view_rules`, for agents that come over a URL."""
+    result = await client.call_tool("view_rules", {})
+    rules: Mapping[str, Any] = result.structured_content or {}
+    if result.is_error or not {"role", "objective", "round_semantics"} <= rules.keys():
+        raise HarnessFailure("view_rules does not say role, objective and round_semantics")
+    return Brief(rules["role"], rules["objective"], rules["round_semantics"])

@@ -1,0 +1,68 @@
+"""What frameworks that speak chat completions share: a client at an endpoint's address, and failures as ours."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+
+from openai import AsyncOpenAI, OpenAIError
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.frameworks.models.access import redacted, shown_url
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
+from tradefair.frameworks.models.serving import open_address
+
+__all__ = ["ChatClient", "open_client"]
+
+_RETRIES = 4
+
+
+@dataclass
+class ChatClient:
+    """An open client of a framework and the model to name. Only this client retries.
+
+    `begun` is the moment of the last `asks`, on the clock of `time.perf_counter`.
+    """
+
+    framework: str
+    openai: AsyncOpenAI
+    model: str
+    begun: float = field(default_factory=time.perf_counter)
+
+    def asks(self) -> None:
+        """A request begins."""
+        self.begun = time.perf_counter()
+
+    @property
+    def seconds(self) -> float:
+        """Since the last request began."""
+        return time.perf_counter() - self.begun
+
+    def failure(self, error: BaseException) -> HarnessFailure:
+        """A provider's or a framework's error as ours, for `raise … from error`."""
+        provider = error if isinstance(error, OpenAIError) else error.__cause__
+        if isinstance(provider, OpenAIError):
+            key, seconds = self.openai.api_key, self.seconds
+            return provider_failure(self._place, key, provider, retries=self.openai.max_retries, seconds=seconds)
+        return HarnessFailure(redacted(f"{self._place}: {type(error).__name__}: {error}"[:2_000], self.openai.api_key))
+
+    def no_completion(self, found: str) -> HarnessFailure:
+        """The failure of an endpoint that answered with something else."""
+        return no_completion(self._place, self.openai.api_key, found)
+
+    @property
+    def _place(self) -> str:
+        return f"{self.framework}, {self.model} at {shown_url(str(self.openai.base_url))}"
+
+
+@asynccontextmanager
+async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
+    """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached."""
+    async with open_address(endpoint) as address:
+        timeout_s = endpoint.timeout_s
+        client = make_client(address.base_url, address.api_key, timeout_s=timeout_s, max_retries=_RETRIES)
+        async with client:
+            yield ChatClient(framework, client, address.model)

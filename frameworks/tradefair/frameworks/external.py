@@ -1,0 +1,26 @@
+"""The `external` framework: somebody else's client plays the seat; we only learn that the episode has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+from tradefair.contract.market import Brief
+from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+
+__all__ = ["ExternalAgent"]
+
+
+class ExternalAgent:
+    """Waits for `ended`, the runner's own view of the episode: an agent's seat is not ours to look through."""
+
+    name = "external"
+
+    def __init__(self, ended: Callable[[], Awaitable[str | None]]) -> None:
+        self._ended = ended
+
+    async def play(
+        self, seat: SeatConnection | None, model: ModelEndpoint | None, brief: Brief, limits: Limits
+    ) -> SeatReport:
+        """Return when the episode is over, with its end reason; touches no tool."""
+        return SeatReport(self.name, end_reason=await self._ended())

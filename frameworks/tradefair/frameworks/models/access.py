@@ -1,0 +1,89 @@
+"""Which endpoints may be asked, with which key, and how they are named in messages: never with credentials."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from urllib.parse import urlsplit
+
+from tradefair.contract.errors import HarnessFailure
+
+__all__ = [
+    "ALLOW_MODELS",
+    "DEFAULT_URL",
+    "KEY_NAME",
+    "ProviderUnavailable",
+    "api_key",
+    "check_allowed",
+    "endpoint_url",
+    "is_loopback",
+    "redacted",
+    "shown_url",
+]
+
+ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
+"""Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
+
+KEY_NAME = "OPENAI_API_KEY"
+_SECRET_LENGTH = 12
+DEFAULT_URL = "https://api.openai.com/v1"
+
+
+class ProviderUnavailable(HarnessFailure):
+    """An endpoint did not answer or had no room for us, for all of its client's retries: asking later may succeed."""
+
+
+def endpoint_url(base_url: str | None) -> str:
+    """The URL that is asked: the given one, else OPENAI_BASE_URL, else OpenAI's."""
+    return base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
+
+
+def check_allowed(url: str) -> None:
+    """Raises HarnessFailure where the switch refuses the URL."""
+    if os.environ.get(ALLOW_MODELS) == "0" and not is_loopback(url):
+        raise HarnessFailure(
+            f"{ALLOW_MODELS}=0 refuses the model endpoint at {_host(url) or 'an unknown host'}: not loopback"
+        )
+
+
+def api_key(url: str) -> str:
+    """The key from the environment; HarnessFailure when OpenAI's own endpoint would be asked without one."""
+    key = os.environ.get(KEY_NAME)
+    if not key and url == DEFAULT_URL:
+        raise HarnessFailure(f"set {KEY_NAME}, or name another endpoint by its base URL (--base-url)")
+    # Local endpoints take any key, but the header must be there.
+    return key or "none"
+
+
+def shown_url(url: str) -> str:
+    """The URL without user, password, query and fragment."""
+    try:
+        parts = urlsplit(url)
+        port = f":{parts.port}" if parts.port else ""
+        return f"{parts.scheme}://{parts.hostname or ''}{port}{parts.path}"
+    except ValueError:
+        return "a URL that cannot be read"
+
+
+def redacted(text: str, *secrets: str | None) -> str:
+    """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`."""
+    for secret in secrets:
+        if secret and len(secret) >= _SECRET_LENGTH:
+            text = text.replace(secret, "[key]")
+    return text
+
+
+def is_loopback(url: str) -> bool:
+    """Whether the URL leads to this machine alone."""
+    host = _host(url)
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def _host(url: str) -> str:
+    try:
+        return urlsplit(url).hostname or ""
+    except ValueError:
+        return ""

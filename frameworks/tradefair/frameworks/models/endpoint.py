@@ -1,0 +1,69 @@
+"""Which model an agent uses, as `--model` spells it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from typing import Literal
+
+from pydantic import JsonValue
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Policy, parse_policy
+
+__all__ = ["ModelEndpoint", "parse_model"]
+
+_PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
+_SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
+
+
+@dataclass(frozen=True)
+class ModelEndpoint:
+    """`openai:<model>` behind any compatible base URL, `policy:<name>(…)`, `replay:<file>`, or another provider's.
+
+    `model` is the model's name, the policy's, or the file's path; `params` are the policy's parameters, or further
+    fields of each request (`temperature`). A policy is attached by the runner, which knows the market: frameworks do
+    not. `api_key` is set for gateways of this process only; every other key comes from the environment. `timeout_s` is
+    how long a client waits for a reply before it asks again.
+    """
+
+    kind: Literal["openai", "policy", "replay", "langchain"]
+    model: str
+    label: str
+    params: Mapping[str, JsonValue] = field(default_factory=dict[str, JsonValue])
+    base_url: str | None = None
+    policy: Policy | None = field(default=None, repr=False, compare=False)
+    api_key: str | None = field(default=None, repr=False, compare=False)
+    timeout_s: float = 120.0
+
+    def with_policy(self, policy: Policy) -> ModelEndpoint:
+        """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""
+        if self.kind != "policy":
+            raise ScenarioError(f"{self.label} is a model, not a policy")
+        if hasattr(policy, "see"):
+            raise ScenarioError(f"{self.label} knows hidden truth: it plays as a scripted seat in process only")
+        return replace(self, policy=policy)
+
+
+def parse_model(
+    text: str, *, base_url: str | None = None, options: Mapping[str, JsonValue] | None = None
+) -> ModelEndpoint:
+    """An endpoint from its spelling; ScenarioError says what is allowed. `options` go into each request to a model."""
+    kind, _, rest = text.strip().partition(":")
+    if kind == "openai" and rest:
+        return ModelEndpoint("openai", rest, f"openai:{rest}", dict(options or {}), base_url)
+    if base_url is not None and rest:
+        what = {"policy": "a policy", "replay": "a recording"}.get(kind, f"the provider {kind!r}")
+        raise ScenarioError(f"{text!r}: {what} has no base URL; openai:<model> has")
+    if kind == "policy" and rest:
+        name, params = parse_policy(rest)
+        return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)
+    if kind == "replay" and rest:
+        return ModelEndpoint("replay", rest, f"replay:{rest}", dict(options or {}))
+    if rest and _PROVIDER.fullmatch(kind):
+        if find_spec("langchain") is None:
+            raise ScenarioError(f"{text!r}: providers other than openai, policy and replay need the package langchain")
+        return ModelEndpoint("langchain", rest, f"{kind}:{rest}", dict(options or {}))
+    raise ScenarioError(f"{text!r} is not a model: write {_SPELLINGS}")

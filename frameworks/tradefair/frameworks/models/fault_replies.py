@@ -1,0 +1,69 @@
+"""Replies that stand in for the model's: what models do wrong, made to order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from tradefair.frameworks.models.faults import Fault
+from tradefair.frameworks.models.wire import Answer, ChatRequest, completion, error_answer, function_call
+
+__all__ = ["FAULT_ID", "fault_reply", "refused"]
+
+FAULT_ID = "fault-"
+"""How the ids of injected calls begin; policies are not shown the exchange."""
+
+_REFUSAL = "I cannot help with that."
+_DEFAULT_RETRY_AFTER_S = 0.01
+
+
+def refused(fault: Fault) -> Answer:
+    """The answer of an overloaded (429) or failing (500) endpoint."""
+    if fault.kind == "429":
+        wait = _DEFAULT_RETRY_AFTER_S if fault.value is None else fault.value
+        return error_answer(429, "too many requests (injected)", "rate_limit_exceeded", retry=True, retry_after_s=wait)
+    return error_answer(
+        500, "the server failed (injected)", "server_error", retry=True, retry_after_s=_DEFAULT_RETRY_AFTER_S
+    )
+
+
+def fault_reply(fault: Fault, request: ChatRequest, number: int) -> Answer:
+    """The reply to the `number`-th request in the model's place; a policy is not asked and does not advance."""
+    message, reason = _message(fault.kind, f"{FAULT_ID}{number}", request)
+    return completion(request.model, number, message, reason)
+
+
+def _message(kind: str, call_id: str, request: ChatRequest) -> tuple[dict[str, Any], str]:
+    if kind == "empty":
+        return {"content": ""}, "stop"
+    if kind == "refusal":
+        return {"content": None, "refusal": _REFUSAL}, "stop"
+    tools = [_tool(tool) for tool in request.tools]
+    if kind == "unknown_tool":
+        return _calling(call_id, "no_such_tool", "{}"), "tool_calls"
+    if kind == "endless":
+        return _calling(call_id, _harmless(tools), "{}"), "tool_calls"
+    name = next((name for name, _ in tools), "no_such_tool")
+    if kind == "truncated":
+        return _calling(call_id, name, '{"text": "and then I'), "length"
+    return _calling(call_id, name, '{"text": unquoted}'), "tool_calls"
+
+
+def _calling(call_id: str, name: str, arguments: str) -> dict[str, Any]:
+    return {"content": None, "tool_calls": [function_call(call_id, name, arguments)]}
+
+
+def _tool(tool: Mapping[str, Any]) -> tuple[str, bool]:
+    """Name of a tool, and whether it can be called without arguments."""
+    function = tool.get("function")
+    stated = cast("Mapping[str, Any]", function if isinstance(function, dict) else {})
+    parameters = stated.get("parameters")
+    needed = cast("Mapping[str, Any]", parameters).get("required") if isinstance(parameters, dict) else None
+    return str(stated.get("name")), not needed
+
+
+def _harmless(tools: list[tuple[str, bool]]) -> str:
+    """A tool that only looks, by its name: reads are called view_… in every market of ours."""
+    free = [name for name, without in tools if without]
+    looking = [name for name in free if name.startswith(("view_", "read_", "list_", "get_"))]
+    return next(iter(sorted(looking, key=lambda name: name != "view_turn")), "no_such_tool")

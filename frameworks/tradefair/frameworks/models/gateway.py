@@ -1,0 +1,203 @@
+"""The gateway: asks a backend once per question, records, replays, injects faults, and tells of every call."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from time import perf_counter
+from typing import Any, NamedTuple, TypeAlias
+
+from tradefair.frameworks.models.attempts import Attempts, Ticket
+from tradefair.frameworks.models.backends import Backend
+from tradefair.frameworks.models.canonical import Canonical, canonical
+from tradefair.frameworks.models.fault_replies import fault_reply, refused
+from tradefair.frameworks.models.faults import Fault, Faults
+from tradefair.frameworks.models.recording import Recorder
+from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer, usage_of
+
+__all__ = ["Delivery", "Gateway", "ModelCall", "OnCall", "noting"]
+
+
+@dataclass(frozen=True)
+class ModelCall:
+    """One request as the gateway saw it; retries are requests of their own. Tokens are None where nobody said.
+
+    `key` and `occurrence` name the question in a recording; `fault` is the injected one.
+    """
+
+    number: int
+    seat: str | None
+    model: str
+    key: str
+    occurrence: int
+    status: int
+    finish_reason: str | None
+    fault: str | None
+    retried: bool
+    latency_s: float
+    input_tokens: int | None
+    cached_input_tokens: int | None
+    output_tokens: int | None
+    usage_estimated: bool
+
+
+OnCall: TypeAlias = Callable[[ModelCall], Awaitable[None] | None]
+"""Told of every call before its answer is sent; may be a coroutine function."""
+
+
+def noting(note: Callable[[dict[str, Any]], Awaitable[None]]) -> OnCall:
+    """An `on_call` that notes what went wrong on the way: `{"kind": "endpoint_fault", …}` in `agent_events`."""
+
+    async def on_call(call: ModelCall) -> None:
+        if call.fault is None and call.status < 400:
+            return
+        await note(
+            {
+                "kind": "endpoint_fault",
+                "request": call.number,
+                "model": call.model,
+                "status": call.status,
+                "fault": call.fault,
+                "retried": call.retried,
+                "latency_s": call.latency_s,
+            }
+        )
+
+    return on_call
+
+
+class Delivery(NamedTuple):
+    """What is to be sent, how (`fault` is a stall or a drop), and the ticket to mark when it does not arrive."""
+
+    answer: Answer
+    fault: Fault | None
+    ticket: Ticket
+
+
+class Gateway:
+    """One backend behind one door. `options` are fields that a request has unless it says otherwise."""
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        seat: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        recorder: Recorder | None = None,
+        faults: Faults | None = None,
+        on_call: OnCall | None = None,
+    ) -> None:
+        self.model = backend.model
+        self._backend = backend
+        self._seat = seat
+        self._options = dict(options or {})
+        self._recorder = recorder
+        self._faults = faults or Faults()
+        self._on_call = on_call
+        self._attempts = Attempts(recorder.counts if recorder else None)
+        self._running: set[asyncio.Task[Answer]] = set()
+        self._number = 0
+
+    async def complete(self, request: ChatRequest, *, retried: bool = False) -> Delivery:
+        """The answer to a request; `retried` when the client says that it asks again.
+
+        Raises HarnessFailure when the call cannot be recorded, and what `on_call` raises.
+        """
+        started = perf_counter()
+        self._number += 1
+        number, fault = self._number, self._faults.at(self._number)
+        request = self._with_options(request)
+        asked = canonical(request.raw)
+        ticket = self._attempts.take(asked.key, retried=retried)
+        if fault is not None and fault.kind in ("429", "500"):
+            answer = refused(fault)
+            ticket.lost = True
+            self._record(asked, ticket, answer, started, fault)
+        else:
+            answer = await self._ask(request, asked, ticket, number, fault)
+        await self._tell(number, retried, asked, ticket, answer, fault, started)
+        return Delivery(answer, fault, ticket)
+
+    async def close(self) -> None:
+        """Give up what is under way and close the recording; the backend is its opener's."""
+        for task in self._running:
+            task.cancel()
+        await asyncio.gather(*self._running, return_exceptions=True)
+        if self._recorder is not None:
+            self._recorder.close()
+
+    def _with_options(self, request: ChatRequest) -> ChatRequest:
+        if not self._options:
+            return request
+        return request.model_copy(update={"raw": {**self._options, **request.raw}})
+
+    async def _ask(
+        self, request: ChatRequest, asked: Canonical, ticket: Ticket, number: int, fault: Fault | None
+    ) -> Answer:
+        """The ticket's answer: the one there is, the one under way, or a new one."""
+        if ticket.task is None:
+            ticket.task = asyncio.create_task(self._answer(request, asked, ticket, number, fault))
+            self._running.add(ticket.task)
+            ticket.task.add_done_callback(self._running.discard)
+        # A client that gives up must not cancel the question: its retry gets the answer.
+        answer = await asyncio.shield(ticket.task)
+        if not answer.ok:
+            ticket.task, ticket.lost = None, True
+        return answer
+
+    async def _answer(
+        self, request: ChatRequest, asked: Canonical, ticket: Ticket, number: int, fault: Fault | None
+    ) -> Answer:
+        started = perf_counter()
+        if fault is not None and fault.replaces:
+            answer = fault_reply(fault, request, number)
+        else:
+            try:
+                answer = await self._backend.answer(request, asked, ticket.occurrence)
+            except RequestError as error:
+                answer = error_answer(error.status, str(error), error.code, retry=False)
+            except Exception as error:
+                # A policy is somebody's code: its fault ends the run, and must not look like the agent's.
+                answer = error_answer(400, f"{self.model} failed: {error!r}"[:1_000], "harness_failure", retry=False)
+        self._record(asked, ticket, answer, started, fault)
+        return answer
+
+    def _record(self, asked: Canonical, ticket: Ticket, answer: Answer, started: float, fault: Fault | None) -> None:
+        if self._recorder is not None:
+            self._recorder.add(asked, ticket.occurrence, answer, perf_counter() - started, fault and fault.kind)
+
+    async def _tell(
+        self,
+        number: int,
+        retried: bool,
+        asked: Canonical,
+        ticket: Ticket,
+        answer: Answer,
+        fault: Fault | None,
+        started: float,
+    ) -> None:
+        if self._on_call is None:
+            return
+        usage = usage_of(answer.body)
+        told = self._on_call(
+            ModelCall(
+                number=number,
+                seat=self._seat,
+                model=self.model,
+                key=asked.key,
+                occurrence=ticket.occurrence,
+                status=answer.status,
+                finish_reason=answer.finish_reason,
+                fault=fault and fault.kind,
+                retried=retried,
+                latency_s=round(perf_counter() - started, 4),
+                input_tokens=usage.input_tokens,
+                cached_input_tokens=usage.cached_input_tokens,
+                output_tokens=usage.output_tokens,
+                usage_estimated=usage.estimated,
+            )
+        )
+        if inspect.isawaitable(told):
+            await told

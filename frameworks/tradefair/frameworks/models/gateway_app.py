@@ -1,0 +1,241 @@
+"""The gateway over HTTP: a Starlette app, and a uvicorn server in this process's loop."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Coroutine, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response, StreamingResponse
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.frameworks.models.gateway import Delivery, Gateway
+from tradefair.frameworks.models.wire import (
+    REQUEST_LIMIT,
+    Answer,
+    ChatRequest,
+    RequestError,
+    chunks,
+    error_answer,
+    parse_request,
+)
+
+__all__ = ["GatewayApp", "serve_app"]
+
+_STALL_LIMIT_S = 600.0
+_GRACE_S = 5
+
+_log = logging.getLogger("tradefair.gateway")
+
+
+class GatewayApp:
+    """`/v1/chat/completions` and `/v1/models` of one gateway, behind one bearer key."""
+
+    def __init__(self, gateway: Gateway, key: str) -> None:
+        self._gateway = gateway
+        self._key = key.encode()
+        self._closing = asyncio.Event()
+        self.asgi = Starlette(
+            routes=[
+                Route("/v1/chat/completions", self._completions, methods=["POST"]),
+                Route("/v1/models", self._models, methods=["GET"]),
+            ],
+            exception_handlers={
+                404: _plainly(404, "there are POST /v1/chat/completions and GET /v1/models"),
+                405: _plainly(405, "there are POST /v1/chat/completions and GET /v1/models"),
+            },
+        )
+
+    def shut(self) -> None:
+        """Let stalled answers go, so that the server can stop."""
+        self._closing.set()
+
+    async def _models(self, request: Request) -> Response:
+        try:
+            self._check_key(request)
+        except RequestError as error:
+            return _sent(error)
+        model = {"id": self._gateway.model, "object": "model", "created": 0, "owned_by": "tradefair"}
+        return JSONResponse({"object": "list", "data": [model]})
+
+    async def _completions(self, request: Request) -> Response:
+        try:
+            self._check_key(request)
+            asked = parse_request(await _body(request))
+            self._check_model(asked)
+            delivery = await self._unless_closing(self._gateway.complete(asked, retried=_retried(request)))
+        except RequestError as error:
+            return _sent(error)
+        except ClientDisconnect:
+            return Response(status_code=400)
+        except Exception as error:
+            # Ours, whatever it is: a client that tried again would only hide it.
+            _log.exception("the gateway failed")
+            return _sent(RequestError(f"the gateway failed: {error}"[:1_000], 400, "harness_failure"))
+        return await self._deliver(request, asked, delivery)
+
+    async def _deliver(self, request: Request, asked: ChatRequest, delivery: Delivery) -> Response:
+        fault, answer = delivery.fault, delivery.answer
+        if fault is not None and fault.kind == "stall":
+            await self._stall(request, fault.value)
+        if fault is not None and fault.kind == "drop":
+            delivery.ticket.lost = True
+            return _Cut(answer, streamed=bool(asked.stream))
+        if await request.is_disconnected():
+            delivery.ticket.lost = True
+        if asked.stream and answer.ok:
+            return StreamingResponse(_events(answer, asked), media_type="text/event-stream")
+        return JSONResponse(answer.body, answer.status, headers=dict(answer.headers))
+
+    async def _unless_closing(self, answering: Coroutine[Any, Any, Delivery]) -> Delivery:
+        """What `answering` gives; RequestError when the gateway closes first."""
+        task, closing = asyncio.create_task(answering), asyncio.create_task(self._closing.wait())
+        await asyncio.wait({task, closing}, return_when=asyncio.FIRST_COMPLETED)
+        closing.cancel()
+        if task.done():
+            return task.result()
+        task.cancel()
+        raise RequestError("the gateway is closing", 503, "closing")
+
+    async def _stall(self, request: Request, seconds: float | None) -> None:
+        gone = asyncio.create_task(_disconnected(request))
+        closing = asyncio.create_task(self._closing.wait())
+        limit = _STALL_LIMIT_S if seconds is None else seconds
+        await asyncio.wait({gone, closing}, timeout=limit, return_when=asyncio.FIRST_COMPLETED)
+        for task in (gone, closing):
+            task.cancel()
+
+    def _check_key(self, request: Request) -> None:
+        scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() != "bearer" or not secrets.compare_digest(key.strip().encode(), self._key):
+            raise RequestError("the key is wrong: send the gateway's own as a bearer token", 401, "invalid_api_key")
+
+    def _check_model(self, asked: ChatRequest) -> None:
+        if asked.model != self._gateway.model:
+            message = f"the model {asked.model[:100]!r} does not exist here: there is {self._gateway.model!r}"
+            raise RequestError(message, 404, "model_not_found")
+
+
+async def _body(request: Request) -> bytes:
+    content = bytearray()
+    async for piece in request.stream():
+        content += piece
+        if len(content) > REQUEST_LIMIT:
+            raise RequestError(f"the request is longer than {REQUEST_LIMIT} bytes", 413, "too_large")
+    return bytes(content)
+
+
+async def _disconnected(request: Request) -> None:
+    while (await request.receive())["type"] != "http.disconnect":
+        pass
+
+
+def _retried(request: Request) -> bool:
+    """Whether the client says that it sent this request before; the openai package does."""
+    return request.headers.get("x-stainless-retry-count", "0") != "0"
+
+
+def _sent(error: RequestError) -> Response:
+    answer = error_answer(error.status, str(error), error.code, retry=False)
+    return JSONResponse(answer.body, answer.status, headers=dict(answer.headers))
+
+
+def _plainly(status: int, message: str) -> Any:
+    async def handle(request: Request, error: Exception) -> Response:
+        return _sent(RequestError(message, status, "not_found"))
+
+    return handle
+
+
+async def _events(answer: Answer, asked: ChatRequest) -> AsyncIterator[bytes]:
+    for chunk in chunks(answer.body, include_usage=asked.include_usage):
+        yield chunk
+
+
+class _Cut(Response):
+    """An answer that begins and never ends: the server closes the connection in its middle."""
+
+    def __init__(self, answer: Answer, *, streamed: bool) -> None:
+        super().__init__()
+        self._start = next(chunks(answer.body, include_usage=False)) if streamed and answer.ok else b'{"id": '
+        self._type = b"text/event-stream" if streamed else b"application/json"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        headers = [(b"content-type", self._type), (b"content-length", str(len(self._start) + 1_000).encode())]
+        await send({"type": "http.response.start", "status": 200, "headers": headers})
+        await send({"type": "http.response.body", "body": self._start, "more_body": True})
+
+
+class _Uvicorn(uvicorn.Server):
+    """Says when it is ready, and leaves signals to the process that it is part of."""
+
+    def __init__(self, app: Starlette) -> None:
+        super().__init__(
+            uvicorn.Config(
+                app,
+                log_config=None,
+                access_log=False,
+                lifespan="off",
+                ws="none",
+                server_header=False,
+                timeout_graceful_shutdown=_GRACE_S,
+            )
+        )
+        self.ready = asyncio.Event()
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        self.ready.set()
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+@asynccontextmanager
+async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) -> AsyncGenerator[str]:
+    """Serve until the context ends; the base URL. Raises HarnessFailure when the address cannot be had."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        listening = socket.create_server((host, port), family=family)
+    except OSError as error:
+        raise HarnessFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
+    # asyncio leaves Nagle's algorithm on for sockets made like this one (proto 0): each answer would wait 40 ms.
+    listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    server = _Uvicorn(app.asgi)
+    # Cut connections are meant here; uvicorn would print each as an error.
+    quiet = _NotCut()
+    logging.getLogger("uvicorn.error").addFilter(quiet)
+    serving = asyncio.create_task(server.serve(sockets=[listening]))
+    try:
+        await _ready(server, serving)
+        shown = f"[{host}]" if ":" in host else host
+        yield f"http://{shown}:{listening.getsockname()[1]}/v1"
+    finally:
+        app.shut()
+        server.should_exit = True
+        await asyncio.wait({serving})
+        listening.close()
+        logging.getLogger("uvicorn.error").removeFilter(quiet)
+
+
+async def _ready(server: _Uvicorn, serving: asyncio.Task[None]) -> None:
+    ready = asyncio.create_task(server.ready.wait())
+    await asyncio.wait({ready, serving}, return_when=asyncio.FIRST_COMPLETED)
+    if not ready.done():
+        ready.cancel()
+        raise HarnessFailure("the gateway's server did not start") from serving.exception()
+
+
+class _NotCut(logging.Filter):
+    def filter(self, record: logging.LogRecord) -> bool:
+        return "without completing response" not in str(record.msg)

@@ -1,0 +1,95 @@
+"""A scripted policy behind the interface of a chat model: graphs can be tested, and played, without a key."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool
+from pydantic import PrivateAttr
+
+from tradefair.contract.policy import Policy
+from tradefair.frameworks.models.policy_brain import BrainReply, PolicyBrain, Visible
+
+__all__ = ["PolicyChatModel"]
+
+_ROLES = {"human": "user", "ai": "assistant"}
+
+
+class PolicyChatModel(BaseChatModel):
+    """One policy of one seat and episode (`PolicyBrain`), which sees the visible messages and nothing else.
+
+    Usage is estimated from bytes and flagged `usage_estimated`.
+    """
+
+    policy: Any
+    """A `contract.policy.Policy`; Any because pydantic cannot check a protocol."""
+    label: str
+    _brain: PolicyBrain = PrivateAttr()
+
+    def __init__(self, *, policy: Policy, label: str, **options: Any) -> None:
+        super().__init__(policy=policy, label=label, **options)  # pyright: ignore[reportCallIssue]  # pydantic fields
+        self._brain = PolicyBrain(policy, label)
+
+    @property
+    def _llm_type(self) -> str:
+        return "tradefair-policy"
+
+    def bind_tools(
+        self, tools: Sequence[dict[str, Any] | type | Callable[..., Any] | BaseTool], **kwargs: Any
+    ) -> Runnable[Any, AIMessage]:
+        """The model itself: a policy knows its tools."""
+        return self
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        reply = self._brain.reply([_visible(message) for message in messages])
+        return ChatResult(generations=[ChatGeneration(message=_message(reply, self.label))])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        # On the loop: a policy is pure and quick, a thread hop is not.
+        return self._generate(messages)
+
+
+def _visible(message: BaseMessage) -> Visible:
+    role, text = _ROLES.get(message.type, message.type), str(message.text)
+    if isinstance(message, ToolMessage):
+        return Visible(role, text, message.tool_call_id, message.status == "error")
+    return Visible(role, text)
+
+
+def _message(reply: BrainReply, label: str) -> AIMessage:
+    call = reply.call
+    message = AIMessage(
+        content=reply.text,
+        tool_calls=[]
+        if call is None
+        else [ToolCall(name=call.tool, args=dict(call.arguments), id=call.id, type="tool_call")],
+        response_metadata={
+            "model_name": label,
+            "usage_estimated": True,
+            "finish_reason": "stop" if call is None else "tool_calls",
+        },
+    )
+    message.usage_metadata = {
+        "input_tokens": reply.input_tokens,
+        "output_tokens": reply.output_tokens,
+        "total_tokens": reply.input_tokens + reply.output_tokens,
+    }
+    return message

@@ -1,0 +1,116 @@
+"""What model calls cost, from a table of list prices (`prices.toml`) and a user's own."""
+
+from __future__ import annotations
+
+import os
+import re
+import tomllib
+from collections.abc import Mapping
+from decimal import ROUND_HALF_EVEN, Decimal
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from tradefair.contract.errors import ScenarioError
+
+__all__ = ["PRICES", "Price", "cost_usd_micro", "load_prices"]
+
+PRICES = "TRADEFAIR_PRICES"
+"""Environment: a file of the form of `prices.toml` that goes before it, model by model."""
+
+_POLICY = "policy:"
+_SNAPSHOT = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8}|latest)\Z")
+
+
+class Price(BaseModel):
+    """US dollars per million tokens, which is micro-dollars per token; cached input costs as input unless stated."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    input: Decimal = Field(ge=0, allow_inf_nan=False)
+    output: Decimal = Field(ge=0, allow_inf_nan=False)
+    cached_input: Decimal | None = Field(default=None, ge=0, allow_inf_nan=False)
+
+
+class _List(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    provider: str
+    as_of: str
+    source: str
+    models: dict[str, Price]
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    version: int = Field(ge=1, le=1)
+    lists: list[_List]
+
+
+def cost_usd_micro(
+    model: str | None,
+    input_tokens: int | None,
+    cached_input_tokens: int | None,
+    output_tokens: int | None,
+    *,
+    prices: Path | None = None,
+) -> int | None:
+    """The cost of one call in micro-dollars, half a micro-dollar to the even one; None where it is not known.
+
+    `model` is a model's name, with `provider:` or a snapshot's date or without; `policy:` ones cost nothing.
+    `input_tokens` include the cached ones. `prices` goes before the table, as the file of TRADEFAIR_PRICES does.
+    Raises ScenarioError for a file that is none.
+    """
+    if model is not None and model.startswith(_POLICY):
+        return 0
+    price = None if model is None else _find(model, load_prices(prices))
+    if price is None or input_tokens is None or output_tokens is None:
+        return None
+    cached = min(cached_input_tokens or 0, input_tokens)
+    cached_price = price.input if price.cached_input is None else price.cached_input
+    cost = (input_tokens - cached) * price.input + cached * cached_price + output_tokens * price.output
+    return int(cost.to_integral_value(ROUND_HALF_EVEN))
+
+
+def load_prices(path: Path | None = None) -> Mapping[str, Price]:
+    """Every model's price: the table's, and before it those of `path`, else of TRADEFAIR_PRICES's file."""
+    chosen = path or (Path(named) if (named := os.environ.get(PRICES)) else None)
+    return _table() if chosen is None else {**_table(), **_own(chosen)}
+
+
+def _find(model: str, prices: Mapping[str, Price]) -> Price | None:
+    bare = model.partition(":")[2] if model not in prices and ":" in model else model
+    return prices.get(model) or prices.get(bare) or prices.get(_SNAPSHOT.sub("", bare))
+
+
+@cache
+def _table() -> Mapping[str, Price]:
+    text = files("tradefair.frameworks.models").joinpath("prices.toml").read_text(encoding="utf-8")
+    return _models(text, "prices.toml")
+
+
+def _own(path: Path) -> Mapping[str, Price]:
+    try:
+        return _of_file(path, path.stat().st_mtime_ns)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{path}: the prices cannot be read: {error}") from None
+
+
+@cache
+def _of_file(path: Path, changed: int) -> Mapping[str, Price]:
+    return _models(path.read_text(encoding="utf-8"), str(path))
+
+
+def _models(text: str, name: str) -> Mapping[str, Price]:
+    try:
+        content = _File.model_validate(tomllib.loads(text, parse_float=Decimal))
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{name}: not a table of prices: {error}") from None
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        place = ".".join(map(str, first["loc"]))
+        raise ScenarioError(f"{name}: not a table of prices: {place}: {first['msg']}") from None
+    return {model: price for prices in content.lists for model, price in prices.models.items()}

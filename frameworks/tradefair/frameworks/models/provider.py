@@ -1,0 +1,76 @@
+"""Endpoints of the `openai` package: the client that asks them, and what their failures are called."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from openai import (
+    APIConnectionError,
+    APIError,
+    APIStatusError,
+    APITimeoutError,
+    AsyncOpenAI,
+    AuthenticationError,
+    DefaultAsyncHttpxClient,
+    OpenAIError,
+)
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
+from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
+
+__all__ = ["make_client", "no_completion", "provider_failure"]
+
+
+def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> AsyncOpenAI:
+    """A client of the endpoint, which retries 429, 5xx, no connection and no answer in time. Close it after use."""
+    # A proxy of the environment is for the world outside.
+    http = DefaultAsyncHttpxClient(trust_env=False) if is_loopback(url) else None
+    return AsyncOpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries, http_client=http)
+
+
+def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, seconds: float) -> HarnessFailure:
+    """The error of a request to `place` as ours, for `raise … from error`.
+
+    The endpoint's own words, what was tried, what to set; never the key. A recording's miss is `NotRecorded`, and names
+    the recording instead of the gateway before it. What its client retried in vain is `ProviderUnavailable`.
+    """
+    message = _said(error)
+    if isinstance(error, APIStatusError) and error.code == NOT_RECORDED:
+        return NotRecorded(redacted(message[:2_000], key))
+    status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
+    cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
+    text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
+    if not _retried(error):
+        return HarnessFailure(redacted(text + _advice(error), key))
+    text += f", after {retries} retries and {seconds:.1f} s"
+    return ProviderUnavailable(redacted(text + _advice(error), key))
+
+
+def no_completion(place: str, key: str, found: str) -> HarnessFailure:
+    """The failure of an endpoint that answered with something else; `found` is what it said."""
+    return HarnessFailure(redacted(f"{place}: the endpoint's answer is not a chat completion: {found[:200]!r}", key))
+
+
+def _said(error: OpenAIError) -> str:
+    """The endpoint's own words where there are any; the package's quote the whole body."""
+    if not isinstance(error, APIError):
+        return str(error)
+    stated: Any = error.body
+    said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
+    return said if isinstance(said, str) else error.message
+
+
+def _retried(error: OpenAIError) -> bool:
+    if isinstance(error, APIStatusError):
+        told = error.response.headers.get("x-should-retry")
+        return told != "false" and (error.status_code in (408, 409, 429) or error.status_code >= 500)
+    return isinstance(error, APIConnectionError)
+
+
+def _advice(error: OpenAIError) -> str:
+    if isinstance(error, AuthenticationError):
+        return f"; the key is taken from {KEY_NAME}"
+    if isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError):
+        return "; name another endpoint with --base-url"
+    return ""

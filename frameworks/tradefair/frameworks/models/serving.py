@@ -1,0 +1,185 @@
+"""Models as OpenAI-compatible addresses on this machine, and as chat models: what frameworks open.
+
+Recording, replay and faults happen in the gateway behind the address and nowhere else.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import AsyncGenerator
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
+
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.frameworks.models.access import ALLOW_MODELS, api_key, check_allowed, endpoint_url
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.faults import Faults
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+    from tradefair.frameworks.models.backends import Backend
+    from tradefair.frameworks.models.gateway import Gateway, OnCall
+
+__all__ = ["Address", "Between", "open_address", "open_chat_model", "open_gateway"]
+
+
+@dataclass(frozen=True)
+class Address:
+    """An OpenAI-compatible endpoint: what any client needs, and the model to name in its requests."""
+
+    base_url: str
+    model: str
+    api_key: str = field(repr=False)
+
+    def endpoint(self, label: str) -> ModelEndpoint:
+        """The address as a model endpoint under the label of what is behind it."""
+        return ModelEndpoint("openai", self.model, label, base_url=self.base_url, api_key=self.api_key)
+
+
+class Between(TypedDict, total=False):
+    """What may stand between an agent and its model.
+
+    `record`: a file that every call is appended to. `replay`: one that answers in the endpoint's place. `seat`: part of
+    what names a call in either. `on_call`: told of every request.
+    """
+
+    record: Path | None
+    replay: Path | None
+    faults: Faults | None
+    seat: str | None
+    on_call: OnCall | None
+
+
+@asynccontextmanager
+async def open_address(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[Address]:
+    """An address of the endpoint, served on the loopback while the context is open.
+
+    In front of the live policy of a `policy:` endpoint, of the upstream of an `openai:` one, or of a recording
+    (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own address. Options
+    are those of `Between`. Raises HarnessFailure, ScenarioError.
+    """
+    if endpoint.kind == "openai" and not (_stands(between) or endpoint.params):
+        yield _direct(endpoint)
+        return
+    from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
+
+    async with open_gateway(endpoint, **between) as gateway:
+        key = secrets.token_urlsafe(24)
+        async with serve_app(GatewayApp(gateway, key)) as url:
+            yield Address(url, gateway.model, key)
+
+
+@asynccontextmanager
+async def open_gateway(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[Gateway]:
+    """The gateway of an endpoint, not served yet; closed afterwards. As `open_address`."""
+    from tradefair.frameworks.models.gateway import Gateway
+    from tradefair.frameworks.models.recording import Recorder
+
+    record, replay, seat = between.get("record"), between.get("replay"), between.get("seat")
+    if record is not None and (replay is not None or endpoint.kind == "replay"):
+        raise ScenarioError("a run is recorded or replayed, not both")
+    async with AsyncExitStack() as stack:
+        backend, options = _behind(endpoint, replay, seat)
+        stack.push_async_callback(backend.close)
+        recorder = None if record is None else Recorder(record, seat, backend.model, options)
+        gateway = Gateway(
+            backend,
+            seat=seat,
+            options=options,
+            recorder=recorder,
+            faults=between.get("faults"),
+            on_call=between.get("on_call"),
+        )
+        stack.push_async_callback(gateway.close)
+        yield gateway
+
+
+class _Behind(NamedTuple):
+    """What answers, and the fields that its requests have unless they say otherwise."""
+
+    backend: Backend
+    options: dict[str, Any]
+
+
+def _behind(endpoint: ModelEndpoint, replay: Path | None, seat: str | None) -> _Behind:
+    from tradefair.frameworks.models.backends import PolicyBackend, RecordingBackend, UpstreamBackend
+    from tradefair.frameworks.models.recording import Recording
+
+    params = dict(endpoint.params)
+    if endpoint.kind == "replay":
+        recorded = Recording(replay or Path(endpoint.model)).seat(seat)
+        return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
+    if replay is not None:
+        named = endpoint.label if endpoint.kind == "policy" else endpoint.model
+        return _Behind(
+            RecordingBackend(Recording(replay).seat(seat), named), {} if endpoint.kind == "policy" else params
+        )
+    if endpoint.kind == "policy":
+        # Its parameters are the policy's own.
+        return _Behind(PolicyBackend(endpoint), {})
+    if endpoint.kind == "openai":
+        return _Behind(UpstreamBackend(endpoint, timeout_s=max(600.0, endpoint.timeout_s)), params)
+    raise HarnessFailure(f"{endpoint.label} has no address: langgraph plays it, or name its openai:<model>")
+
+
+@asynccontextmanager
+async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -> AsyncGenerator[BaseChatModel]:
+    """The chat model of an endpoint, closed afterwards; through a gateway when anything is in between.
+
+    Raises HarnessFailure when it may not or cannot be reached.
+    """
+    if endpoint.kind == "langchain":
+        if _stands(between):
+            raise ScenarioError(f"{endpoint.label}: only openai:, policy: and replay: can be recorded or replayed")
+        yield _of_provider(endpoint)
+        return
+    if endpoint.kind == "policy" and not _stands(between):
+        from tradefair.frameworks.models.policy_chat import PolicyChatModel
+
+        if endpoint.policy is None:
+            raise HarnessFailure(f"{endpoint.label}: the policy was not attached: ModelEndpoint.with_policy(…)")
+        yield PolicyChatModel(policy=endpoint.policy, label=endpoint.label)
+        return
+    from tradefair.frameworks.models.openai_chat import OpenAIChat
+
+    options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
+    async with AsyncExitStack() as stack:
+        if endpoint.kind != "openai" or _stands(between):
+            address = await stack.enter_async_context(open_address(endpoint, **between))
+            endpoint, options = address.endpoint(endpoint.label), {}
+        model = OpenAIChat(
+            model=endpoint.model,
+            base_url=endpoint.base_url,
+            options=options,
+            api_key=endpoint.api_key,
+            timeout_s=timeout_s,
+        )
+        stack.push_async_callback(model.aclose)
+        yield model
+
+
+def _stands(between: Between) -> bool:
+    """Whether anything is to stand in between; a seat's name alone is nothing."""
+    return any(value is not None for name, value in between.items() if name != "seat")
+
+
+def _direct(endpoint: ModelEndpoint) -> Address:
+    url = endpoint_url(endpoint.base_url)
+    check_allowed(url)
+    return Address(url, endpoint.model, endpoint.api_key or api_key(url))
+
+
+def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:
+    if os.environ.get(ALLOW_MODELS) == "0":
+        raise HarnessFailure(f"{ALLOW_MODELS}=0 refuses {endpoint.label}: not loopback")
+    try:
+        return import_module("langchain.chat_models").init_chat_model(endpoint.label, **endpoint.params)
+    except ImportError as error:
+        raise ScenarioError(f"{endpoint.label}: a package is missing: {error}") from None
+    except Exception as error:
+        raise ScenarioError(f"{endpoint.label}: {type(error).__name__}: {str(error)[:500]}") from None

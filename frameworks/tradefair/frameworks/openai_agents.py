@@ -1,0 +1,175 @@
+"""The `openai_agents` framework: the OpenAI Agents SDK, its `Agent` and its `Runner` (extra `openai-agents`).
+
+The SDK would run a message's tools at once and trace runs to its maker: calls are made in order by `SeatRound`, and
+tracing is off for every run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib import import_module
+from typing import Any
+
+from tradefair.agents.model_calls import ModelReply
+from tradefair.agents.prompt import load_prompt
+from tradefair.agents.round_calls import Call
+from tradefair.contract.market import Brief
+from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.arguments import read_arguments, resent_arguments
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.seat_clock import open_bridge
+from tradefair.frameworks.seat_round import SeatRound
+from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+
+__all__ = ["OpenAIAgentsAgent"]
+
+
+class OpenAIAgentsAgent:
+    """A seat played by the SDK's runner, one run for each time that the model is spoken to."""
+
+    name = "openai_agents"
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        """Play to the end; raises HarnessFailure."""
+        endpoint = required(model, self.name)
+        bridge = await open_bridge(seat)
+        # Any, here and below: the package may be missing where types are checked.
+        sdk: Any = import_module("agents")
+        async with open_client(self.name, endpoint) as client:
+            agent = sdk.Agent(
+                name=seat.seat,
+                instructions=load_prompt("react").system(brief),
+                model=sdk.OpenAIChatCompletionsModel(client.model, client.openai),
+                model_settings=sdk.ModelSettings(preserve_raw_usage=True),
+                tools=[_tool(sdk, tool) for tool in shown_tools(bridge)],
+                tool_use_behavior=_stop_when_finished(sdk),
+            )
+            return await play_talks(
+                self.name, lambda turn: _Conversation(sdk, agent, client, turn), bridge, seat, endpoint, limits
+            )
+
+
+class _Enough(Exception):
+    """The runner would ask the model again; what it says next is ours to decide."""
+
+
+class _Conversation:
+    """One round's items. The hooks see a reply before its tools run."""
+
+    def __init__(self, sdk: Any, agent: Any, client: ChatClient, turn: SeatRound) -> None:
+        self._sdk = sdk
+        self._agent = agent
+        self._client = client
+        self._turn = turn
+        self._items: list[Any] = []
+        self._acting = True
+        self._asking = False
+        self._config = sdk.RunConfig(
+            tracing_disabled=True,
+            tool_not_found_behavior="return_error_to_model",
+            tool_error_formatter=self._not_found,
+            call_model_input_filter=_resent,
+        )
+        self._hooks = sdk.RunHooks()
+        self._hooks.on_llm_start = self._asks
+        self._hooks.on_llm_end = self._hears
+
+    async def say(self, words: str) -> None:
+        self._acting = True
+        said = [{"role": "user", "content": words}] if words else []
+        try:
+            result = await self._sdk.Runner.run(
+                self._agent,
+                [*self._items, *said],
+                context=self._turn,
+                max_turns=None,
+                hooks=self._hooks,
+                run_config=self._config,
+                error_handlers={"model_refusal": _refusal},
+            )
+        except _Enough:
+            return
+        except Exception as error:
+            if self._turn.failure is not None:
+                raise self._turn.failure from error
+            if self._asking or not isinstance(error, self._sdk.ModelBehaviorError):
+                raise self._client.failure(error) from error
+            self._turn.give_up("framework_error")
+            return
+        self._items = result.to_input_list()
+
+    async def _asks(self, context: Any, agent: Any, system: str | None, items: list[Any]) -> None:
+        if self._turn.finished or not self._acting:
+            self._items = list(items)
+            raise _Enough
+        self._asking = True
+        self._client.asks()
+
+    async def _hears(self, context: Any, agent: Any, response: Any) -> None:
+        usage: dict[str, Any] = response.raw_usage or {}
+        details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
+        calls = [
+            Call(item.call_id, item.name, read_arguments(item.arguments))
+            for item in response.output
+            if item.type == "function_call"
+        ]
+        self._asking, self._acting = False, bool(calls)
+        reply = ModelReply(
+            text=_text(response.output),
+            calls=calls,
+            model=self._client.model,
+            input_tokens=usage.get("prompt_tokens"),
+            output_tokens=usage.get("completion_tokens"),
+            cached_input_tokens=details.get("cached_tokens"),
+            estimated=bool(usage.get("usage_estimated")),
+            latency_s=self._client.seconds,
+        )
+        await self._turn.reply(reply)
+
+    async def _not_found(self, problem: Any) -> str | None:
+        """What the market says of a tool that it does not have."""
+        if problem.kind != "tool_not_found":
+            return None
+        return (await self._turn.answer(problem.call_id)).text
+
+
+def _tool(sdk: Any, tool: ShownTool) -> Any:
+    async def invoke(context: Any, arguments: str) -> str:
+        turn: SeatRound = context.context
+        return (await turn.answer(context.tool_call_id)).text
+
+    return sdk.FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=tool.schema,
+        on_invoke_tool=invoke,
+        strict_json_schema=False,
+    )
+
+
+def _stop_when_finished(sdk: Any) -> Any:
+    def decide(context: Any, _: Any) -> Any:
+        return sdk.ToolsToFinalOutputResult(context.context.finished, "")
+
+    return decide
+
+
+def _resent(data: Any) -> Any:
+    """The history with malformed arguments as JSON: some endpoints parse it, and would refuse the whole request."""
+    items: list[dict[str, Any]] = data.model_data.input
+    data.model_data.input = [
+        {**item, "arguments": resent_arguments(item["arguments"])} if item.get("type") == "function_call" else item
+        for item in items
+    ]
+    return data.model_data
+
+
+def _refusal(refused: Any) -> str:
+    """A refusal is a reply without a call; the runner would raise it."""
+    return refused.error.refusal
+
+
+def _text(output: Sequence[Any]) -> str:
+    parts = [part for item in output if item.type == "message" for part in item.content]
+    return "".join(part.text if part.type == "output_text" else part.refusal for part in parts)

@@ -1,0 +1,133 @@
+"""The `pydantic_ai` framework: a pydantic-ai `Agent`, run node by node (extra `pydantic-ai`)."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from tradefair.agents.model_calls import ModelReply
+from tradefair.agents.prompt import load_prompt
+from tradefair.agents.round_calls import Call
+from tradefair.contract.market import Brief
+from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
+from tradefair.frameworks.chat_client import ChatClient, open_client
+from tradefair.frameworks.models.arguments import read_arguments
+from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.seat_clock import open_bridge
+from tradefair.frameworks.seat_round import SeatRound
+from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
+
+__all__ = ["PydanticAIAgent"]
+
+
+class PydanticAIAgent:
+    """A seat played by a pydantic-ai agent, one run for each time that the model is spoken to."""
+
+    name = "pydantic_ai"
+
+    async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
+        """Play to the end; raises HarnessFailure."""
+        endpoint = required(model, self.name)
+        bridge = await open_bridge(seat)
+        # Any, here and below: the package may be missing where types are checked.
+        ai: Any = import_module("pydantic_ai")
+        openai_model: Any = import_module("pydantic_ai.models.openai").OpenAIChatModel
+        provider: Any = import_module("pydantic_ai.providers.openai").OpenAIProvider
+        async with open_client(self.name, endpoint) as client:
+            agent = ai.Agent(
+                openai_model(client.model, provider=provider(openai_client=client.openai)),
+                instructions=load_prompt("react").system(brief),
+                tools=[_tool(ai, tool) for tool in shown_tools(bridge)],
+                # Malformed arguments and unknown tools are bounded by our call limit, not by a count of its own.
+                retries=limits.calls_per_round,
+            )
+            agent.instrument = False
+            return await play_talks(
+                self.name, lambda turn: _Conversation(ai, agent, client, turn), bridge, seat, endpoint, limits
+            )
+
+
+class _Conversation:
+    """One round's messages. Each node is run by us, so that nothing is asked once the round is finished."""
+
+    def __init__(self, ai: Any, agent: Any, client: ChatClient, turn: SeatRound) -> None:
+        self._ai = ai
+        self._agent = agent
+        self._client = client
+        self._turn = turn
+        self._asking = False
+        self._messages: list[Any] = []
+
+    async def say(self, words: str) -> None:
+        try:
+            self._messages = await self._run(words)
+        except Exception as error:
+            if self._turn.failure is not None:
+                raise self._turn.failure from error
+            if self._asking or not isinstance(error, self._ai.UnexpectedModelBehavior):
+                raise self._client.failure(error) from error
+            self._turn.give_up("framework_error")
+
+    async def _run(self, words: str) -> list[Any]:
+        """Run the agent until a reply has no call or the round is finished; all messages of the round."""
+        limits = self._ai.UsageLimits(request_limit=None)
+        given: dict[str, Any] = {"message_history": self._messages, "deps": self._turn, "usage_limits": limits}
+        async with self._agent.iter(words or None, **given) as run:
+            node = await run.next(run.next_node)
+            while self._ai.Agent.is_model_request_node(node):
+                self._client.asks()
+                self._asking = True
+                node = await run.next(node)
+                self._asking = False
+                reply = self._reply(node.model_response, self._client.seconds)
+                await self._turn.reply(reply)
+                if not reply.calls:
+                    break
+                node = await run.next(node)
+                await self._turn.settle()
+                await self._reword(node.request)
+                if self._turn.finished:
+                    # The answers of the last calls wait in the request that is not made.
+                    return [*run.all_messages(), node.request]
+            return list(run.all_messages())
+
+    async def _reword(self, request: Any) -> None:
+        """Answer as we do where pydantic-ai refused a call itself: an unknown tool, malformed arguments."""
+        returned: Any = self._ai.ToolReturnPart
+        parts: list[Any] = []
+        for part in request.parts:
+            if isinstance(part, returned) and part.outcome != "success":
+                outcome = await self._turn.answer(part.tool_call_id)
+                parts.append(returned(part.tool_name, outcome.text, part.tool_call_id))
+            else:
+                parts.append(part)
+        request.parts = parts
+
+    def _reply(self, response: Any, latency_s: float) -> ModelReply:
+        usage = response.usage
+        details: dict[str, Any] = response.provider_details or {}
+        # An endpoint that says nothing has used nothing here.
+        counted = bool(usage.input_tokens or usage.output_tokens or usage.details)
+        return ModelReply(
+            text=response.text or str(details.get("refusal", "")),
+            calls=[Call(part.tool_call_id, part.tool_name, _arguments(part.args)) for part in response.tool_calls],
+            model=response.model_name,
+            input_tokens=usage.input_tokens if counted else None,
+            output_tokens=usage.output_tokens if counted else None,
+            cached_input_tokens=usage.cache_read_tokens or None,
+            estimated=bool(usage.details.get("usage_estimated")),
+            latency_s=latency_s,
+            finish_reason=response.finish_reason,
+        )
+
+
+def _arguments(arguments: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    return arguments if isinstance(arguments, dict) else read_arguments(arguments)
+
+
+def _tool(ai: Any, tool: ShownTool) -> Any:
+    async def call(context: Any, **_: Any) -> str:
+        turn: SeatRound = context.deps
+        return (await turn.answer(context.tool_call_id)).text
+
+    return ai.Tool.from_schema(call, tool.name, tool.description, tool.schema, takes_ctx=True, sequential=True)

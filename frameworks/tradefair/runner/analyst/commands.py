@@ -1,0 +1,266 @@
+"""The commands `analyst illegality` and `analyst dossier`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
+from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
+from tradefair.evaluation.compare.runs import REFERENCES
+from tradefair.evaluation.progress import show_progress, watched
+from tradefair.frameworks.models import ModelEndpoint, parse_model
+from tradefair.frameworks.models.asking import Said, open_asker, tokens_of
+from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
+from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
+from tradefair.tracestore import find_traces
+
+__all__ = ["analyst"]
+
+analyst = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+_Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
+_Model = Annotated[str, typer.Option(help="Who is asked: openai:<model>, <provider>:<model> or replay:<file>.")]
+_BaseUrl = Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")]
+_Timeout = Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")]
+_MaxTokens = Annotated[int | None, typer.Option(min=1, help="Tokens of all requests and replies together.")]
+_Record = Annotated[Path | None, typer.Option(help="Append every model call to this file.")]
+_Replay = Annotated[Path | None, typer.Option(help="Answer from this file; no model is asked.")]
+_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and its size; ask nobody.")]
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@analyst.callback()
+def _both() -> None:
+    """A model's opinion of talk and play, stored apart from everything that is measured.
+
+    Works with any OpenAI-compatible endpoint; nothing that it says enters an outcome, a finding or a rating.
+    """
+
+
+@analyst.command()
+def illegality(
+    paths: _Traces,
+    model: _Model,
+    base_url: _BaseUrl = "",
+    out: Annotated[Path, typer.Option("-o", "--out", help="Side file that opinions are appended to.")] = Path(
+        "illegality.jsonl"
+    ),
+    max_episodes: Annotated[int | None, typer.Option(min=1, help="Ask about so many episodes at most.")] = None,
+    max_tokens: _MaxTokens = None,
+    model_timeout: _Timeout = 120.0,
+    record: _Record = None,
+    replay: _Replay = None,
+    dry_run: _DryRun = False,
+    as_json: _AsJson = False,
+) -> int:
+    """How illegal the talk of each episode reads to a model: 0 to 10, a reason, and the messages that it rests on.
+
+    An answer that is not exactly that is asked for once more and then has no score, with the reason. Episodes that the
+    side file already has a score of (same messages, prompt and model) are skipped. Exit code 1 when an episode got no
+    score although somebody spoke, or a file is no trace; 3 when the provider failed.
+    """
+    endpoint = _endpoint(model, base_url, model_timeout)
+    questions, unread = _questions(_files(paths))
+    if dry_run:
+        waiting = [one for one in unscored(questions, out, endpoint.label) if one.numbers][:max_episodes]
+        _show_dry_run([(one.episode, one.digest, conversation(one)) for one in waiting], as_json)
+        return 1 if unread else 0
+
+    async def run() -> tuple[Scoring, str]:
+        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
+            scoring = await score_episodes(questions, asked, out, max_episodes=max_episodes, progress=show_progress)
+            return scoring, asked.spent.in_words()
+
+    scoring, spent = asyncio.run(run())
+    _show_scores(scoring, as_json)
+    _say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
+    if scoring.left:
+        _say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
+    return 1 if unread or any(one.attempts and one.score is None for one in scoring.opinions) else 0
+
+
+@analyst.command()
+def dossier(
+    paths: _Traces,
+    model: _Model,
+    base_url: _BaseUrl = "",
+    agent: Annotated[list[str] | None, typer.Option(help="Only this agent, by its label; may be repeated.")] = None,
+    out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the pages.")] = Path("dossiers"),
+    date: Annotated[str, typer.Option(help="Date on the pages; default: the day on which the last trace ended.")] = "",
+    max_characters: Annotated[
+        int, typer.Option(min=1_000, max=1_000_000, help="Characters of each game that are shown; its middle is cut.")
+    ] = MAX_GAME,
+    max_tokens: _MaxTokens = None,
+    model_timeout: _Timeout = 600.0,
+    record: _Record = None,
+    replay: _Replay = None,
+    dry_run: _DryRun = False,
+    as_json: _AsJson = False,
+) -> int:
+    """A page per agent on how it plays, from up to 12 games that are chosen by rule; every claim is held against them.
+
+    The check marks claims without a citation, citations of what was not shown, and quoted words that nobody wrote. A
+    page of the same input, prompt and model is not written again. Exit code 1 when an agent got no page or a file is no
+    sound trace; 3 when the provider failed.
+    """
+    endpoint = _endpoint(model, base_url, model_timeout)
+    agents = gather_agents(_files(paths), show_progress)
+    for path, problem in agents.unread.items():
+        _say(f"{path}: {problem.removeprefix(f'{path}: ')}")
+    if agents.unread and not agents.games:
+        return 1
+    chosen = _chosen(sorted(agents.games), agent or [])
+    gather = {name: partial(gather_evidence, name, agents.games[name], max_game=max_characters) for name in chosen}
+    if dry_run:
+        evidence = [make() for make in gather.values()]
+        _show_dry_run([(one.agent, one.digest, dossier_conversation(one)) for one in evidence], as_json)
+        return 1 if agents.unread else 0
+
+    async def run() -> tuple[Dossiers, str]:
+        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
+            pages = await write_dossiers(gather, asked, out, date or agents.finished, progress=show_progress)
+            return pages, asked.spent.in_words()
+
+    pages, spent = asyncio.run(run())
+    _show_pages(pages, as_json)
+    _say(f"{len(pages.written)} agents asked about, {len(pages.known)} pages were there already; {spent}")
+    if pages.left:
+        _say(f"not asked about: {', '.join(pages.left)}: {pages.why_left}; run the same command to go on")
+    return 1 if agents.unread or any(page.problem for page in pages.written) else 0
+
+
+def _endpoint(model: str, base_url: str, timeout_s: float) -> ModelEndpoint:
+    return replace(parse_model(model, base_url=base_url or None), timeout_s=timeout_s)
+
+
+def _files(paths: Iterable[Path]) -> list[Path]:
+    """The traces, without the references that a run left beside its own, unless these were named themselves."""
+    found = [(file, file.relative_to(path)) for path in paths for file in find_traces(path)]
+    return [file for file, below in found if REFERENCES not in below.parts[:-1]]
+
+
+def _questions(files: Sequence[Path]) -> tuple[list[IllegalityQuestion], bool]:
+    """The questions, and whether a file is no trace; the reason is said at once."""
+    questions: list[IllegalityQuestion] = []
+    unread = False
+    for path in watched(files, show_progress, lambda path: path.name):
+        try:
+            question = illegality_question(path)
+        except TraceError as error:
+            unread = True
+            _say(str(error))
+            continue
+        questions.append(question)
+        for problem in question.problems:
+            _say(f"{path}: {problem}")
+    return questions, unread
+
+
+def _chosen(known: Sequence[str], wanted: Sequence[str]) -> list[str]:
+    """The agents to write about. ScenarioError names those that there are."""
+    for name in wanted:
+        if name not in known:
+            raise ScenarioError(f"no trace has an agent {name!r}: there are {', '.join(known[:50]) or 'none'}")
+    if not known:
+        raise ScenarioError("no trace says who played: labels are missing in all of them")
+    return [name for name in known if not wanted or name in wanted]
+
+
+def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: bool) -> None:
+    """Every request in full, with its size; then the sum."""
+    sizes = [tokens_of(*(said.text for said in words)) for _, _, words in requests]
+    if as_json:
+        rows = [
+            {
+                "name": name,
+                "input_digest": digest,
+                "tokens_estimated": size,
+                "messages": [said._asdict() for said in words],
+            }
+            for (name, digest, words), size in zip(requests, sizes, strict=True)
+        ]
+        _print_json({"requests": rows, "tokens_estimated": sum(sizes)})
+        return
+    for (name, _, words), size in zip(requests, sizes, strict=True):
+        print(f"===== {_shown(name)}: about {size:,} tokens")
+        for said in words:
+            print(f"----- {said.role} ({len(said.text):,} characters)\n{said.text}")
+    print(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; nobody was asked")
+
+
+def _show_scores(scoring: Scoring, as_json: bool) -> None:
+    if as_json:
+        left = [question.episode for question in scoring.left]
+        opinions = [opinion.model_dump(mode="json") for opinion in scoring.opinions]
+        _print_json({"opinions": opinions, "known": scoring.known, "left": left, "why_left": scoring.why_left})
+        return
+    from rich.console import Console
+
+    from tradefair.cli.tables import figures, names, show_table, words
+
+    console = Console(highlight=False, soft_wrap=True)
+    if scoring.opinions:
+        console.print(
+            f"A model's opinion, not a finding: {scoring.opinions[0].model}, {prompt_label()}",
+            markup=False,
+            style="bold",
+        )
+        rows = [
+            (
+                _shown(one.episode),
+                "none" if one.score is None else str(one.score),
+                ", ".join(map(str, one.messages)),
+                _shown(one.reason or one.no_score or ""),
+            )
+            for one in scoring.opinions
+        ]
+        show_table(console, [*names("episode"), *figures("score"), *words("messages", "reason")], rows)
+
+
+def _show_pages(pages: Dossiers, as_json: bool) -> None:
+    if as_json:
+        written = [page.to_json() for page in pages.written]
+        _print_json({"dossiers": written, "known": pages.known, "left": pages.left, "why_left": pages.why_left})
+        return
+    from rich.console import Console
+
+    from tradefair.cli.tables import figures, names, show_table, words
+
+    rows = [
+        (_shown(page.agent), str(page.checked.claims), str(page.checked.unsupported), str(page.path))
+        if page.checked
+        else (_shown(page.agent), "none", "none", _shown(page.problem or ""))
+        for page in pages.written
+    ]
+    if rows:
+        console = Console(highlight=False, soft_wrap=True)
+        show_table(console, [*names("agent"), *figures("claims", "marked"), *words("page")], rows)
+
+
+def _print_json(content: Any) -> None:
+    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+def _say(line: str) -> None:
+    print(_shown(line), file=sys.stderr)
+
+
+def _shown(text: str) -> str:
+    """Words of models and traces without what would move a terminal's cursor or colour."""
+    return "".join(sign if sign.isprintable() else "\N{REPLACEMENT CHARACTER}" for sign in text)

@@ -1,0 +1,97 @@
+"""A person's word on the terminal before an agent's actions are made: `tradefair play --approve`."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import orjson
+
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract.seats import SeatId
+
+if TYPE_CHECKING:
+    from tradefair.agents.options import Approve
+    from tradefair.agents.round_calls import Call
+
+__all__ = ["TerminalApproval"]
+
+_QUESTION = "make it? [y]es, [n]o and why, [a]ll from now on: "
+_ALLOWED = "answer y or yes, a or all, n or no; a reason may follow the no (n too cheap) and is told to the agent"
+_YES = ("y", "yes")
+_NO = ("n", "no")
+_ALL = ("a", "all")
+_REASON_LIMIT = 300
+_ANSWER = re.compile(r"\s*(\w+)[\s,:;.-]*(.*)")
+
+
+class TerminalApproval:
+    """Asks on stderr, reads from stdin; `all` answers every later question of every seat with yes.
+
+    Raises ScenarioError where either is no terminal: nobody could answer.
+    """
+
+    def __init__(self) -> None:
+        if not (sys.stdin.isatty() and sys.stderr.isatty()):
+            raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
+        self._all = False
+        self._lock = asyncio.Lock()
+
+    def __call__(self, seat: SeatId) -> Approve:
+        """The approver of one seat."""
+
+        async def approve(calls: list[Call]) -> Sequence[bool | str]:
+            async with self._lock:
+                return [await self._asked(seat, call) for call in calls]
+
+        return approve
+
+    async def _asked(self, seat: SeatId, call: Call) -> bool | str:
+        if self._all:
+            return True
+        arguments = orjson.dumps(dict(call.arguments or {})).decode()
+        print(f"{seat} wants {call.tool} {_printable(arguments)}", file=sys.stderr)
+        while True:
+            print(_QUESTION, end="", file=sys.stderr, flush=True)
+            word, reason = _split(await _line())
+            if word in _NO:
+                return reason or False
+            if not reason and word in (*_YES, *_ALL):
+                self._all = word in _ALL
+                return True
+            print(_ALLOWED, file=sys.stderr)
+
+
+def _split(line: str) -> tuple[str, str]:
+    """The first word of an answer, in small letters, and what follows it: `No, too cheap` is `no`, `too cheap`."""
+    match = _ANSWER.match(line)
+    word, reason = match.groups() if match else ("", line)
+    return word.lower(), _printable(reason.strip())[:_REASON_LIMIT]
+
+
+async def _line() -> str:
+    """The next line of stdin, without a thread that an interrupt would have to wait for."""
+    loop = asyncio.get_running_loop()
+    ready: asyncio.Future[None] = loop.create_future()
+
+    def arrived() -> None:
+        if not ready.done():
+            ready.set_result(None)
+
+    loop.add_reader(sys.stdin.fileno(), arrived)
+    try:
+        await ready
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+    line = sys.stdin.readline()
+    if not line:
+        raise HarnessFailure("nobody answers any more: the terminal's input has ended")
+    return line
+
+
+def _printable(text: str) -> str:
+    """Control characters that JSON lets through, spelt out: a model's text must not steer the terminal."""
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -1,0 +1,27 @@
+"""The one place where model calls get their price: whatever framework made them, their notes pass through here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from tradefair.frameworks.models.prices import cost_usd_micro
+
+if TYPE_CHECKING:
+    from tradefair.agents.rounds import Note
+
+__all__ = ["with_costs"]
+
+
+def with_costs(note: Note, model: str | None) -> Note:
+    """`note`, with `cost_usd_micro` added to each model call: micro-dollars, null where tokens or price are unknown.
+
+    `model` is what was asked for; the name that the endpoint answered with goes before it.
+    """
+
+    async def noting(record: dict[str, Any]) -> None:
+        if record.get("kind") == "model_call":
+            tokens = (record.get(name) for name in ("input_tokens", "cached_input_tokens", "output_tokens"))
+            record = {**record, "cost_usd_micro": cost_usd_micro(record.get("model") or model, *tokens)}
+        await note(record)
+
+    return noting

@@ -1,0 +1,311 @@
+"""Fork an episode: rebuild it before an event and go on with somebody else, on the same luck.
+
+Three arms, each a trace of its own that verifies:
+
+    control   the original as it was
+    kept      the decision as it was, then the new player: what comes after the decision is played as in `fork`
+    fork      the new player from before the decision on
+
+fork − kept is what that decision was worth under the new player, kept − control what everything after it was.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal, get_args
+
+from tradefair.catalog import market_type
+from tradefair.contract.core import Record
+from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.seats import SeatId
+from tradefair.host.forked_past import FORKED_FROM, ForkedPast
+from tradefair.host.prefix import write_prefix
+from tradefair.host.setup import AGENT, new_episode_id
+from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, check_agent
+from tradefair.runner.episode_runner import Opened, resume_episode
+from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without
+from tradefair.tracestore import open_trace
+
+__all__ = ["Arm", "ForkSpec", "Forked", "Future", "fork_episode"]
+
+Arm = Literal["control", "kept", "fork"]
+
+_MAX_FUTURES = 1_000
+_COPIED = ("seats", "late", "labels", "privileged", "policy_key", "versions", "agent")
+
+
+@dataclass(frozen=True)
+class ForkSpec:
+    """What to fork, where, and who goes on.
+
+    `at` is the event before which the past ends; with `withhold` it may be left out: then it is the first decision of
+    the phase after. `seat` (default: that of event `at`) is played by `agent` from there on; without an agent everybody
+    goes on as before. `futures` is how many continuations are played: their policies draw under the original's policy
+    key, the next one, …; the market's luck is the same in all. `isolate` plays the arm `kept` too.
+    """
+
+    path: Path
+    folder: Path
+    at: int | None = None
+    agent: AgentSpec | None = None
+    seat: SeatId | None = None
+    withhold: int | None = None
+    futures: int = 1
+    isolate: bool = True
+
+
+@dataclass(frozen=True)
+class Future:
+    """The arms of one continuation. `control` is null where the original's agent cannot be asked again."""
+
+    policy_key: int
+    control: Path | None
+    kept: Path | None
+    fork: Path
+
+
+@dataclass(frozen=True)
+class Forked:
+    """What was played. `decision` is the command that the fork leaves out or decides anew, as stored.
+
+    `head` is the original's; `at` the number, in the original, of the first event that the fork does not share.
+    """
+
+    original: Path
+    head: str
+    at: int
+    seat: SeatId | None
+    decision: Mapping[str, Any]
+    before: str
+    after: str
+    withheld: bool
+    futures: Sequence[Future]
+    remarks: Sequence[str]
+
+
+async def fork_episode(spec: ForkSpec, *, opened: Opened | None = None) -> Forked:
+    """Play all arms into `spec.folder` (control/, kept/, fork/), one trace per future.
+
+    Raises TraceError where the original does not re-execute or the event is none to fork at; ScenarioError, SeatError
+    for a player or seat that does not fit and a folder with arms in it; HarnessFailure when a provider fails.
+    """
+    with open_trace(spec.path) as trace:
+        original = read_original(trace)
+        forking = _Forking(spec, original, dict(trace.manifest.about))
+        return await forking.run(opened)
+
+
+class _Forking:
+    def __init__(self, spec: ForkSpec, original: Original, about: dict[str, Any]) -> None:
+        if not 1 <= spec.futures <= _MAX_FUTURES:
+            raise ScenarioError(f"--seeds is {spec.futures}; allowed is 1 to {_MAX_FUTURES}")
+        if spec.agent is None and spec.withhold is None:
+            raise ScenarioError("name who goes on (--agent, --model), or what is withheld (--withhold)")
+        if any((spec.folder / arm).exists() for arm in get_args(Arm)):
+            raise ScenarioError(f"{spec.folder}: holds the arms of a fork already; name another folder with --out")
+        self.spec = spec
+        self.original = original
+        self.about = about
+        self.key = _whole_number(about.get("policy_key", 0))
+        self.past = ForkedPast.of_about(about, spec.path.name) or ForkedPast({}, [(1, self.key)])
+        self.withheld = None if spec.withhold is None else self._decision(spec.withhold)
+        self.cut = self._cut()
+        self.decision = self.withheld or self.cut
+        self.seat = self._seat()
+        self._check_agent()
+
+    async def run(self, opened: Opened | None) -> Forked:
+        spec, remarks = self.spec, list[str]()
+        (spec.folder / "fork").mkdir(parents=True, exist_ok=True)
+        rebuilt = self.original.records(self.cut.first)
+        if self.withheld is not None:
+            past = rebuild_without(self.original, self.withheld.seq, self.cut.first)
+            rebuilt, remarks = past.records, past.remarks
+        futures: list[Future] = []
+        for number in range(spec.futures):
+            key = self.key + number
+            fork = await self._continue("fork", number, rebuilt, key, self.seat, opened)
+            kept = await self._kept(number, key, opened)
+            control = await self._control(number, key, remarks, opened)
+            futures.append(Future(key, control, kept, fork))
+        about_head = self.about.get("head_hash")
+        return Forked(
+            original=spec.path,
+            head=about_head if isinstance(about_head, str) else "",
+            at=self.decision.first,
+            seat=self.seat,
+            decision=self.decision.event,
+            before=self._label(self.seat or self.decision.event.get("seat")),
+            after=spec.agent.label if spec.agent else self._label(self.decision.event.get("seat")),
+            withheld=self.withheld is not None,
+            futures=futures,
+            remarks=remarks,
+        )
+
+    # --- where and who ----------------------------------------------------------------------------------------------
+
+    def _decision(self, seq: int) -> Command:
+        command = self.original.command_at(seq)
+        if command.event["event"] == "episode_started":
+            raise TraceError("the episode starts with event 1: the first event that can be forked at comes after it")
+        return command
+
+    def _cut(self) -> Command:
+        """The first command that is not repeated."""
+        spec, withheld = self.spec, self.withheld
+        if spec.at is not None:
+            cut = self._decision(spec.at)
+            if withheld is None or cut.first >= withheld.next:
+                return cut
+            raise ScenarioError(f"--withhold {withheld.seq} must come before --at {spec.at}")
+        if withheld is None:
+            raise ScenarioError("name the event to fork at: --at SEQ")
+        # In the withheld event's own phase its player would do the same again.
+        for command in self.original.commands:
+            if command.first >= withheld.next and command.event["revision"] > withheld.event["revision"]:
+                return command
+        raise TraceError(f"nobody decides anything after the phase of event {withheld.seq}")
+
+    def _seat(self) -> SeatId | None:
+        if self.spec.agent is None:
+            return None
+        seats = self.original.core.market.seats
+        seat = self.spec.seat or self.cut.event.get("seat")
+        if seat is None:
+            raise SeatError(f"event {self.cut.seq} is of no seat: name one with --seat ({', '.join(seats)})")
+        if seat not in seats:
+            raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(seats)[:20])}")
+        return seat
+
+    def _check_agent(self) -> None:
+        agent, seat = self.spec.agent, self.seat
+        if agent is None or seat is None:
+            return
+        core = self.original.core
+        check_agent(core.market_type, agent, {seat: core.market.seats[seat].role})
+        others = [name for name, who in self._seats().items() if who == AGENT and name != seat]
+        if others and agent.framework != NATIVE:
+            raise ScenarioError(
+                f"{', '.join(others)} is played by an agent from outside too, and a fork seats one kind of them: "
+                "continue with --agent policy"
+            )
+
+    def _seats(self) -> dict[SeatId, str]:
+        seats = self.about.get("seats")
+        known = self.original.core.market.seats
+        if not isinstance(seats, dict) or set(seats) != set(known):  # pyright: ignore[reportUnknownArgumentType]
+            raise TraceError(f"{self.spec.path.name} does not say who sat where: only runs of tradefair can be forked")
+        return {str(seat): str(who) for seat, who in seats.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+
+    def _label(self, seat: SeatId | None) -> str:
+        label = self._labels().get(seat or "")
+        return (label or (self._seats().get(seat, "?") if seat else "everybody"))[:120]
+
+    def _labels(self) -> dict[SeatId, str]:
+        labels: Any = self.about.get("labels")
+        if not isinstance(labels, dict):
+            return {}
+        return {seat: str(labels[seat]) for seat in self.original.core.market.seats if seat in labels}  # pyright: ignore[reportUnknownArgumentType]
+
+    # --- arms -------------------------------------------------------------------------------------------------------
+
+    async def _continue(
+        self, arm: Arm, number: int, records: Sequence[Record], key: int, seat: SeatId | None, opened: Opened | None
+    ) -> Path:
+        """Write a past and play on from it."""
+        path = self._path(arm, number)
+        began = records[-1].seq + 1
+        loose = arm == "fork" and self.withheld is not None
+        past = self.past.forked(began, [] if seat is None else [seat], key, loose=loose)
+        await write_prefix(path, self.original.trace.manifest.core_bytes, self._about(seat, key, past, arm), records)
+        played = await resume_episode(path, opened=opened)
+        return played.path
+
+    async def _kept(self, number: int, key: int, opened: Opened | None) -> Path | None:
+        """The decision (or the withheld event) as it was, then the new player."""
+        if self.seat is None or not self.spec.isolate:
+            return None
+        if self.withheld is None and self.cut.event.get("seat") != self.seat:
+            return None  # the event is somebody else's: it happens in all arms
+        after = self.cut if self.withheld is not None else self._after(self.cut)
+        if after is None:
+            return None
+        return await self._continue("kept", number, self.original.records(after.first), key, self.seat, opened)
+
+    def _after(self, command: Command) -> Command | None:
+        return next((other for other in self.original.commands if other.first >= command.next), None)
+
+    async def _control(self, number: int, key: int, remarks: list[str], opened: Opened | None) -> Path | None:
+        """The original as it was; in later futures, and where it broke off, the same players going on."""
+        ended = self.original.core.ended is not None
+        if number == 0 and ended:
+            path = self._path("control", number)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(self.spec.path, path)
+            return path
+        outside = AGENT in self._seats().values()
+        try:
+            again = AgentSpec.of_record(self.about.get("agent", {})) if outside else None
+        except TraceError:
+            again = AgentSpec(OUTSIDE)
+        if again is not None and again.framework == OUTSIDE:
+            if number == 0 or self._first_time(remarks):
+                remarks.append("the original was played from outside and cannot be continued: no control arm for that")
+            return None
+        until = self.cut.first if ended or number else self.original.last + 1
+        return await self._continue("control", number, self.original.records(until), key, None, opened)
+
+    def _first_time(self, remarks: Sequence[str]) -> bool:
+        return not any(remark.startswith("the original was played from outside") for remark in remarks)
+
+    def _path(self, arm: Arm, number: int) -> Path:
+        whole = "".join(self.spec.path.suffixes[-2:]) if self.spec.path.suffix == ".jsonl" else ".trace"
+        copied = arm == "control" and number == 0 and self.original.core.ended is not None
+        return self.spec.folder / arm / f"{number:03}{whole if copied else '.trace'}"
+
+    def _about(self, seat: SeatId | None, key: int, past: ForkedPast, arm: Arm) -> dict[str, Any]:
+        """The original's, with the new player in its seat, and where it came from."""
+        about = {name: self.about[name] for name in _COPIED if name in self.about}
+        seats, agent = self._seats(), self.spec.agent
+        if seat is not None and agent is not None:
+            said = self.about.get("late")
+            late = set(self._seats()).intersection(said if isinstance(said, list) else ()) - {seat}  # pyright: ignore[reportUnknownArgumentType]
+            about["labels"] = {**self._labels(), seat: agent.label}
+            if agent.framework == NATIVE:
+                seats[seat] = str(agent.model)
+                late.add(seat)
+            else:
+                seats[seat] = AGENT
+            if AGENT not in seats.values() or agent.framework != NATIVE:
+                about["agent"] = agent.recorded()
+            about["late"] = sorted(late)
+            about["seats"] = seats
+            about["privileged"] = sorted(name for name, who in seats.items() if self._privileged(who))
+        about["episode"] = new_episode_id()
+        about["created"] = datetime.now(UTC).isoformat(timespec="seconds")
+        about["policy_key"] = key
+        about[FORKED_FROM] = {
+            "head": self.about.get("head_hash"),
+            "seq": self.decision.first if arm != "control" else self.cut.first,
+            "withheld": None if self.withheld is None or arm != "fork" else self.withheld.seq,
+            "arm": arm,
+            **past.recorded(),
+        }
+        return about
+
+    def _privileged(self, who: str) -> bool:
+        if who == AGENT:
+            return False
+        spec = market_type(self.original.core.manifest.market).policies.get(parse_policy(who)[0])
+        return spec is not None and spec.privileged
+
+
+def _whole_number(value: object) -> int:
+    if isinstance(value, int):
+        return value
+    raise TraceError("the manifest's policy key is no number; it was edited")

@@ -1,0 +1,94 @@
+"""`tradefair fork`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from contextlib import AbstractAsyncContextManager
+from functools import partial
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from tradefair.contract.errors import TraceError
+from tradefair.frameworks.base import Limits
+from tradefair.host.episode import Episode
+from tradefair.host.setup import default_folder
+from tradefair.runner.agent_spec import NATIVE, AgentSpec
+from tradefair.runner.episode_runner import recorded_agent
+from tradefair.runner.fork import ForkSpec, fork_episode
+from tradefair.runner.summary import show_progress
+from tradefair.tracestore import open_trace
+
+__all__ = ["fork"]
+
+
+def fork(
+    trace: Annotated[Path, typer.Argument(metavar="TRACE", exists=True, dir_okay=False, help="The original.")],
+    at: Annotated[
+        int | None, typer.Option(min=1, help="Event before which the past ends: the decision to redo.")
+    ] = None,
+    agent: Annotated[str, typer.Option(help="Goes on in the seat: policy (default for policies), react, …")] = "",
+    model: Annotated[str, typer.Option(help="policy:<name>, openai:<model>, … of the agent that goes on.")] = "",
+    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")] = "",
+    seat: Annotated[str, typer.Option(help="Seat of the agent; default: that of the event.")] = "",
+    withhold: Annotated[
+        int | None, typer.Option(min=1, help="Leave this event out; then --at may be left out.")
+    ] = None,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Futures: other draws of the policies, the market's luck stays.")
+    ] = 1,
+    isolate: Annotated[
+        bool, typer.Option(help="Also play the decision as it was with the new agent after it: what it alone cost.")
+    ] = True,
+    out: Annotated[Path | None, typer.Option(help="Folder of the traces; default ./runs/<time>-fork.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> int:
+    """Rebuild an episode before an event and go on with another agent on the same luck: what that decision cost.
+
+    Every arm is a trace of its own that verifies; run twice, a fork of policies has the same bytes. Exit code 1 when
+    the original does not re-execute or an arm does not verify, 3 when a provider failed.
+    """
+    from tradefair.runner.fork_report import report_fork, show_fork
+
+    spec = ForkSpec(
+        path=trace,
+        folder=out or default_folder("fork"),
+        at=at,
+        agent=_agent(trace, agent, model, base_url),
+        seat=seat or None,
+        withhold=withhold,
+        futures=seeds,
+        isolate=isolate,
+    )
+    report = report_fork(asyncio.run(fork_episode(spec, opened=partial(_shown, quiet=as_json))))
+    if as_json:
+        content = orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2)
+        sys.stdout.buffer.write(content + b"\n")
+    else:
+        show_fork(report)
+    return 1 if report.unsound else 0
+
+
+def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncContextManager[None]:
+    """Progress of an arm, called by its folder."""
+    return show_progress(episode, episode.path.parent.name, quiet=quiet)
+
+
+def _agent(trace: Path, framework: str, model: str, base_url: str) -> AgentSpec | None:
+    """Who goes on, within the limits of whoever played before; None when nobody was named."""
+    if not framework and not model:
+        return None
+    chosen = framework or (NATIVE if model.startswith("policy:") else "react")
+    return AgentSpec(chosen, model or None, base_url or None, _limits(trace))
+
+
+def _limits(path: Path) -> Limits:
+    with open_trace(path) as trace:
+        known = "agent" in trace.manifest.about
+    try:
+        return recorded_agent(path).limits if known else Limits()
+    except TraceError:
+        return Limits()

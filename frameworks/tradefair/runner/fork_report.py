@@ -1,0 +1,276 @@
+"""What a fork cost: the arms' outcomes side by side, in the market's unit."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ConfigDict
+from rich.console import Console
+from rich.text import Text
+
+from tradefair.cli.tables import figures, names, show_table
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.divergence import first_divergence
+from tradefair.evaluation.compare.model import MIN_PAIRS, Divergence, Metric, Pair, Run
+from tradefair.evaluation.compare.numbers import metrics_of
+from tradefair.evaluation.compare.runs import load_run, primary_metrics, roles_of, run_of
+from tradefair.evaluation.compare.show import decision_text
+from tradefair.evaluation.compare.verdict import LEVEL, p_text, signed_text
+from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.table import number_text
+from tradefair.evaluation.verify import verify_file
+from tradefair.runner.fork import Forked
+from tradefair.tracestore import open_trace
+
+__all__ = ["Effect", "ForkReport", "FutureReport", "report_fork", "show_fork"]
+
+_MAX_ARGUMENTS = 300
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class FutureReport(_Record):
+    """One continuation: the arms' runs, null where an arm was not played."""
+
+    policy_key: int
+    control: Run | None
+    kept: Run | None
+    fork: Run
+
+
+class Effect(_Record):
+    """One metric over all futures, means in its own unit. Costs are positive where the fork did better.
+
+    `decision` = fork − kept: what that decision (or the withheld event) cost; `afterwards` = kept − control: what the
+    player that was replaced lost after it; `together` = fork − control. Of lower-is-better metrics the sign is turned.
+    Null where an arm is missing. `test`: the numbers of `decision` (else `together`) over 8 or more different futures.
+    """
+
+    name: str
+    unit: str
+    control: float | None
+    kept: float | None
+    fork: float | None
+    decision: float | None
+    afterwards: float | None
+    together: float | None
+    test: Metric | None
+
+
+class ForkReport(_Record):
+    """`decision` is the stored command at which the fork leaves its original, `head` the original's head hash.
+
+    `identical_futures`: no policy drew anything, so that further futures say nothing more. `unsound` names arms that
+    do not verify; `divergence` is the first decision that differs between control (A) and fork (B).
+    """
+
+    original: str
+    head: str
+    at: int
+    round: int
+    seat: SeatId | None
+    decision: dict[str, Any]
+    withheld: bool
+    before: str
+    after: str
+    futures: list[FutureReport]
+    effects: list[Effect]
+    identical_futures: bool
+    divergence: Divergence | None
+    remarks: list[str]
+    unsound: list[str]
+    verdict: str
+
+
+def report_fork(forked: Forked) -> ForkReport:
+    """Evaluate and verify every arm. Raises TraceError where one cannot be read."""
+    seat = forked.seat or forked.decision.get("seat")
+    market = _market(forked)
+    seats = [seat] if seat is not None else [_only_seat(forked)]
+    futures = [
+        FutureReport(
+            policy_key=future.policy_key,
+            control=_run(future.control, seats),
+            kept=_run(future.kept, seats),
+            fork=run_of(load_run(future.fork), seats),
+        )
+        for future in forked.futures
+    ]
+    roles = roles_of([load_run(future.fork) for future in forked.futures], seats)
+    effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market, roles)]
+    paths = [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
+    verdicts = [verify_file(path) for path in paths]
+    return ForkReport(
+        original=str(forked.original),
+        head=forked.head,
+        at=forked.at,
+        round=forked.decision["round"],
+        seat=forked.seat,
+        decision=dict(forked.decision),
+        withheld=forked.withheld,
+        before=forked.before,
+        after=forked.after,
+        futures=futures,
+        effects=effects,
+        identical_futures=len(futures) > 1 and len({future.fork.head for future in futures}) == 1,
+        divergence=_divergence(forked),
+        remarks=list(forked.remarks),
+        unsound=[f"{verdict.path}: {verdict.message}" for verdict in verdicts if not verdict.sound],
+        verdict=_verdict(forked, effects),
+    )
+
+
+def show_fork(report: ForkReport) -> None:
+    """For people."""
+    console = Console(highlight=False)
+    what = "without" if report.withheld else "before"
+    decision = report.decision
+    asked = orjson.dumps(decision.get("arguments")).decode()[:_MAX_ARGUMENTS]
+    name = f"{decision.get('tool') or decision['event']} {asked if 'arguments' in decision else ''}".rstrip()
+    _say(console, f"{report.original}, round {report.round}: {what} event {report.at}, {decision.get('seat')} {name}")
+    _say(console, f"control: {report.before} as it was\nfork: {report.after} goes on, same seed, same luck\n")
+    titles = ("control", "kept", "fork", "decision", "afterwards", "together")
+    rows = [
+        [f"{effect.name} ({effect.unit})", *(number_text(getattr(effect, title)) for title in titles)]
+        for effect in report.effects
+    ]
+    if rows:
+        show_table(console, [*names(""), *figures(*titles)], rows)
+        _say(console, "kept: the decision as it was, then as in fork; the last three are costs, negative where it paid")
+    for future in report.futures if len(report.futures) > 1 else ():
+        shown = ", ".join(f"{name} {number_text(value)}" for name, value in future.fork.metrics.items())
+        _say(console, f"  policy key {future.policy_key}: {shown}")
+    if report.identical_futures:
+        _say(console, "all futures are the same: nobody who goes on draws anything")
+    if report.divergence is not None:
+        found = report.divergence
+        _say(console, f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
+        _say(console, f"  control  {decision_text(found.a)}\n  fork     {decision_text(found.b)}")
+    for remark in report.remarks:
+        console.print(Text(remark), style="yellow", soft_wrap=True)
+    for problem in report.unsound:
+        console.print(Text(f"NOT verified: {problem}"), style="red", soft_wrap=True)
+    folder = Path(report.futures[0].fork.path).parent.parent
+    _say(console, f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
+    console.print(Text(report.verdict), style="bold", soft_wrap=True)
+
+
+def _run(path: Path | None, seats: Sequence[SeatId]) -> Run | None:
+    return None if path is None else run_of(load_run(path), seats)
+
+
+def _effect(metric: PrimaryMetric, futures: Sequence[FutureReport], seed: int) -> Effect:
+    control, kept, fork = (_mean([_value(getattr(future, arm), metric) for future in futures]) for arm in _ARMS)
+    sign = 1 if metric.higher_is_better else -1
+    return Effect(
+        name=metric.name,
+        unit=metric.unit,
+        control=control,
+        kept=kept,
+        fork=fork,
+        decision=_minus(fork, kept, sign),
+        afterwards=_minus(kept, control, sign),
+        together=_minus(fork, control, sign),
+        test=_test(metric, futures, "kept" if kept is not None else "control", seed),
+    )
+
+
+_ARMS = ("control", "kept", "fork")
+
+
+def _test(metric: PrimaryMetric, futures: Sequence[FutureReport], other: str, seed: int) -> Metric | None:
+    """fork − other over the futures; the unit of analysis is the future, given the past."""
+    pairs: list[Pair] = []
+    for future in futures:
+        run: Run | None = getattr(future, other)
+        if run is None:
+            return None
+        a, b = _value(run, metric), _value(future.fork, metric)
+        difference = None if a is None or b is None else round(b - a, 9)
+        pairs.append(
+            Pair(
+                seed=seed,
+                scenario="",
+                a=[run],
+                b=[future.fork],
+                identical=run.head == future.fork.head,
+                differences={name: difference if name == metric.name else None for name in run.metrics},
+                divergence=None,
+            )
+        )
+    distinct = {(pair.a[0].head, pair.b[0].head) for pair in pairs}
+    if len(distinct) < MIN_PAIRS:
+        return None  # futures in which nobody drew anything are one observation, however many
+    return next(row for row in metrics_of(pairs, [metric]) if row.name == metric.name)
+
+
+def _value(run: Run | None, metric: PrimaryMetric) -> float | None:
+    return None if run is None else run.metrics.get(metric.name)
+
+
+def _mean(values: Sequence[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return round(sum(known) / len(known), 9) if known and len(known) == len(values) else None
+
+
+def _minus(one: float | None, other: float | None, sign: int) -> float | None:
+    return None if one is None or other is None else round(sign * (one - other), 9) + 0.0
+
+
+def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
+    if not effects:
+        return "the evaluator of this market declares no metric; the arms are there to be looked at"
+    effect = effects[0]
+    thing = "the withheld event" if forked.withheld else "that decision"
+    parts: list[str] = []
+    if effect.decision is not None:
+        parts.append(f"{thing} cost {_amount(effect.decision, effect)} under {forked.after}")
+        if effect.together is not None:
+            parts.append(f"with all that {forked.before} did afterwards {_amount(effect.together, effect)}")
+    elif effect.together is not None:
+        parts.append(f"going on from there instead was worth {_amount(effect.together, effect)} against the original")
+    else:
+        return f"{effect.name} cannot be compared: an arm is missing or has no such number"
+    test = effect.test
+    if test is not None and test.interval is not None:
+        if test.p is not None and test.p > LEVEL:
+            parts.insert(0, "no difference detectable")
+        low, high = map(signed_text, test.interval)
+        other = "control" if effect.decision is None else "kept"
+        p = f"sign-flip p {p_text(test.p)} ({test.p_method}, {test.n} futures)"
+        parts.append(f"95 % interval of fork − {other} {low} to {high}, {p}")
+    elif len(forked.futures) > 1:
+        parts.append(f"no test: fewer than {MIN_PAIRS} different futures")
+    return "; ".join(parts) + "."
+
+
+def _amount(value: float, effect: Effect) -> str:
+    return f"{round(value, 2) + 0.0:,.2f}".replace("-", "−") + f" {effect.unit} ({effect.name})"
+
+
+def _market(forked: Forked) -> str:
+    with open_trace(forked.original) as trace:
+        return trace.manifest.core.market
+
+
+def _only_seat(forked: Forked) -> SeatId:
+    with open_trace(forked.original) as trace:
+        seats: Mapping[str, Any] = {seat.id: seat for seat in trace.manifest.core.seats}
+    if len(seats) != 1:
+        raise TraceError("nobody decided the withheld event: say with --seat whose outcome counts")
+    return next(iter(seats))
+
+
+def _divergence(forked: Forked) -> Divergence | None:
+    with open_trace(forked.original) as control, open_trace(forked.futures[0].fork) as fork:
+        return first_divergence(control, fork)
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(Text(text), soft_wrap=True)

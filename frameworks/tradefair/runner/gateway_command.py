@@ -1,0 +1,160 @@
+"""`tradefair gateway`: a model endpoint of one's own, in front of a policy, a real endpoint or a recording.
+
+In the runner because it knows markets (for `--policy`), which the gateway itself does not.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import secrets
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from tradefair.catalog import default_scenario, load_scenario, market_type
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import MarketType
+from tradefair.contract.policy import Draw, parse_policy
+from tradefair.contract.scenario import Scenario, parse_override
+from tradefair.contract.seats import SeatId
+from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
+from tradefair.frameworks.models.faults import FAULTS
+from tradefair.host.setup import seat_policy
+
+if TYPE_CHECKING:
+    from tradefair.frameworks.models.gateway import ModelCall
+
+__all__ = ["gateway"]
+
+_FAULTS = (
+    "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
+    f"{', '.join(FAULTS)} (docs/models.md)."
+)
+_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+
+def gateway(
+    market: Annotated[str, typer.Option(help="The market whose policy answers, such as double_auction.")] = "",
+    policy: Annotated[str, typer.Option(help="The policy that answers; default: the market's stand-in.")] = "",
+    seat: Annotated[str, typer.Option(help="Seat that the policy plays, or whose calls are (in) the recording.")] = "",
+    seed: Annotated[int, typer.Option(help="Seed of the policy's own draws.")] = 0,
+    scenario: Annotated[str, typer.Option(help="Scenario of the seat; default: the market's first.")] = "",
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
+    upstream: Annotated[str, typer.Option(help="The endpoint that answers: openai:<model>.")] = "",
+    base_url: Annotated[str, typer.Option(help="Where the upstream is; its key comes from OPENAI_API_KEY.")] = "",
+    replay: Annotated[
+        Path | None, typer.Option(help="Answer from this recording, alone or in an upstream's name.")
+    ] = None,
+    record: Annotated[Path | None, typer.Option(help="Append every call to this file (JSON lines).")] = None,
+    faults: Annotated[str, typer.Option(help=_FAULTS)] = "",
+    host: Annotated[str, typer.Option(help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port; default: a free one.")] = 0,
+    as_json: Annotated[bool, typer.Option("--json", help="Print base URL, model and key as one JSON object.")] = False,
+) -> int:
+    """Serve an OpenAI-compatible endpoint until interrupted: chat completions with tools, streaming, recording.
+
+    In front of a policy (--market), a real endpoint (--upstream) or a recording (--replay). A policy plays one seat of
+    one episode: start the gateway anew for another one. Base URL and key are printed once, on stderr.
+    """
+    if not (market or upstream or replay):
+        raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
+    if market and (upstream or replay):
+        raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
+    schedule, role = Faults.parse(faults), None
+    if market:
+        chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
+        endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
+        role = _Role(market, chosen.id, seat, seed)
+    elif upstream:
+        endpoint = _upstream(upstream, base_url)
+    else:
+        endpoint, replay = parse_model(f"replay:{replay}"), None
+    shown = _Shown(endpoint.label, role, as_json)
+    asyncio.run(_serve(endpoint, seat or None, record, replay, schedule, (host, port), shown))
+    return 0
+
+
+class _Role(NamedTuple):
+    """What a policy plays."""
+
+    market: str
+    scenario: str
+    seat: SeatId
+    seed: int
+
+
+class _Shown(NamedTuple):
+    """What is said of the gateway when it is open; `role` where a policy answers."""
+
+    label: str
+    role: _Role | None
+    as_json: bool
+
+    def announce(self, model: str, url: str, key: str) -> None:
+        """Address and key, once: JSON on stdout, else three lines on stderr."""
+        if self.as_json:
+            played = self.role._asdict() if self.role else dict.fromkeys(_Role._fields)
+            print(json.dumps({"base_url": url, "model": model, "api_key": key, **played}), flush=True)
+            return
+        what = self.label if self.label == model else f"{model} ({self.label})"
+        role = self.role
+        plays = f" for seat {role.seat} of {role.scenario}, seed {role.seed}," if role else ""
+        print(f"{what} answers{plays} until interrupted (Ctrl-C).", file=sys.stderr)
+        print(f"OPENAI_BASE_URL={url}\nOPENAI_API_KEY={key}", file=sys.stderr, flush=True)
+
+
+async def _serve(
+    endpoint: ModelEndpoint,
+    seat: str | None,
+    record: Path | None,
+    replay: Path | None,
+    faults: Faults,
+    place: tuple[str, int],
+    shown: _Shown,
+) -> None:
+    from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
+    from tradefair.frameworks.models.serving import open_gateway
+
+    stopped = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    key = secrets.token_urlsafe(24)
+    on_call = _show if sys.stderr.isatty() else None
+    async with open_gateway(
+        endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call
+    ) as behind:
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, stopped.set)
+        async with serve_app(GatewayApp(behind, key), host=place[0], port=place[1]) as url:
+            shown.announce(behind.model, url, key)
+            await stopped.wait()
+
+
+def _show(call: ModelCall) -> None:
+    tokens = "" if call.input_tokens is None else f", {call.input_tokens}+{call.output_tokens or 0} tokens"
+    fault = f", injected {call.fault}" if call.fault else ""
+    print(f"{call.number}: {call.status}{tokens}, {call.latency_s:.2f} s{fault}", file=sys.stderr, flush=True)
+
+
+def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
+    endpoint = parse_model(spelling, base_url=base_url or None)
+    if endpoint.kind != "openai":
+        raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>")
+    return endpoint
+
+
+def _policy_endpoint(
+    kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
+) -> tuple[ModelEndpoint, SeatId]:
+    roles = {name: spec.role for name, spec in kind.create(scenario, 0).seats.items()}
+    if seat and seat not in roles:
+        raise ScenarioError(f"{scenario.id} has no seat {seat!r}: there are {', '.join(roles)}")
+    spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
+    name = parse_policy(spelling)[0]
+    fitting = [one for one, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
+    chosen = seat or next(iter(fitting), next(iter(roles)))
+    endpoint = parse_model(f"policy:{spelling.removeprefix('policy:')}")
+    return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen

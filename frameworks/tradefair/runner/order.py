@@ -1,0 +1,52 @@
+"""Agents of one episode act one after another in the market's seat order: equal order, equal head hashes."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from tradefair.contract.policy import TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.host.episode import Episode
+
+__all__ = ["SeatOrder", "SeatTurn"]
+
+
+class SeatOrder:
+    """The order of an episode's agents."""
+
+    def __init__(self, episode: Episode, seats: Sequence[SeatId]) -> None:
+        self._episode = episode
+        self._seats = list(seats)
+        self._changed = asyncio.Condition()
+
+    def turn_of(self, seat: SeatId) -> SeatTurn:
+        """The gate that this seat passes before each of its turns."""
+        return SeatTurn(self, seat)
+
+    async def enter(self, seat: SeatId) -> None:
+        """Wait until no earlier seat is awaited any more."""
+        earlier = self._seats[: self._seats.index(seat)]
+        async with self._changed:
+            await self._changed.wait_for(lambda: not any(self._episode.core.awaits(other) for other in earlier))
+
+    async def leave(self) -> None:
+        """Let the next seat look."""
+        async with self._changed:
+            self._changed.notify_all()
+
+
+class SeatTurn:
+    """One seat's gate (`frameworks.base.TurnGate`)."""
+
+    def __init__(self, order: SeatOrder, seat: SeatId) -> None:
+        self._order = order
+        self._seat = seat
+
+    async def enter(self, view: TurnView) -> None:
+        """Wait for the earlier seats."""
+        await self._order.enter(self._seat)
+
+    async def leave(self) -> None:
+        """This seat has done what it will do."""
+        await self._order.leave()

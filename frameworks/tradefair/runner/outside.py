@@ -1,0 +1,52 @@
+"""A door for clients from outside: the agent's seats of a live episode over HTTP on this machine, by bearer token."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.seats import SeatId
+from tradefair.host.episode import Episode
+
+__all__ = ["open_door"]
+
+
+@asynccontextmanager
+async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
+    """Serve `seats` while the body runs; URL and tokens are shown once, on stderr."""
+    from tradefair.host.app import HttpServer
+    from tradefair.host.hosting import Host
+
+    host = Host()
+    host.add(episode)
+    server = HttpServer(host)
+    tokens = {seat: host.invite(episode.id, seat)[0] for seat in seats}
+
+    def shown() -> None:
+        # Only now: whoever reads this may come, or press Ctrl-C, at once.
+        for seat, token in tokens.items():
+            print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
+        print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
+
+    player = asyncio.current_task()
+    serving = asyncio.create_task(server.serve(shown))
+
+    def stopped(_: object) -> None:
+        if player is not None:
+            player.cancel()
+
+    # SIGINT and SIGTERM end the serving: then nobody can come any more.
+    serving.add_done_callback(stopped)
+    try:
+        yield
+    except asyncio.CancelledError:
+        if not serving.done():
+            raise
+        raise HarnessFailure(f"stopped; go on with: tradefair play --resume {episode.path}") from None
+    finally:
+        serving.remove_done_callback(stopped)
+        server.stop()
+        await asyncio.wait([serving])

@@ -1,0 +1,368 @@
+"""From a plan to its episodes: pure, in a fixed order, each with the digest that names it.
+
+Seeds are the outermost loop, so that a sweep that was stopped is balanced up to one seed; the scenarios and seatings of
+one seed form a block on equal luck.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, product
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import salts
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import Scenario, parse_toml
+from tradefair.contract.seats import SeatId
+from tradefair.host.setup import plan_seats
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, check_agent
+from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
+
+__all__ = ["LAW_CYCLE", "EpisodeSpec", "Field", "Variant", "Workload", "workload_of"]
+
+LAW_CYCLE = (
+    "heavy_tailed",
+    "correlated_source",
+    "uniform",
+    "heavy_tailed",
+    "correlated_source",
+    "semi_bimodal",
+    "heavy_tailed",
+    "correlated_source",
+    "uniform",
+    "semi_bimodal",
+)
+"""The law of private values of a game, by the place of its seed modulo ten (double_auction page, 2)."""
+
+_ID_DIGITS = 12
+_PER_FOLDER = 1_000
+_STREAM = "tournament"
+
+
+class EpisodeSpec(NamedTuple):
+    """One episode of a plan. `players` gives a label of the plan for every seat that the plan fills.
+
+    `digest` names it: scenario with all of its content, rules version, seed, and who sits where. `path` is relative to
+    the folder of the sweep.
+    """
+
+    place: int
+    digest: str
+    variant: int
+    seed: int
+    players: Mapping[SeatId, str]
+    path: str
+
+    @property
+    def id(self) -> str:
+        """The episode's id: 12 hex digits of its digest."""
+        return self.digest[:_ID_DIGITS]
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One scenario with its content fixed: a scenario of the plan, a point of its grid, a law of the cycle."""
+
+    market: str
+    scenario: Scenario
+
+    @cached_property
+    def roles(self) -> dict[SeatId, str]:
+        """The role of every seat, in the market's order."""
+        return {seat: spec.role for seat, spec in market_type(self.market).create(self.scenario, 0).seats.items()}
+
+    @cached_property
+    def key(self) -> str:
+        """Digest of the market, its rules version and the scenario's whole content."""
+        kind = market_type(self.market)
+        return digest(canonical([kind.name, kind.version, self.scenario.model_dump(mode="json")]))
+
+    @property
+    def folder(self) -> str:
+        """Where its traces lie: `bargaining-pact`."""
+        return self.scenario.id.replace("/", "-")
+
+
+@dataclass(frozen=True)
+class Workload:
+    """What a plan comes to: variants and agents, and the episodes that refer to them."""
+
+    name: str
+    seeds: Sequence[int]
+    variants: Sequence[Sequence[Variant]]
+    """By the place of the seed modulo the number of rows (ten with a law cycle, else one): the scenarios of a block."""
+    agents: Mapping[str, AgentSpec]
+    seating: Seating
+
+    @property
+    def flat(self) -> list[Variant]:
+        """All variants; `EpisodeSpec.variant` is a place in this list."""
+        return [variant for row in self.variants for variant in row]
+
+    @cached_property
+    def digest(self) -> str:
+        """Digest of everything that decides which episodes there are."""
+        said = [self.name, list(self.seeds), [[variant.key for variant in row] for row in self.variants]]
+        dealt = self.seating.kind == "dealt"
+        seating = self.seating.model_dump(mode="json", exclude=None if dealt else {"shift"})
+        return digest(canonical([salts.WORKLOAD, *said, self._identities, seating]))
+
+    @property
+    def scripted(self) -> bool:
+        """Whether every agent is a policy that plays natively."""
+        return all(agent.framework == NATIVE for agent in self.agents.values())
+
+    @cached_property
+    def count(self) -> int:
+        """Number of episodes."""
+        cycle = [sum(len(list(self.seatings(variant, 0))) for variant in row) for row in self.variants]
+        whole, rest = divmod(len(self.seeds), len(cycle))
+        return whole * sum(cycle) + sum(cycle[:rest])
+
+    def episodes(self) -> Iterator[EpisodeSpec]:
+        """Every episode, in the order of play."""
+        place, width = 0, len(self.variants[0])
+        for number, seed in enumerate(self.seeds):
+            row = number % len(self.variants)
+            for column, variant in enumerate(self.variants[row]):
+                for players in self.seatings(variant, seed):
+                    found = digest(canonical([variant.key, seed, self._who(players)]))
+                    path = f"{variant.folder}/{self._subfolder(players, place)}/{found[:_ID_DIGITS]}.trace"
+                    yield EpisodeSpec(place, found, row * width + column, seed, players, path)
+                    place += 1
+
+    @cached_property
+    def _folders(self) -> dict[str, str]:
+        """A folder for each label, told apart by a digest where its plain name does not."""
+        plain = {label: _file_name(label)[:80] or "agent" for label in self.agents}
+        often = Counter(plain.values())
+        return {
+            label: name if often[name] == 1 else f"{name}-{digest(label.encode())[:8]}" for label, name in plain.items()
+        }
+
+    @cached_property
+    def _identities(self) -> dict[str, str]:
+        """What each label stands for; two plans that call different agents the same are told apart."""
+        return {label: digest(canonical(agent.recorded())) for label, agent in self.agents.items()}
+
+    def _who(self, players: Mapping[SeatId, str]) -> dict[SeatId, list[str]]:
+        return {seat: [label, self._identities[label]] for seat, label in players.items()}
+
+    def _subfolder(self, players: Mapping[SeatId, str], place: int) -> str:
+        """By agent where each plays by itself (`compare` takes two such folders), else a thousand to a folder."""
+        if self.seating.kind == "fixed":
+            return self._folders[next(iter(players.values()))]
+        return f"{place // _PER_FOLDER:03}"
+
+    def seatings(self, variant: Variant, seed: int) -> Iterator[Mapping[SeatId, str]]:
+        """Who sits where in the games of one variant on one seed."""
+        if self.seating.kind == "field":
+            yield self._field(variant).draw(seed)
+        elif self.seating.kind == "dealt":
+            yield self._dealt(variant, self._places.get(seed, 0))
+        else:
+            yield from self._standing(variant)
+
+    @cached_property
+    def _places(self) -> dict[int, int]:
+        return {seed: place for place, seed in enumerate(self.seeds)}
+
+    def _dealt(self, variant: Variant, place: int) -> Mapping[SeatId, str]:
+        """The agents in turn over the seats, further on by the place of the seed."""
+        labels, first = list(self.agents), place * self.seating.shift
+        return {seat: labels[(first + number) % len(labels)] for number, seat in enumerate(variant.roles)}
+
+    def _field(self, variant: Variant) -> Field:
+        return self._fields[variant.market, tuple(variant.roles.items())]
+
+    @cached_property
+    def _fields(self) -> dict[tuple[str, tuple[tuple[SeatId, str], ...]], Field]:
+        shapes = {(variant.market, tuple(variant.roles.items())): variant for variant in self.flat}
+        return {
+            shape: Field(variant.roles, {label: _plays(variant, agent) for label, agent in self.agents.items()})
+            for shape, variant in shapes.items()
+        }
+
+    def _standing(self, variant: Variant) -> list[Mapping[SeatId, str]]:
+        """The seatings of a block that no chance decides."""
+        if variant.key not in self._seatings_by_variant:
+            seats = self._fixed(variant) if self.seating.kind == "fixed" else self._pairs(variant)
+            self._seatings_by_variant[variant.key] = list(seats)
+        return self._seatings_by_variant[variant.key]
+
+    @cached_property
+    def _seatings_by_variant(self) -> dict[str, list[Mapping[SeatId, str]]]:
+        return {}
+
+    def _fixed(self, variant: Variant) -> Iterator[Mapping[SeatId, str]]:
+        seats = _agent_seats(variant, self.seating)
+        for label in self.agents:
+            yield dict.fromkeys(seats, label)
+
+    def _pairs(self, variant: Variant) -> Iterator[Mapping[SeatId, str]]:
+        sides = _sides(variant)
+        pairs = list(combinations(self.agents, 2))
+        if self.seating.self_play:
+            pairs += [(label, label) for label in self.agents]
+        for first, second in pairs:
+            yield _facing(variant, sides, (first, second))
+            if self.seating.seat_swap and first != second:
+                yield _facing(variant, sides, (second, first))
+
+
+class Field:
+    """The agents of a field and the seats that they are drawn for; each may be able to play some roles only."""
+
+    def __init__(self, roles: Mapping[SeatId, str], plays: Mapping[str, frozenset[str]]) -> None:
+        self._roles = roles
+        self._plays = plays
+        if len(plays) < len(roles):
+            raise ScenarioError(
+                f"a field is drawn without replacement: {len(roles)} seats need as many [[agent]] entries, "
+                f"and there are {len(plays)}"
+            )
+        self.draw(0)
+
+    def draw(self, seed: int) -> dict[SeatId, str]:
+        """Who sits where on this seed; equal for all scenarios of a block that have the same seats.
+
+        Raises ScenarioError when the roles cannot be filled.
+        """
+        luck = Chance(seed).uniforms(_STREAM, n=len(self._plays) + len(self._roles))
+        labels = _shuffled(list(self._plays), luck[: len(self._plays)])
+        taken: dict[str, SeatId] = {}
+        for seat in _shuffled(list(self._roles), luck[len(self._plays) :]):
+            if not self._place(seat, labels, taken, set()):
+                raise ScenarioError(f"the field cannot fill {seat}: too few agents play a {self._roles[seat]}")
+        seated = {seat: label for label, seat in taken.items()}
+        return {seat: seated[seat] for seat in self._roles}
+
+    def _place(self, seat: SeatId, labels: Sequence[str], taken: dict[str, SeatId], tried: set[str]) -> bool:
+        """Seat the first free label, else move somebody who can also sit elsewhere."""
+        able = [label for label in labels if label not in tried and self._roles[seat] in self._plays[label]]
+        for label in sorted(able, key=lambda label: label in taken):
+            tried.add(label)
+            if label not in taken or self._place(taken[label], labels, taken, tried):
+                taken[label] = seat
+                return True
+        return False
+
+
+def workload_of(sourced: SourcedPlan) -> Workload:
+    """What a plan means; every scenario, agent and seating is checked. Raises ScenarioError."""
+    plan, folder = sourced
+    rows = len(LAW_CYCLE) if plan.seating.law_cycle else 1
+    variants = [
+        [
+            variant
+            for scenario in plan.plan.scenarios
+            for point in _points(plan.grid)
+            for variant in [_variant(scenario, folder, point, LAW_CYCLE[row] if plan.seating.law_cycle else None)]
+        ]
+        for row in range(rows)
+    ]
+    work = Workload(plan.plan.name, plan.plan.all_seeds, variants, plan.agents, plan.seating)
+    # One row shows it all: the cycle changes no seat.
+    for variant in variants[0]:
+        _check(variant, work)
+    if work.count > MAX_EPISODES:
+        raise ScenarioError(f"the plan means {work.count:,} episodes; at most {MAX_EPISODES:,} are allowed")
+    return work
+
+
+def _points(grid: Mapping[str, Sequence[JsonValue]]) -> list[dict[str, JsonValue]]:
+    return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
+
+
+def _variant(name: str, folder: Path | None, point: Mapping[str, JsonValue], law: str | None) -> Variant:
+    overrides = dict(point) if law is None else {**point, "distribution": law}
+    market = name.partition("/")[0]
+    if name.endswith(".toml"):
+        name = str((folder or Path()) / name)
+        market = _market_of(name)
+    try:
+        return Variant(market, load_scenario(market, name, overrides))
+    except ScenarioError as error:
+        if law is not None and "distribution" in str(error):
+            raise ScenarioError(f"law_cycle sets distribution = {law!r}, which does not fit: {error}") from None
+        raise
+
+
+def _market_of(file: str) -> str:
+    """The market that a scenario's id begins with."""
+    try:
+        found = parse_toml(Path(file).read_text(encoding="utf-8"), source=file).get("id")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ScenarioError(f"{file}: cannot be read: {error}") from None
+    if not isinstance(found, str):
+        raise ScenarioError(f"{file}: id: required, such as double_auction/mine")
+    return found.partition("/")[0]
+
+
+def _check(variant: Variant, work: Workload) -> None:
+    kind = market_type(variant.market)
+    for label, agent in work.agents.items():
+        try:
+            able = _plays(variant, agent)
+            check_agent(kind, agent, {seat: role for seat, role in variant.roles.items() if role in able})
+            if work.seating.kind == "dealt" and not able.issuperset(variant.roles.values()):
+                raise ScenarioError(
+                    f"a deal reaches every seat, and it plays {', '.join(sorted(able)) or 'no role'} only"
+                )
+        except ScenarioError as error:
+            raise ScenarioError(f"[[agent]] {label}: {error}") from None
+    for players in work.seatings(variant, 0):
+        for seat, label in players.items():
+            if variant.roles[seat] not in _plays(variant, work.agents[label]):
+                raise ScenarioError(f"{label} does not play a {variant.roles[seat]}, and the plan seats it at {seat}")
+        plan_seats(kind, variant.scenario, agents=list(players))
+
+
+def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
+    """The roles that an agent can play; all of them unless it is a policy for some."""
+    every = frozenset(variant.roles.values())
+    endpoint = agent.endpoint
+    if endpoint is None or endpoint.kind != "policy":
+        return every
+    spec = market_type(variant.market).policies.get(parse_policy(str(agent.model))[0])
+    return every if spec is None else spec.roles & every
+
+
+def _agent_seats(variant: Variant, seating: Seating) -> list[SeatId]:
+    seats = plan_seats(market_type(variant.market), variant.scenario, agents=seating.seats).agents
+    if not seats:
+        raise ScenarioError(f"{variant.scenario.id} has no agent's seat: name one with seating.seats")
+    return seats
+
+
+def _sides(variant: Variant) -> tuple[str, str]:
+    sides = list(dict.fromkeys(variant.roles.values()))
+    if len(sides) == 1 and len(variant.roles) == 2:
+        first, second = variant.roles
+        return first, second
+    if len(sides) != 2:
+        raise ScenarioError(f"{variant.scenario.id} has {len(sides)} roles; a round robin needs two sides")
+    return sides[0], sides[1]
+
+
+def _facing(variant: Variant, sides: tuple[str, str], pair: tuple[str, str]) -> dict[SeatId, str]:
+    """The first of a pair has the first side, in all of its seats."""
+    return {seat: pair[0] if sides[0] in (role, seat) else pair[1] for seat, role in variant.roles.items()}
+
+
+def _shuffled(items: list[str], luck: Sequence[float]) -> list[str]:
+    return [item for _, item in sorted(zip(luck, items, strict=True))]
+
+
+def _file_name(label: str) -> str:
+    return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_.") else "-" for sign in label).strip(".-")

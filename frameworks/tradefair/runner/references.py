@@ -1,0 +1,58 @@
+"""References: the same scenario and seed with a scripted policy in the agent's seat, or in all of them."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from tradefair.contract.market import MarketType
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.outcome import ON_EVERY_SEAT
+from tradefair.host.setup import AGENT
+from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+
+__all__ = ["play_on_every_seat", "play_references", "policies_on_every_seat", "reference_policies"]
+
+
+def reference_policies(kind: MarketType, role: str) -> list[str]:
+    """The market's reference policies that can play this role."""
+    return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
+
+
+def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
+    """The market's policies that are played on all seats as a reference, whoever plays; they can play all `roles`."""
+    needed = frozenset(roles)
+    return [spec.name for spec in kind.policies.values() if spec.on_every_seat and needed <= spec.roles]
+
+
+async def play_references(
+    spec: PlaySpec, seats: Sequence[SeatId], policies: Sequence[str], *, by_seed: bool = False
+) -> dict[str, Path]:
+    """One trace per policy, each with that policy in all of the agent's `seats`; under `references/` of the folder.
+
+    `by_seed` puts the seed into their names, for folders of several episodes.
+    """
+    return {policy: await _play(spec, seats, policy, policy, by_seed) for policy in policies}
+
+
+async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed: bool = False) -> dict[str, Path]:
+    """One trace per policy, each with that policy on every seat; by label, `all:<policy>`."""
+    traces: dict[str, Path] = {}
+    for policy in policies:
+        traces[f"{ON_EVERY_SEAT}{policy}"] = await _play(spec, list(spec.plan.seats), policy, f"all-{policy}", by_seed)
+    return traces
+
+
+async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str, by_seed: bool) -> Path:
+    plan = spec.plan._replace(seats={seat: AGENT if seat in seats else who for seat, who in spec.plan.seats.items()})
+    agent = AgentSpec("policy", f"policy:{policy}")
+    played = await play_episode(replace(spec, plan=plan, agent=agent, folder=spec.folder / "references"))
+    return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
+
+
+if __name__ == "__main__":  # the recipe of the reference tables, `python -m tradefair.runner.references`
+    from tradefair.cli import run
+
+    sys.exit(run(["references", *sys.argv[1:]]))

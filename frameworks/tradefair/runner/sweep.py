@@ -1,0 +1,201 @@
+"""Sweeps: play what a plan means and a folder does not hold yet; stopped at any time, the same command goes on."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
+
+from tradefair.contract.errors import TradefairError
+from tradefair.runner.plan import Budget, ProviderLimits
+from tradefair.runner.plan_episodes import EpisodeSpec, Workload
+from tradefair.runner.sweep_budget import Account
+from tradefair.runner.sweep_executors import Work, play_here, play_in_processes
+from tradefair.runner.sweep_feed import Feed, Fetch, Watch
+from tradefair.runner.sweep_play import RETRIES, SweepResult, pauses_of, plain_table
+from tradefair.runner.sweep_table import Counts, SweepTable
+from tradefair.tracestore import StorePlace, fetch_trace
+
+__all__ = ["EXECUTORS", "MAX_PROCESSES", "Executor", "Sweep", "SweepSpec", "sweep"]
+
+Executor: TypeAlias = Literal["local", "process", "ray"]
+EXECUTORS: tuple[Executor, ...] = get_args(Executor)
+
+MAX_PROCESSES = 256
+_WORTH_A_PROCESS = 20
+"""Episodes per worker below which starting one costs more than it brings."""
+_LEASED_AHEAD = 16
+"""Scripted episodes per worker and lease: they take milliseconds, and so does a lease."""
+
+
+def _no_limits() -> dict[str, ProviderLimits]:
+    return {}
+
+
+@dataclass(frozen=True)
+class SweepSpec:
+    """What is to be played, and how: `processes` workers (None: as many as help) of `concurrency` episodes each.
+
+    Without an `executor` it is `local` where one worker does it, else `process`. `pauses`: seconds after which
+    an episode goes on by itself, each time that its provider has failed. `store`: address of the shared store in which
+    the logs lie; finished traces are fetched into the folder.
+    """
+
+    work: Workload
+    folder: Path
+    processes: int | None = None
+    concurrency: int | None = None
+    executor: Executor | None = None
+    budget: Budget = field(default_factory=Budget)
+    providers: dict[str, ProviderLimits] = field(default_factory=_no_limits)
+    pauses: Sequence[float] = field(default_factory=lambda: pauses_of(RETRIES))
+    store: str | None = None
+
+    @property
+    def at_a_time(self) -> int:
+        """Episodes in the air per process; agents wait for models, scripted play waits for nothing."""
+        return self.concurrency or (1 if self.work.scripted else 4)
+
+    def workers(self, episodes: int) -> int:
+        """Workers for so many episodes where nobody said how many."""
+        if self.processes is not None:
+            return self.processes
+        if not self.work.scripted:
+            return 1
+        return max(1, min(os.cpu_count() or 1, episodes // _WORTH_A_PROCESS))
+
+    def chosen(self, episodes: int) -> Executor:
+        """Where so many episodes are played."""
+        return self.executor or ("local" if self.workers(episodes) == 1 else "process")
+
+
+class Sweep(NamedTuple):
+    """How far a sweep is when its command ends. `failures` are (path, problem, tries).
+
+    `stopped` names the limit of the budget that ended it. Tokens and micro-dollars are those of the whole folder.
+    """
+
+    name: str
+    folder: Path
+    executor: Executor
+    counts: Counts
+    played: int
+    seconds: float
+    size: int
+    cpu_seconds: float
+    tokens: int
+    cost_usd_micro: int
+    stopped: str | None
+    failures: list[tuple[str, str, int]]
+
+    @property
+    def exit_code(self) -> int:
+        """3 when an episode failed, or is missing although nothing forbade it."""
+        return 3 if self.failures or (self.counts.left and self.stopped is None) else 0
+
+    @property
+    def rate(self) -> float:
+        """Episodes a second."""
+        return self.played / self.seconds if self.seconds else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        return {
+            "plan": self.name,
+            "folder": str(self.folder),
+            "executor": self.executor,
+            "episodes": self.counts.total,
+            "done": self.counts.done,
+            "failed": self.counts.failed,
+            "played_now": self.played,
+            "seconds": round(self.seconds, 3),
+            "per_second": round(self.rate, 3),
+            "cpu_seconds": round(self.cpu_seconds, 3),
+            "bytes": self.size,
+            "tokens": self.tokens,
+            "cost_usd_micro": self.cost_usd_micro,
+            "stopped": self.stopped,
+            "failures": [{"trace": path, "problem": problem, "tries": tries} for path, problem, tries in self.failures],
+        }
+
+
+def sweep(spec: SweepSpec, watch: Watch | None = None) -> Sweep:
+    """Play the episodes of a plan that `folder` does not hold yet and no other command plays. Idempotent.
+
+    It ends when all are played, here or elsewhere, or when the budget is used up. Raises ScenarioError (another plan's
+    folder, a budget that fits no agent), StorageUnavailable, HarnessFailure when every episode fails, KeyboardInterrupt
+    when stopped: what was done is kept, and running it again goes on.
+    """
+    account = Account.of(spec.work.agents, spec.budget, spec.providers)
+    with SweepTable(spec.folder) as table:
+        table.take_in(spec.work)
+        left = table.counts().left
+        executor, workers = spec.chosen(left), spec.workers(left)
+        scripted = spec.work.scripted
+        batch = workers * spec.at_a_time * (_LEASED_AHEAD if scripted else 1)
+        with Feed.kept(table, account, batch, watch, None if spec.store is None else _fetching(spec)) as feed:
+            plain = plain_table(spec.work, spec.pauses, spec.store)
+            work = Work(plain, spec.folder, feed, table.lease, spec.at_a_time, 1 if scripted else 0)
+            if left:
+                _run(work, executor, workers, spec.processes)
+        counts, totals = table.counts(), table.totals()
+        return Sweep(
+            spec.work.name,
+            spec.folder,
+            executor,
+            counts,
+            feed.played,
+            account.seconds,
+            totals.size,
+            totals.cpu_seconds,
+            account.tokens,
+            account.cost_usd_micro,
+            feed.stopped if counts.left > counts.failed else None,
+            list(table.failures()),
+        )
+
+
+def _fetching(spec: SweepSpec) -> Fetch:
+    """Copies what was played in the shared store into the folder. Raises StorageUnavailable where there is no store."""
+    from tradefair.host.log_postgres import PostgresStore
+
+    store = str(spec.store)
+    PostgresStore(store).holds(Path("probe"))
+
+    def fetch(episode: EpisodeSpec, result: SweepResult) -> SweepResult:
+        try:
+            path = fetch_trace(StorePlace(store, episode.id), (spec.folder / episode.path).parent)
+        except TradefairError as error:
+            return result._replace(status="failed", problem=f"it was played and could not be fetched: {error}")
+        return result._replace(size=path.stat().st_size)
+
+    return fetch
+
+
+def _run(work: Work, executor: Executor, workers: int, asked_for: int | None) -> None:
+    try:
+        if executor == "local":
+            asyncio.run(play_here(work))
+        elif executor == "process":
+            asyncio.run(play_in_processes(work, workers))
+        else:
+            from tradefair.runner.sweep_ray import play_on_ray
+
+            asyncio.run(play_on_ray(work, asked_for))
+    except* TradefairError as group:
+        # Lanes and workers stop together; one reason is enough.
+        failure = next(_leaves(group))
+    else:
+        return
+    raise failure
+
+
+def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    for error in group.exceptions:
+        if isinstance(error, BaseExceptionGroup):
+            yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))
+        else:
+            yield error

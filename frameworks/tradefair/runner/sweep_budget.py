@@ -1,0 +1,139 @@
+"""What a sweep may take: episodes, time, tokens, dollars, and how much each provider of models may be asked.
+
+A limit is looked at before an episode begins. One that has begun is finished, so a sweep may end beyond a limit by what
+was in the air.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+from urllib.parse import urlsplit
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.frameworks.models.access import endpoint_url
+from tradefair.frameworks.models.prices import cost_usd_micro
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.plan import Budget, ProviderLimits
+from tradefair.runner.plan_episodes import EpisodeSpec
+from tradefair.runner.sweep_play import Spent
+
+__all__ = ["Account", "provider_of"]
+
+
+def provider_of(agent: AgentSpec) -> str | None:
+    """Whom an agent's model calls go to: `host[:port]` of its endpoint, a package's name, None where to nobody."""
+    endpoint = agent.endpoint
+    if endpoint is None or agent.replay is not None or endpoint.kind in ("policy", "replay"):
+        return None
+    if endpoint.kind == "langchain":
+        return endpoint.label.partition(":")[0]
+    return urlsplit(endpoint_url(endpoint.base_url)).netloc.rpartition("@")[2]
+
+
+class _Limit(NamedTuple):
+    name: str
+    used: float
+    most: float | None
+
+
+@dataclass
+class Account:
+    """What a command has begun and its folder has spent, against the budget.
+
+    `limits` and `spent` (tokens) are by provider, `asks` says whom an agent asks, by label.
+    """
+
+    budget: Budget
+    limits: Mapping[str, ProviderLimits]
+    asks: Mapping[str, str]
+    spent: Counter[str] = field(default_factory=Counter[str])
+    cost_usd_micro: int = 0
+    begun: int = 0
+    _since: float = field(default_factory=time.monotonic)
+    _asking: Counter[str] = field(default_factory=Counter[str])
+
+    @classmethod
+    def of(cls, agents: Mapping[str, AgentSpec], budget: Budget, limits: Mapping[str, ProviderLimits]) -> Account:
+        """A fresh one. Raises ScenarioError for a provider that no agent asks, and for a cost that cannot be known."""
+        asks = {label: provider for label, agent in agents.items() if (provider := provider_of(agent)) is not None}
+        for provider in limits:
+            if provider not in asks.values():
+                asked = ", ".join(sorted(set(asks.values()))) or "nobody"
+                raise ScenarioError(f"provider.{provider}: no agent of the plan asks it; they ask {asked}")
+        for label in asks if budget.cost_usd is not None else ():
+            model = agents[label].model
+            if cost_usd_micro(model, 1, None, 1) is None:
+                raise ScenarioError(f"budget.cost_usd: the price of {model} is not known: name it in TRADEFAIR_PRICES")
+        return cls(budget, limits, asks)
+
+    def spend(self, spent: Mapping[str, Spent]) -> None:
+        """Take the place of what was spent before by tokens and cost by label of agent; policies spend nothing."""
+        self.spent = Counter[str]()
+        for label, provider in self.asks.items():
+            self.spent[provider] += spent.get(label, Spent()).tokens
+        self.cost_usd_micro = sum(spent[label].cost_usd_micro for label in self.asks if label in spent)
+
+    @property
+    def tokens(self) -> int:
+        """Of all providers."""
+        return self.spent.total()
+
+    @property
+    def seconds(self) -> float:
+        """Since the command began."""
+        return time.monotonic() - self._since
+
+    @property
+    def used_up(self) -> str | None:
+        """The limit that forbids to begin another episode, in words."""
+        budget, dollars = self.budget, self.cost_usd_micro / 1e6
+        for name, used, most in (
+            _Limit("episodes", self.begun, budget.episodes),
+            _Limit("wall_time_s", self.seconds, budget.wall_time_s),
+            _Limit("tokens", self.tokens, budget.tokens),
+            _Limit("cost_usd", dollars, budget.cost_usd),
+        ):
+            if most is not None and used >= most:
+                return f"budget.{name} = {most:,g} is used up"
+        return None
+
+    def forbids(self, episode: EpisodeSpec) -> str | None:
+        """In words, the provider's limit that forbids this episode for good."""
+        for provider in self._seats(episode):
+            most = self.limits[provider].tokens if provider in self.limits else None
+            if most is not None and self.spent[provider] >= most:
+                return f'provider."{provider}".tokens = {most:,} is used up'
+        return None
+
+    def has_room(self, episode: EpisodeSpec) -> bool:
+        """Whether its seats may think now; more seats than a provider takes go when they are alone."""
+        return all(
+            provider not in self.limits
+            or (most := self.limits[provider].concurrency) is None
+            or not self._asking[provider]
+            or self._asking[provider] + seats <= most
+            for provider, seats in self._seats(episode).items()
+        )
+
+    def begin(self, episode: EpisodeSpec) -> None:
+        """It is played from now on."""
+        self.begun += 1
+        self._asking += self._seats(episode)
+
+    def take_back(self, episode: EpisodeSpec) -> None:
+        """It was not played after all."""
+        self.begun -= 1
+        self.end(episode)
+
+    def end(self, episode: EpisodeSpec) -> None:
+        """Its seats think no more."""
+        self._asking -= self._seats(episode)
+
+    def _seats(self, episode: EpisodeSpec) -> Counter[str]:
+        if not self.asks:
+            return Counter()
+        return Counter(self.asks[label] for label in episode.players.values() if label in self.asks)

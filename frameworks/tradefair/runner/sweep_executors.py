@@ -1,0 +1,220 @@
+"""Where the episodes of a sweep are played: in this process, or with workers that it feeds, wherever they are.
+
+Every executor plays with the same function, `run_shard`, and takes its episodes from one `Feed`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import aclosing
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import orjson
+
+from tradefair.runner.plan_episodes import EpisodeSpec
+from tradefair.runner.sweep_feed import Feed
+from tradefair.runner.sweep_lease import Lease
+from tradefair.runner.sweep_play import SweepResult, Table
+from tradefair.runner.sweep_shard import run_shard
+
+__all__ = ["Start", "Work", "Worker", "play_here", "play_in_processes", "play_with"]
+
+_GRACE_S = 20.0
+_LINE_LIMIT = 2**20
+
+
+class Work(NamedTuple):
+    """What an executor is given. `table` is plain data; every worker holds `lease` too.
+
+    Each worker plays `concurrency` episodes at a time and has `ahead` more, so that it never waits for its next one.
+    """
+
+    table: Mapping[str, Any]
+    folder: Path
+    feed: Feed
+    lease: Lease
+    concurrency: int = 1
+    ahead: int = 1
+
+
+class Worker(Protocol):
+    """Something elsewhere that plays episodes."""
+
+    async def send(self, episode: EpisodeSpec) -> None:
+        """One more."""
+        ...
+
+    def no_more(self) -> None:
+        """It ends when it has played what it was given; idempotent."""
+        ...
+
+    def results(self) -> AsyncGenerator[SweepResult]:
+        """What became of its episodes, until it has ended, well or not."""
+        ...
+
+    async def stop(self) -> str:
+        """Have it end now; says how it ended."""
+        ...
+
+
+Start: TypeAlias = Callable[[], Awaitable[Worker]]
+
+
+async def play_here(work: Work) -> None:
+    """One asyncio process: this one."""
+
+    async def given() -> AsyncIterator[EpisodeSpec]:
+        while (episode := await work.feed.next()) is not None:
+            yield episode
+
+    table = Table.of_plain(work.table)
+    await run_shard(table, given(), work.folder, work.feed.settle, concurrency=work.concurrency)
+
+
+async def play_in_processes(work: Work, processes: int) -> None:
+    """Worker processes, one loop each."""
+    await play_with(lambda: _Process.start(work), work, processes)
+
+
+async def play_with(start: Start, work: Work, count: int) -> None:
+    """Keep `count` workers fed. One that dies takes the episodes with it that it was playing, no other."""
+    async with asyncio.TaskGroup() as shards:
+        for _ in range(count):
+            shards.create_task(_keep_working(start, work))
+
+
+async def _keep_working(start: Start, work: Work) -> None:
+    while (episode := await work.feed.next()) is not None:
+        await _Shard(await start(), work).run(episode)
+
+
+class _Shard:
+    """One worker, what it has been given and has not answered yet."""
+
+    def __init__(self, worker: Worker, work: Work) -> None:
+        self._worker = worker
+        self._work = work
+        self._given: dict[str, EpisodeSpec] = {}
+        self._room = asyncio.Semaphore(work.concurrency + work.ahead)
+
+    async def run(self, first: EpisodeSpec) -> None:
+        """Feed the worker, `first` and what comes, until nothing is left or it dies."""
+        self._given[first.digest] = first
+        giving = asyncio.create_task(self._give(first), name="tradefair-feed")
+        try:
+            await self._hear()
+        except BaseException:
+            giving.cancel()
+            # What is in the air is finished and counted where that takes seconds.
+            await self._wind_up()
+            raise
+        died = bool(self._given) or not giving.done()
+        giving.cancel()
+        await asyncio.wait([giving])
+        end = await self._worker.stop()
+        if died:
+            self._mourn(end)
+        elif not giving.cancelled():
+            giving.result()
+
+    async def _give(self, first: EpisodeSpec) -> None:
+        episode: EpisodeSpec | None = first
+        try:
+            await self._room.acquire()
+            while episode is not None:
+                self._given[episode.digest] = episode
+                await self._worker.send(episode)
+                # Room first: whoever is stopped while he waits for it must hold no episode in his hands.
+                await self._room.acquire()
+                episode = await self._work.feed.next()
+        finally:
+            self._worker.no_more()
+
+    async def _hear(self) -> None:
+        async with aclosing(self._worker.results()) as results:
+            async for result in results:
+                self._given.pop(result.digest, None)
+                self._room.release()
+                self._work.feed.settle(result)
+
+    async def _wind_up(self) -> None:
+        self._worker.no_more()
+        try:
+            async with asyncio.timeout(_GRACE_S):
+                await self._hear()
+        except TimeoutError:
+            pass
+        finally:
+            await self._worker.stop()
+
+    def _mourn(self, end: str) -> None:
+        """The worker has died: what it was playing has failed, what it was not goes to another."""
+        given, playing = list(self._given.values()), self._work.concurrency
+        for episode in reversed(given[playing:]):
+            self._work.feed.give_back(episode)
+        for episode in given[:playing]:
+            problem = f"the worker died while it was played ({end})"
+            self._work.feed.settle(SweepResult(episode.digest, "failed", problem=problem))
+
+
+class _Process:
+    """A worker process: episodes go in by its stdin, results come out of its stdout."""
+
+    def __init__(self, process: asyncio.subprocess.Process) -> None:
+        self._process = process
+
+    @classmethod
+    async def start(cls, work: Work) -> _Process:
+        """A fresh process, told of the sweep's table."""
+        process = await asyncio.create_subprocess_exec(
+            sys.executable,
+            "-m",
+            "tradefair.runner.sweep_worker",
+            str(work.folder),
+            str(work.concurrency),
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            pass_fds=(work.lease.fd,),
+            limit=_LINE_LIMIT,
+            # Ctrl-C is for this process; workers finish what they play.
+            start_new_session=True,
+        )
+        worker = cls(process)
+        await worker._write(work.table)
+        return worker
+
+    async def send(self, episode: EpisodeSpec) -> None:
+        """One more."""
+        await self._write([*episode])
+
+    def no_more(self) -> None:
+        """The end of its stdin is its own."""
+        if self._process.stdin is not None:
+            self._process.stdin.close()
+
+    async def results(self) -> AsyncGenerator[SweepResult]:
+        """A line each."""
+        assert self._process.stdout is not None
+        while (line := await self._process.stdout.readline()).endswith(b"\n"):
+            yield SweepResult.of_plain(orjson.loads(line))
+
+    async def stop(self) -> str:
+        """Terminate it, unless it has ended."""
+        self.no_more()
+        try:
+            async with asyncio.timeout(1):
+                return f"exit code {await self._process.wait()}"
+        except TimeoutError:
+            self._process.terminate()
+            return f"exit code {await self._process.wait()}"
+
+    async def _write(self, data: object) -> None:
+        assert self._process.stdin is not None
+        try:
+            self._process.stdin.write(orjson.dumps(data) + b"\n")
+            await self._process.stdin.drain()
+        except (BrokenPipeError, ConnectionResetError):
+            pass  # it has died: its results end

@@ -1,0 +1,196 @@
+"""What a command plays next, and what became of it: leases and budget on one side, results and counts on the other."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import NamedTuple, TypeAlias
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.runner.plan_episodes import EpisodeSpec
+from tradefair.runner.sweep_budget import Account
+from tradefair.runner.sweep_play import SweepResult
+from tradefair.runner.sweep_table import Counts, SweepTable
+
+__all__ = ["Feed", "Fetch", "Progress", "Watch"]
+
+_FLUSH_S = 0.5
+_COUNT_S = 2.0
+_LOOK_S = 0.5
+_MOST_WAITING = 2_000
+_HOPELESS = 25
+"""So many failures in a row end a sweep: what fails every episode fails the next one too."""
+
+
+class Progress(NamedTuple):
+    """How far a sweep is. `playing` are in the air here, `elsewhere` with other commands; `played` by this one."""
+
+    counts: Counts
+    played: int
+    playing: int
+    elsewhere: int
+    seconds: float
+    tokens: int
+    cost_usd_micro: int
+
+
+Watch: TypeAlias = Callable[[Progress], None]
+"""Hears how far a sweep is."""
+
+
+Fetch: TypeAlias = Callable[[EpisodeSpec, SweepResult], SweepResult]
+"""Brings the trace of an episode that was played; the result says how large it is, or that it did not come."""
+
+
+class Feed:
+    """Hands out the episodes of a table under leases, as the account allows, and takes their results in.
+
+    Results are written down now and then; whatever is not written is found again by its trace.
+    """
+
+    def __init__(
+        self, table: SweepTable, account: Account, batch: int, watch: Watch | None = None, fetch: Fetch | None = None
+    ) -> None:
+        """`batch`: for how many episodes at a time a lease is taken; `fetch` brings traces that lie elsewhere."""
+        self.played = 0
+        self.stopped: str | None = None
+        """The limit that ended it before everything was played, in words."""
+        self._table = table
+        self._account = account
+        self._batch = batch
+        self._watch = watch
+        self._fetch = fetch
+        self._counts = table.counts()
+        account.spend(table.spent())
+        self._waiting: deque[EpisodeSpec] = deque()
+        self._refusal: str | None = None
+        self._playing: dict[str, EpisodeSpec] = {}
+        self._results: list[SweepResult] = []
+        self._changed = asyncio.Event()
+        self._in_a_row = 0
+        self._elsewhere = 0
+        self._flushed = self._counted = time.monotonic()
+        self._looked = 0.0
+
+    @classmethod
+    @contextmanager
+    def kept(
+        cls, table: SweepTable, account: Account, batch: int, watch: Watch | None, fetch: Fetch | None = None
+    ) -> Generator[Feed]:
+        """A feed whose results are written down at the end, however it comes."""
+        feed = cls(table, account, batch, watch, fetch)
+        try:
+            yield feed
+        finally:
+            feed.flush()
+
+    async def next(self) -> EpisodeSpec | None:
+        """The next episode to be played; None when none is left that nobody plays, or the budget is used up.
+
+        Waits while other commands hold what is left, and while a provider has no room. Raises StorageUnavailable.
+        """
+        while self.stopped is None:
+            self.stopped = self._account.used_up
+            episode = None if self.stopped else self._take()
+            if episode is not None:
+                return episode
+            if self.stopped or not (self._waiting or self._elsewhere):
+                self.stopped = self.stopped or self._refusal
+                break
+            changed = self._changed
+            try:
+                async with asyncio.timeout(_LOOK_S):
+                    await changed.wait()
+            except TimeoutError:
+                self._tell()
+        return None
+
+    def settle(self, result: SweepResult) -> None:
+        """Take in what became of an episode. Raises HarnessFailure when nothing works."""
+        episode = self._playing.pop(result.digest, None)
+        if episode is not None:
+            self._account.end(episode)
+            if self._fetch is not None and not result.failed:
+                result = self._fetch(episode, result)
+        self._results.append(result)
+        self.played += not result.failed
+        self._in_a_row = self._in_a_row + 1 if result.failed else 0
+        counts = self._counts
+        self._counts = Counts(counts.total, counts.done + (not result.failed), counts.failed + result.failed)
+        self._wake()
+        if result.spent or time.monotonic() - self._flushed > _FLUSH_S:
+            self.flush()
+        self._tell()
+        if self._in_a_row == _HOPELESS:
+            raise HarnessFailure(f"{_HOPELESS} episodes in a row failed, the last with: {result.problem}")
+
+    def give_back(self, episode: EpisodeSpec) -> None:
+        """It was handed out and not begun: somebody else is to play it."""
+        del self._playing[episode.digest]
+        self._account.take_back(episode)
+        self._waiting.appendleft(episode)
+        self._wake()
+
+    def flush(self) -> None:
+        """Write down what is waiting."""
+        results, self._results = self._results, []
+        self._table.finish(results)
+        if any(result.spent for result in results):
+            self._account.spend(self._table.spent())
+        self._flushed = time.monotonic()
+        if self._flushed - self._counted > _COUNT_S:
+            # What other commands have done since.
+            self._counts, self._counted = self._table.counts(), self._flushed
+
+    def _take(self) -> EpisodeSpec | None:
+        """The first that may be played now."""
+        while True:
+            for number, episode in enumerate(self._waiting):
+                if refusal := self._account.forbids(episode):
+                    # Its lease is kept: no command of this plan may play it now.
+                    del self._waiting[number]
+                    self._refusal = refusal
+                    break
+                if self._account.has_room(episode):
+                    del self._waiting[number]
+                    self._playing[episode.digest] = episode
+                    self._account.begin(episode)
+                    return episode
+            else:
+                if not self._claim():
+                    return None
+
+    def _claim(self) -> bool:
+        """Take more leases; False when there are none to be had, or enough wait."""
+        if len(self._waiting) >= _MOST_WAITING or time.monotonic() - self._looked < _LOOK_S:
+            return False
+        self._elsewhere = 0
+        claimed = self._table.claim(self._batch)
+        if not claimed:
+            self.flush()
+            self._elsewhere = self._table.held_by_others()
+            claimed = self._table.claim(self._batch)
+            self._looked = 0.0 if claimed else time.monotonic()
+        self._waiting += claimed
+        return bool(claimed)
+
+    def _wake(self) -> None:
+        self._changed.set()
+        self._changed = asyncio.Event()
+
+    def _tell(self) -> None:
+        if self._watch is not None:
+            account, playing = self._account, len(self._playing)
+            progress = Progress(
+                self._counts,
+                self.played,
+                playing,
+                self._elsewhere,
+                account.seconds,
+                account.tokens,
+                account.cost_usd_micro,
+            )
+            self._watch(progress)

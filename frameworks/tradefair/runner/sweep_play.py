@@ -1,0 +1,327 @@
+"""One episode of a sweep: played, or found finished, or gone on with.
+
+Where all seats are scripted nobody waits for a commit: the episode is played through Core at once and its trace written
+whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, where an outside
+service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+from tradefair.catalog import market_type
+from tradefair.contract.core import Core, Record
+from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceError, TradefairError
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import Scenario, build_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.frameworks.models.access import ProviderUnavailable
+from tradefair.host.episode import Episode
+from tradefair.host.log import logs_at
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.setup import (
+    SeatPlan,
+    asks_outside,
+    make_folder,
+    manifest_about,
+    new_episode,
+    plan_seats,
+    remarks_of,
+    reopen_episode,
+    scripted_seats,
+)
+from tradefair.runner.agent_spec import NATIVE, AgentSpec
+from tradefair.runner.episode_runner import play_seats
+from tradefair.runner.plan_episodes import EpisodeSpec, Workload
+from tradefair.tracestore import Written, open_trace, write_trace
+
+__all__ = ["RETRIES", "Players", "Spent", "SweepResult", "Table", "pauses_of", "plain_table", "play_one"]
+
+RETRIES = 4
+"""How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 120.0
+
+_DONE = "done"
+_FAILED = "failed"
+_HARNESS = "truncated:harness_failure"
+
+logger = logging.getLogger("tradefair.runner")
+
+
+class Spent(NamedTuple):
+    """What an agent's model calls took: tokens in and out, micro-dollars. What no endpoint counts is nothing."""
+
+    tokens: int = 0
+    cost_usd_micro: int = 0
+
+
+class SweepResult(NamedTuple):
+    """What became of an episode. `problem` says why it failed; `size` is that of its trace in bytes.
+
+    `spent` is by label of agent, of all tries together.
+    """
+
+    digest: str
+    status: str
+    end_reason: str | None = None
+    head_hash: str | None = None
+    problem: str | None = None
+    cpu_ms: int = 0
+    size: int = 0
+    spent: Mapping[str, Spent] = MappingProxyType({})
+
+    @classmethod
+    def of_plain(cls, data: Sequence[Any]) -> SweepResult:
+        """The result that `plain` wrote down."""
+        digest, status, end_reason, head_hash, problem, cpu_ms, size, spent = data
+        by_label = {label: Spent(*taken) for label, taken in spent.items()}
+        return cls(digest, status, end_reason, head_hash, problem, cpu_ms, size, by_label)
+
+    @property
+    def plain(self) -> list[Any]:
+        """Plain data, for processes elsewhere."""
+        return [*self[:-1], {label: [*spent] for label, spent in self.spent.items()}]
+
+    @property
+    def failed(self) -> bool:
+        """Whether the next run plays it again."""
+        return self.status == _FAILED
+
+
+@dataclass(frozen=True)
+class Players:
+    """Who sits where: the scripted seats' plan, the agents from outside, and what each seat is called."""
+
+    plan: SeatPlan
+    outside: Mapping[SeatId, AgentSpec]
+    labels: Mapping[SeatId, str]
+
+
+class Table:
+    """What every episode of a sweep refers to: scenarios by place and agents by label, checked once.
+
+    `store` is the address of a shared store in which the logs lie instead of in files. `pauses` are the seconds before
+    an episode goes on, each time that its provider has failed.
+    """
+
+    def __init__(
+        self,
+        variants: Sequence[tuple[str, Mapping[str, Any]]],
+        agents: Mapping[str, Mapping[str, Any]],
+        pauses: Sequence[float] = (),
+        store: str | None = None,
+    ) -> None:
+        self.pauses = pauses
+        self.shared = store is not None
+        self.logs = logs_at(store)
+        self._variants = [
+            (market_type(market), build_scenario(market_type(market).scenario_model, content, source=market))
+            for market, content in variants
+        ]
+        self._agents = {label: AgentSpec.of_record(record) for label, record in agents.items()}
+
+    @classmethod
+    def of(cls, work: Workload) -> Table:
+        """The table of a workload."""
+        return cls.of_plain(plain_table(work))
+
+    @classmethod
+    def of_plain(cls, data: Mapping[str, Any]) -> Table:
+        """The table that `plain_table` wrote down."""
+        return cls(data["variants"], data["agents"], data["pauses"], data["store"])
+
+    def setting(self, episode: EpisodeSpec) -> tuple[MarketType, Scenario]:
+        """Market and scenario of an episode."""
+        return self._variants[episode.variant]
+
+    def players(self, episode: EpisodeSpec) -> Players:
+        """Who sits where; policies play natively, in the place of the agents that they stand for."""
+        kind, scenario = self.setting(episode)
+        agents = {seat: self._agents[label] for seat, label in episode.players.items()}
+        plan = plan_seats(kind, scenario, agents=list(agents))
+        whole = not set(plan.seats) - set(agents)
+        outside = {seat: agent for seat, agent in agents.items() if agent.framework != NATIVE}
+        for seat, agent in agents.items():
+            if seat not in outside:
+                # Where everybody is an agent, nobody is asked after the others.
+                plan = plan.with_policy(seat, str(agent.model))
+        return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
+
+
+def pauses_of(retries: int) -> list[float]:
+    """Seconds before each of so many retries: five, then twice as long as before, two minutes at most."""
+    return [min(_FIRST_PAUSE_S * 2**number, _LONGEST_PAUSE_S) for number in range(retries)]
+
+
+def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None = None) -> dict[str, Any]:
+    """The table of a workload as plain data, for processes elsewhere."""
+    return {
+        "store": store,
+        "pauses": [*pauses],
+        "variants": [(variant.market, variant.scenario.model_dump(mode="json")) for variant in work.flat],
+        "agents": {label: agent.recorded() for label, agent in work.agents.items()},
+    }
+
+
+async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepResult:
+    """Play an episode to its end, unless its trace is finished already. What goes wrong is in the result."""
+    path = folder / episode.path
+    begun = time.process_time()
+    live = False
+    try:
+        found = _finished(table, path, episode.id)
+        if found is None:
+            players = table.players(episode)
+            live = table.shared or bool(players.outside) or asks_outside(*table.setting(episode))
+            if live:
+                await _play_live(table, episode, players, path)
+            else:
+                _play_scripted(table, episode, players, path)
+            found = _finished(table, path, episode.id)
+        if found is None:
+            raise HarnessFailure(f"{path.name} has not been finished")
+        if found[0] == _HARNESS:
+            table.logs.remove(path)  # its log says that it is over; it is played again as a whole
+            raise HarnessFailure("a scripted seat or the market failed")
+        size = 0 if table.shared else path.stat().st_size
+    except TradefairError as error:
+        return SweepResult(episode.digest, _FAILED, problem=str(error), spent=_spent(table, path, episode, live))
+    except Exception as fault:  # one episode must not end a night of them
+        logger.exception("%s failed", episode.path)
+        problem = f"a fault of ours: {fault!r}"[:500]
+        return SweepResult(episode.digest, _FAILED, problem=problem, spent=_spent(table, path, episode, live))
+    cpu_ms = round(1000 * (time.process_time() - begun))
+    return SweepResult(episode.digest, _DONE, *found, None, cpu_ms, size, _spent(table, path, episode, live))
+
+
+def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[str, Spent]:
+    """What the agents' model calls took according to a live episode's trace; nothing where it cannot be read."""
+    spent: dict[str, Spent] = {}
+    if not live:
+        return spent
+    try:
+        if not table.logs.holds(path):
+            return spent
+        with open_trace(table.logs.reading(path)) as trace:
+            for note in trace.agent_events():
+                label = episode.players.get(note["seat"])
+                if note.get("kind") != "model_call" or label is None:
+                    continue
+                before = spent.get(label, Spent())
+                tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
+                cost = note.get("cost_usd_micro") or 0
+                spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
+    except (TraceError, StorageUnavailable):
+        logger.warning("what %s has spent cannot be read", episode.path, exc_info=True)
+    return spent
+
+
+def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
+    """(end reason, head hash) of a sealed trace of this episode; None when there is none yet. Raises TraceError."""
+    if not table.logs.holds(path):
+        return None
+    with open_trace(table.logs.reading(path)) as trace:
+        manifest = trace.manifest
+    about = manifest.about
+    if about.get("episode") != episode:
+        raise TraceError(f"{path}: holds another episode; remove it, or name another folder")
+    if not manifest.sealed:
+        return None
+    if not manifest.seal_holds:
+        raise TraceError(f"{path}: its seal is broken; run tradefair verify, or remove it to have it played again")
+    return str(about.get("end_reason")), str(about.get("head_hash"))
+
+
+def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    """Through Core at once. Raises HarnessFailure when a policy or the rules fail."""
+    kind, scenario = table.setting(episode)
+    scripted = scripted_seats(kind, scenario, players.plan, episode.seed)
+    core = Core.create(kind, scenario, episode.seed)
+    created = _now()
+    written = _stamped(core.start().records)
+    while core.ended is None:
+        records = scripted.run(core)
+        if not records:
+            raise HarnessFailure(f"{scenario.id} awaits nobody and does not end")
+        written += _stamped(records)
+    remarks = remarks_of(kind, scenario)
+    about = {
+        "episode": episode.id,
+        "created": created,
+        **manifest_about(players.plan, players.labels, scripted),
+        **({"remarks": remarks} if remarks else {}),
+        "finished": _now(),
+        "end_reason": core.ended,
+        "outcome_digest": core.outcome_digest,
+        "awaits": 0,
+    }
+    write_trace(path, core.manifest, about, written)
+
+
+def _stamped(records: list[Record]) -> list[Written]:
+    at_ms = int(time.time() * 1000)
+    return [Written(record, None, at_ms) for record in records]
+
+
+async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    """A live episode, or one that a stopped run left. When its provider fails it goes on after a pause.
+
+    Raises ProviderUnavailable after the last pause, HarnessFailure at once for what time does not mend.
+    """
+    make_folder(path.parent)
+    for pause in table.pauses:
+        try:
+            return await _play_on(table, episode, players, path)
+        except ProviderUnavailable as failure:
+            logger.warning("%s goes on in %g s: %s", episode.path, pause, failure)
+            await asyncio.sleep(pause)
+    await _play_on(table, episode, players, path)
+
+
+async def _play_on(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    with Sandbox() as sandbox:
+        if table.logs.holds(path):
+            live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox, logs=table.logs)
+        else:
+            live = await _opened(table, episode, players, path.parent, sandbox)
+        try:
+            await play_seats(live, players.outside)
+            await live.wait_ended()
+        finally:
+            await live.close()
+
+
+async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: Path, sandbox: Sandbox) -> Episode:
+    kind, scenario = table.setting(episode)
+    agents = {players.labels[seat]: agent for seat, agent in players.outside.items()}
+    return await new_episode(
+        kind,
+        scenario,
+        episode.seed,
+        players.plan,
+        folder,
+        episode_id=episode.id,
+        labels=players.labels,
+        # `play --resume` can seat one agent again; with several the sweep has to go on itself.
+        agent=next(iter(agents.values())).recorded() if len(agents) == 1 else None,
+        sandbox=sandbox,
+        logs=table.logs,
+    )
+
+
+def _thinking(players: Players) -> dict[SeatId, str]:
+    """The policies that agents from outside think with; an episode that goes on brings them up to date."""
+    models = {seat: agent.model for seat, agent in players.outside.items() if agent.endpoint is not None}
+    return {seat: model for seat, model in models.items() if model is not None and model.startswith("policy:")}
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

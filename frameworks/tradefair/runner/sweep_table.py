@@ -1,0 +1,296 @@
+"""The table of a sweep's episodes: SQLite, one row per episode under its digest, beside the traces.
+
+It makes a sweep idempotent: a command that is run again plays what is not done. And it lets several commands play one
+plan: each takes a lease on the episodes that it plays next, and what a dead command held is free for the others.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.host.setup import make_folder
+from tradefair.runner.plan_episodes import EpisodeSpec, Workload
+from tradefair.runner.sweep_lease import Lease, is_alive, lease_names
+from tradefair.runner.sweep_play import Spent, SweepResult
+
+__all__ = ["TABLE", "Counts", "SweepTable", "Totals"]
+
+TABLE = "sweep.sqlite"
+_PATIENCE_S = 60.0
+
+_META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
+_EPISODES = """CREATE TABLE IF NOT EXISTS episodes (
+    digest TEXT PRIMARY KEY,
+    place INTEGER NOT NULL,
+    variant INTEGER NOT NULL,
+    seed INTEGER NOT NULL,
+    players TEXT NOT NULL,
+    path TEXT NOT NULL,
+    status TEXT NOT NULL DEFAULT 'open',
+    tries INTEGER NOT NULL DEFAULT 0,
+    end_reason TEXT,
+    head_hash TEXT,
+    problem TEXT,
+    cpu_ms INTEGER,
+    size INTEGER,
+    finished_at INTEGER,
+    lease TEXT,
+    spent TEXT
+) WITHOUT ROWID"""
+_INDICES = (
+    "CREATE INDEX IF NOT EXISTS by_status ON episodes (status, place)",
+    "CREATE INDEX IF NOT EXISTS by_lease ON episodes (lease) WHERE lease IS NOT NULL",
+)
+_LATER_COLUMNS = ("lease", "spent")
+"""Columns that folders of earlier versions do not have."""
+
+_PATH = re.compile(r"\w[\w.-]*/\w[\w.-]*/(?P<id>[0-9a-f]{12})\.trace", re.ASCII)
+_ROW = "place, digest, variant, seed, players, path"
+_INSERT = f"INSERT INTO episodes ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)"
+_SEEN = "ON CONFLICT (digest) DO UPDATE SET place = excluded.place, variant = excluded.variant"
+_CLAIM = f"""UPDATE episodes SET lease = ? WHERE digest IN (
+    SELECT digest FROM episodes WHERE status = 'open' AND lease IS NULL ORDER BY place LIMIT ?
+) RETURNING {_ROW}"""
+_RESULT = """UPDATE episodes SET
+status = ?, end_reason = ?, head_hash = ?, problem = ?, cpu_ms = ?, size = ?, spent = ?,
+finished_at = ?, tries = tries + 1, lease = NULL WHERE digest = ?"""
+
+
+class Counts(NamedTuple):
+    """How many episodes there are, are done, and failed at their last try."""
+
+    total: int
+    done: int
+    failed: int
+
+    @property
+    def left(self) -> int:
+        """Episodes that are still to be played."""
+        return self.total - self.done
+
+
+class Totals(NamedTuple):
+    """Of everything that is done: bytes of traces and CPU seconds."""
+
+    size: int
+    cpu_seconds: float
+
+
+class SweepTable:
+    """An opened table. Use as a context manager; `take_in` a plan before the first `claim`."""
+
+    def __init__(self, folder: Path) -> None:
+        """Opens the table of `folder`, made if need be. Raises StorageUnavailable."""
+        make_folder(folder)
+        self.folder = folder
+        self._lease: Lease | None = None
+        try:
+            self._db = sqlite3.connect(folder / TABLE, isolation_level=None, timeout=_PATIENCE_S)
+            self._db.execute("PRAGMA journal_mode = WAL")
+            self._db.execute("PRAGMA synchronous = NORMAL")
+            with self._writing():
+                self._make()
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{folder / TABLE}: {error}") from None
+
+    def __enter__(self) -> SweepTable:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        try:
+            if self._lease is not None:
+                with self._writing():
+                    self._db.execute("UPDATE episodes SET lease = NULL WHERE lease = ?", (self._lease.name,))
+                    self._lease.release()
+        finally:
+            self._db.close()
+
+    @property
+    def lease(self) -> Lease:
+        """This command's; it begins when the plan is taken in."""
+        assert self._lease is not None, "take_in a plan first"
+        return self._lease
+
+    def take_in(self, work: Workload) -> None:
+        """Make a row for every episode of a plan; those that are there keep what is known of them.
+
+        What failed, or was done and has lost its trace, is open again. Raises ScenarioError when the folder holds
+        episodes that the plan does not mean, or when another plan is being played in it.
+        """
+        with self._writing():
+            alone = not self._free_dead()
+            if self._said("plan") != work.digest:
+                if not alone:
+                    raise ScenarioError(
+                        f"{self.folder}: another plan is being played here; wait for it, or name another folder"
+                    )
+                self._take_rows(work)
+            self._db.execute("UPDATE episodes SET status = 'open' WHERE status = 'failed'")
+            self._open_lost()
+            self._lease = self._lease or Lease(self.folder)
+        if alone:
+            for draft in self.folder.glob("*/*/.*.draft"):
+                draft.unlink(missing_ok=True)
+
+    def claim(self, most: int) -> list[EpisodeSpec]:
+        """Take the lease of up to `most` open episodes that nobody holds, in the order of the plan.
+
+        Raises ScenarioError for a row that no plan has written: a table may come with a folder of somebody else's.
+        """
+        with self._writing():
+            claimed = [self._episode(row) for row in self._db.execute(_CLAIM, (self.lease.name, most))]
+        return sorted(claimed)
+
+    def held_by_others(self) -> int:
+        """Episodes that living commands play elsewhere; those of dead ones are free afterwards."""
+        with self._writing():
+            self._free_dead()
+        sql = "SELECT count(*) FROM episodes WHERE lease IS NOT NULL AND lease <> ?"
+        return self._read(sql, self.lease.name)[0][0]
+
+    def finish(self, results: Iterable[SweepResult]) -> None:
+        """Write down what became of episodes, and give their leases back."""
+        now = int(time.time())
+        plain = [result.plain for result in results]
+        rows = [(*said, orjson.dumps(spent).decode(), now, digest) for digest, *said, spent in plain]
+        if rows:
+            with self._writing():
+                self._db.executemany(_RESULT, rows)
+
+    def counts(self) -> Counts:
+        """How far the sweep is."""
+        by_status: Mapping[str, int] = dict(self._read("SELECT status, count(*) FROM episodes GROUP BY status"))
+        return Counts(sum(by_status.values()), by_status.get("done", 0), by_status.get("failed", 0))
+
+    def totals(self) -> Totals:
+        """What everything that is done took."""
+        sql = "SELECT coalesce(sum(size), 0), coalesce(sum(cpu_ms), 0) FROM episodes WHERE status = 'done'"
+        ((size, cpu_ms),) = self._read(sql)
+        return Totals(size, cpu_ms / 1000)
+
+    def spent(self) -> dict[str, Spent]:
+        """Tokens and cost by label of agent, of all episodes, failed and unfinished ones too."""
+        sql = """SELECT key, sum(json_extract(value, '$[0]')), sum(json_extract(value, '$[1]'))
+        FROM episodes, json_each(episodes.spent) WHERE spent IS NOT NULL AND spent <> '{}' GROUP BY key"""
+        return {label: Spent(tokens, cost) for label, tokens, cost in self._read(sql)}
+
+    def failures(self) -> Iterator[tuple[str, str, int]]:
+        """(path, problem, tries) of the episodes that failed at their last try."""
+        sql = "SELECT path, coalesce(problem, ''), tries FROM episodes WHERE status = 'failed' ORDER BY place"
+        yield from self._read(sql)
+
+    def _make(self) -> None:
+        self._db.execute(_META)
+        self._db.execute(_EPISODES)
+        there = {row[1] for row in self._db.execute("PRAGMA table_info(episodes)")}
+        for column in _LATER_COLUMNS:
+            if column not in there:
+                self._db.execute(f"ALTER TABLE episodes ADD COLUMN {column} TEXT")
+        for index in _INDICES:
+            self._db.execute(index)
+
+    def _take_rows(self, work: Workload) -> None:
+        self._db.execute("CREATE TEMP TABLE IF NOT EXISTS meant (digest TEXT PRIMARY KEY) WITHOUT ROWID")
+        rows = (_row(episode) for episode in work.episodes())
+        while part := list(islice(rows, 1_000)):
+            self._db.executemany(f"{_INSERT} {_SEEN}", part)
+            self._db.executemany("INSERT INTO meant VALUES (?)", [(row[1],) for row in part])
+        strange = "SELECT count(*) FROM episodes WHERE digest NOT IN (SELECT digest FROM meant)"
+        others = self._db.execute(strange).fetchone()[0]
+        if others:
+            raise ScenarioError(
+                f"{self.folder} holds {others:,} episodes that this plan does not mean (it is another plan, or "
+                "the rules have changed): name another folder with --out"
+            )
+        self._db.execute("DROP TABLE meant")
+        said = (("plan", work.digest), ("name", work.name))
+        self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", said)
+
+    def _open_lost(self) -> None:
+        """Episodes that were done and whose traces are gone are to be played again."""
+        # As text: paths of a large folder are many, and made into objects they take seconds.
+        there = {
+            f"{variant.name}/{part.name}/{trace.name}"
+            for variant in _folders(self.folder)
+            for part in _folders(variant.path)
+            for trace in os.scandir(part.path)
+        }
+        done = self._db.execute("SELECT digest, path FROM episodes WHERE status = 'done'")
+        lost = [(digest,) for digest, path in done if path not in there]
+        self._db.executemany("UPDATE episodes SET status = 'open' WHERE digest = ?", lost)
+
+    def _free_dead(self) -> list[str]:
+        """Free what dead commands held; the living ones beside this one."""
+        mine = "" if self._lease is None else self._lease.name
+        living = [name for name in lease_names(self.folder) if name != mine and is_alive(self.folder, name)]
+        known = (mine, *living)
+        slots = ", ".join("?" * len(known))
+        self._db.execute(f"UPDATE episodes SET lease = NULL WHERE lease IS NOT NULL AND lease NOT IN ({slots})", known)
+        return living
+
+    def _said(self, key: str) -> str | None:
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if row is None else row[0]
+
+    def _read(self, sql: str, *given: object) -> list[Any]:
+        try:
+            return self._db.execute(sql, given).fetchall()
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self.folder / TABLE}: {error}") from None
+
+    def _episode(self, row: Sequence[Any]) -> EpisodeSpec:
+        """A row as an episode, if it lies where a plan has put it."""
+        place, digest, variant, seed, players, path = row
+        try:
+            episode = EpisodeSpec(place, digest, variant, seed, orjson.loads(players), path)
+            lies = _PATH.fullmatch(path)
+            if lies is not None and lies["id"] == episode.id:
+                return episode
+        except (TypeError, ValueError):
+            pass
+        raise ScenarioError(f"{self.folder / TABLE}: damaged: no plan has put an episode at {str(path)[:80]!r}")
+
+    def _writing(self) -> _Transaction:
+        return _Transaction(self._db, self.folder / TABLE)
+
+
+class _Transaction:
+    def __init__(self, db: sqlite3.Connection, path: Path) -> None:
+        self._db = db
+        self._path = path
+
+    def __enter__(self) -> None:
+        try:
+            self._db.execute("BEGIN IMMEDIATE")
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self._path}: {error}") from None
+
+    def __exit__(self, kind: object, error: BaseException | None, *_: object) -> None:
+        try:
+            if kind is None:
+                self._db.execute("COMMIT")
+        except sqlite3.Error as failed:
+            error = failed
+        if self._db.in_transaction:
+            self._db.execute("ROLLBACK")
+        if isinstance(error, sqlite3.Error):
+            raise StorageUnavailable(f"{self._path}: {error}") from None
+
+
+def _row(episode: EpisodeSpec) -> tuple[object, ...]:
+    players = orjson.dumps(episode.players).decode()
+    return (episode.place, episode.digest, episode.variant, episode.seed, players, episode.path)
+
+
+def _folders(path: str | Path) -> Iterator[os.DirEntry[str]]:
+    return (entry for entry in os.scandir(path) if entry.is_dir())

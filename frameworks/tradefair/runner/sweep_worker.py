@@ -1,0 +1,59 @@
+"""A worker process of a sweep: episodes come in on stdin, one a line, and results go out on stdout.
+
+Its end is the end of stdin: whoever started it has finished, was stopped, or was killed. What it was given is finished
+first, as traces that the next run finds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import BinaryIO
+
+import orjson
+
+from tradefair.runner.plan_episodes import EpisodeSpec
+from tradefair.runner.sweep_play import SweepResult, Table
+from tradefair.runner.sweep_shard import run_shard
+
+__all__ = ["main", "settle"]
+
+
+def main() -> None:
+    """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`."""
+    # Whatever prints must not end up among the results.
+    out = os.fdopen(os.dup(1), "wb", buffering=0)
+    os.dup2(2, 1)
+    asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
+
+
+def settle() -> None:
+    """What is loaded by now stays: looking through it again and again is a tenth of an episode's cost."""
+    gc.freeze()
+    gc.set_threshold(100_000, 50, 100)
+
+
+async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
+    table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
+    settle()
+
+    async def given() -> AsyncIterator[EpisodeSpec]:
+        while line := await asyncio.to_thread(lines.readline):
+            yield EpisodeSpec(*orjson.loads(line))
+
+    def report(result: SweepResult) -> None:
+        try:
+            out.write(orjson.dumps(result.plain) + b"\n")
+        except BrokenPipeError:
+            # Nobody listens any more; the trace is there all the same.
+            os._exit(0)
+
+    await run_shard(table, given(), folder, report, concurrency=concurrency)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,100 @@
+"""`tradefair tournament`: a sweep, and the leaderboards of what was played."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from tradefair.runner.summary import show
+from tradefair.runner.sweep import Sweep
+from tradefair.runner.sweep_commands import (
+    AsJson,
+    Concurrency,
+    Data,
+    ExecutorName,
+    How,
+    MaxCost,
+    MaxEpisodes,
+    MaxMinutes,
+    MaxTokens,
+    Out,
+    Overrides,
+    PlanName,
+    Processes,
+    Retries,
+    Seeds,
+    Store,
+    play_plan,
+)
+from tradefair.runner.sweep_play import RETRIES
+from tradefair.runner.sweep_show import print_sweep
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.ratings.model import Leaderboards
+
+__all__ = ["tournament"]
+
+
+def tournament(
+    plan: PlanName,
+    out: Out = None,
+    executor: ExecutorName = None,
+    processes: Processes = None,
+    concurrency: Concurrency = None,
+    seeds: Seeds = None,
+    overrides: Overrides = None,
+    data: Data = None,
+    max_episodes: MaxEpisodes = None,
+    max_minutes: MaxMinutes = None,
+    max_tokens: MaxTokens = None,
+    max_cost: MaxCost = None,
+    retries: Retries = RETRIES,
+    store: Store = None,
+    score: Annotated[str | None, typer.Option(help="What ranks an auction; as of tradefair rate.")] = None,
+    rating_seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples of the ratings.")] = 0,
+    as_json: AsJson = False,
+) -> int:
+    """Play a plan and rate who played: sweep, then rate.
+
+    Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
+    """
+    limits = (max_episodes, max_minutes, max_tokens, max_cost)
+    played = play_plan(
+        plan, How(out, executor, processes, concurrency, seeds, overrides, *limits, retries, store, data)
+    )
+    return show(_Tournament(played, _rated(played, score, rating_seed)), json=as_json)
+
+
+def _rated(played: Sweep, score: str | None, seed: int) -> Leaderboards:
+    from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.ratings.leaderboards import leaderboards
+    from tradefair.evaluation.ratings.results import read_results
+
+    results = read_results([played.folder], progress=show_progress)
+    return leaderboards(results, seed=seed, score=score, progress=show_progress)
+
+
+class _Tournament:
+    """What a tournament ends with."""
+
+    def __init__(self, played: Sweep, boards: Leaderboards) -> None:
+        self._played = played
+        self._boards = boards
+
+    @property
+    def exit_code(self) -> int:
+        """3 when an episode failed, 1 when nothing could be rated or a trace cannot be read."""
+        return self._played.exit_code or int(not self._boards.rated or self._boards.unreadable > 0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: what `sweep --json` and `rate --json` print."""
+        return {"sweep": self._played.to_json(), "leaderboards": self._boards.model_dump(mode="json")}
+
+    def print_tables(self) -> None:
+        """The leaderboards, then what it took."""
+        from tradefair.evaluation.ratings.show import show_leaderboards
+
+        show_leaderboards(self._boards)
+        print_sweep(self._played)
+        print(f"as a page, with charts: tradefair rate {self._played.folder} -o leaderboards.html")

@@ -1,0 +1,90 @@
+"""Trials: the same episode again and again, by a reflection agent that carries what it wrote from one to the next.
+
+The outer loop of the Reflexion paper (Shinn et al. 2023, algorithm 1). An agent that has met its luck before is no
+match for one that has not: the agent's label says `trials`, and no comparison mixes the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract.seats import SeatId
+from tradefair.runner.episode_runner import PlaySpec
+from tradefair.runner.series import PlayOne
+from tradefair.runner.summary import Summary
+from tradefair.tracestore import open_trace
+
+__all__ = ["FRAMEWORK", "Trials", "play_trials", "written_after"]
+
+FRAMEWORK = "reflection"
+"""The framework that has trials."""
+
+_KIND = "trial_reflection"
+
+
+class Trials(NamedTuple):
+    """Finished trials in their order, and what was written after each; "" where an episode was left before its end."""
+
+    spec: PlaySpec
+    summaries: Sequence[Summary]
+    written: Sequence[str]
+
+    @property
+    def exit_code(self) -> int:
+        """1 when one of the traces does not verify or could not be scored."""
+        return max((summary.exit_code for summary in self.summaries), default=0)
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data: per trial what `play --json` prints, and what was written after it."""
+        pairs = zip(self.summaries, self.written, strict=True)
+        trials = [{**summary.to_json(), "written": text} for summary, text in pairs]
+        return {"folder": str(self.spec.folder), "trials": trials}
+
+    def print_tables(self) -> None:
+        """A row per trial and what was written."""
+        from rich.console import Console
+
+        from tradefair.evaluation.terminal import show_series
+
+        console = Console(highlight=False, soft_wrap=True)
+        title = f"{self.spec.scenario.id} · {self.spec.agent.label} · seed {self.spec.seed}"
+        console.print(f"{title}, {len(self.summaries)} trials", markup=False, style="bold")
+        show_series([summary.evaluation for summary in self.summaries], self.summaries[0].played.agents)
+        for number, text in enumerate(self.written, start=1):
+            console.print(f"after trial {number}: {text or '(nothing)'}", markup=False)
+
+
+async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
+    """Play the spec's episode `count` times on its one seed, each opened by what was written after the earlier ones.
+
+    Raises ScenarioError before anything is played; a provider's failure ends the trials: HarnessFailure.
+    """
+    seats = spec.plan.agents
+    if spec.agent.framework != FRAMEWORK:
+        raise ScenarioError(f"trials are for --agent {FRAMEWORK}, not for {spec.agent.framework}")
+    if len(seats) != 1:
+        raise ScenarioError(f"trials are for one agent's seat, and here are {len(seats)}: name one with --seat")
+    before = spec.agent.trials or ()
+    spec = replace(spec, agent=replace(spec.agent, trials=before))
+    summaries: list[Summary] = []
+    written: list[str] = []
+    for number in range(count):
+        carried = (*before, *filter(None, written))
+        try:
+            summary = await play(replace(spec, agent=replace(spec.agent, trials=carried)), number)
+        except HarnessFailure as failure:
+            raise HarnessFailure(f"trial {number + 1} of {count}: {failure}") from failure
+        summaries.append(summary)
+        written.append(written_after(summary.played.path, seats[0]))
+    return Trials(spec, summaries, written)
+
+
+def written_after(path: Path, seat: SeatId) -> str:
+    """What the agent of a seat wrote when its episode had ended; "" where it wrote nothing. Raises TraceError."""
+    with open_trace(path) as trace:
+        notes = [note for note in trace.agent_events() if (note.get("seat"), note.get("kind")) == (seat, _KIND)]
+    return str(notes[-1].get("text", "")) if notes else ""

@@ -1,5 +1,0 @@
-"""Repeated bargaining of one buyer and one seller, with talk (PACT)."""
-
-from fairground.bargaining.tools import MARKET
-
-__all__ = ["MARKET"]

@@ -1,5 +1,0 @@
-"""Retailers between an auction of scarce stock and buyers who notice slogans (Market-Bench)."""
-
-from fairground.supply_chain.tools import MARKET
-
-__all__ = ["MARKET"]

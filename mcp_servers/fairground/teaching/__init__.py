@@ -1,5 +1,0 @@
-"""A tiny market for tests and docs: two seats divide a pie, three times."""
-
-from fairground.teaching.tools import MARKET
-
-__all__ = ["MARKET"]

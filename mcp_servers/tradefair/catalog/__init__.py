@@ -1,0 +1,153 @@
+"""Finds markets, their scenarios and their evaluators by name, when they are asked for and not before.
+
+Markets plug in through the entry-point group `tradefair.markets` (`name = "package:MARKET"`), evaluators through
+`tradefair.evaluators`; a stranger's package is found like our own. A market's scenarios are the `*.toml` files in the
+folder `scenarios` of its package, its plans those in the folder `plans`.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import JsonValue
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import MarketType, ReadsData
+from tradefair.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
+
+__all__ = [
+    "bundled_plan",
+    "data_folder",
+    "default_scenario",
+    "evaluator",
+    "load_scenario",
+    "market_names",
+    "market_type",
+    "plan_ids",
+    "scenario_ids",
+    "use_data",
+]
+
+MARKETS = "tradefair.markets"
+EVALUATORS = "tradefair.evaluators"
+DATA = "TRADEFAIR_DATA"
+"""The environment variable that names the folder of the user's data."""
+
+
+@cache
+def _found(group: str) -> Mapping[str, EntryPoint]:
+    return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
+
+
+def market_names() -> list[str]:
+    """Names of all installed markets."""
+    return list(_found(MARKETS))
+
+
+@cache
+def market_type(name: str) -> MarketType:
+    """The market of this name. Raises ScenarioError naming what there is."""
+    entry = _found(MARKETS).get(name)
+    if entry is None:
+        raise ScenarioError(f"there is no market {name[:80]!r}; installed are {', '.join(market_names())}")
+    found: MarketType = entry.load()
+    return found
+
+
+def evaluator(name: str) -> Any:
+    """The evaluator of this market, or None when its package brings none."""
+    entry = _found(EVALUATORS).get(name)
+    return None if entry is None else entry.load()
+
+
+def scenario_ids(market: str) -> list[str]:
+    """The bundled scenarios of a market, `market/preset`."""
+    return _bundled(market, "scenarios")
+
+
+def plan_ids(market: str) -> list[str]:
+    """The bundled plans of sweeps and tournaments of a market, `market/plan`."""
+    return _bundled(market, "plans")
+
+
+def bundled_plan(name: str) -> str:
+    """The TOML text of a bundled plan. Raises ScenarioError naming what there is."""
+    market, _, plan = name.partition("/")
+    if market not in market_names() or name not in plan_ids(market):
+        known = [found for each in market_names() for found in plan_ids(each)]
+        raise ScenarioError(f"there is no plan {name[:80]!r}; bundled are {', '.join(known)}, or give a .toml file")
+    return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
+
+
+def _bundled(market: str, what: str) -> list[str]:
+    folder = files(_package(market)).joinpath(what)
+    if not folder.is_dir():
+        return []
+    names = sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
+    return [f"{market}/{name}" for name in names]
+
+
+def default_scenario(market: str) -> str:
+    """The scenario of those who name none: the market's `default_scenario`, else the first; ScenarioError if none."""
+    found = scenario_ids(market)
+    if not found:
+        raise ScenarioError(f"{market} brings no scenario: name a .toml file with --scenario")
+    named = getattr(market_type(market), "default_scenario", None)
+    return named if named in found else found[0]
+
+
+def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | None = None) -> Scenario:
+    """A checked scenario: a bundled id (`double_auction/duel`, or `duel`), or the path of a TOML file.
+
+    Overrides (dotted keys), and the data that it names below `TRADEFAIR_DATA`, become part of its content. Raises
+    ScenarioError naming key, value and what is allowed.
+    """
+    kind = market_type(market)
+    text, source = _text(market, name)
+    content = with_overrides(parse_toml(text, source=source), overrides or {})
+    scenario = build_scenario(kind.scenario_model, content, source=source)
+    return kind.with_data(scenario, os.environ.get(DATA, "")) if isinstance(kind, ReadsData) else scenario
+
+
+def use_data(folder: Path | None) -> None:
+    """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment."""
+    if folder is not None:
+        os.environ[DATA] = str(data_folder(folder).absolute())
+
+
+def data_folder(folder: Path) -> Path:
+    """The folder that `--data` names. Raises ScenarioError when it is none, or cannot be read."""
+    try:
+        with os.scandir(folder):
+            return folder
+    except OSError as error:
+        raise ScenarioError(f"--data {folder}: {error.strerror}") from None
+
+
+def _text(market: str, name: str) -> tuple[str, str]:
+    if name.endswith(".toml"):
+        try:
+            return Path(name).read_text(encoding="utf-8"), name
+        except OSError as error:
+            raise ScenarioError(f"{name}: cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise ScenarioError(f"{name}: not text in UTF-8") from None
+    wanted = name if "/" in name else f"{market}/{name}"
+    if wanted not in scenario_ids(market):
+        raise ScenarioError(
+            f"there is no scenario {name[:80]!r}; {market} has {', '.join(scenario_ids(market))}, "
+            "or give the path of a .toml file"
+        )
+    file = files(_package(market)).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
+    return file.read_text(encoding="utf-8"), wanted
+
+
+def _package(market: str) -> str:
+    market_type(market)
+    return _found(MARKETS)[market].module

@@ -1,0 +1,222 @@
+"""The commands `markets`, `scenarios`, `tools` and `policies`: what is installed, as tables or JSON."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import orjson
+import typer
+from rich.console import Console
+from typer.core import TyperGroup
+
+from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
+from tradefair.cli.tables import Column, names, show_table, words
+from tradefair.contract.arguments import allowed_text
+from tradefair.contract.core import full_table
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.kernel_tools import KERNEL_TOOLS
+from tradefair.contract.market import ChecksData
+from tradefair.contract.scenario import Scenario, parse_override
+
+__all__ = ["markets", "policies", "scenarios", "tools"]
+
+_AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+_Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
+_CHECK_SEED = 1
+_MAX_CELL = 10_000
+_SENTENCES = frozenset({"title", "what", "arguments", "description", "value", "meaning", "problem"})
+
+
+def markets(as_json: _AsJson = False) -> None:
+    """The installed markets: our own and those that other packages bring."""
+    rows: list[dict[str, Any]] = []
+    for name in market_names():
+        kind = market_type(name)
+        counts = {"scenarios": len(scenario_ids(name)), "tools": len(kind.tools), "policies": len(kind.policies)}
+        rows.append({"name": name, "version": kind.version, "title": kind.title, **counts})
+    _show(rows, as_json)
+
+
+def tools(market: _Market, as_json: _AsJson = False) -> None:
+    """The tools of a market, the kernel's included; with --json their full schemas."""
+    kind = market_type(market)
+    table = full_table(kind)
+    if as_json:
+        head = {"market": kind.name, "version": kind.version, "schema_digest": table.schema_digest}
+        _print_json({**head, "tools": table.declarations()})
+        return
+    rows: list[dict[str, Any]] = []
+    for name, item in table.items():
+        given = item.input_schema.get("properties", {})
+        arguments = ", ".join(f"{key}: {allowed_text(schema, item.input_schema)}" for key, schema in given.items())
+        origin = "kernel" if name in KERNEL_TOOLS else "market"
+        rows.append({"tool": name, "kind": item.kind, "of": origin, "what": item.title, "arguments": arguments})
+    _show(rows, as_json=False)
+
+
+def policies(market: _Market, as_json: _AsJson = False) -> None:
+    """The scripted seats of a market, as they are spelt after `policy:`."""
+    rows = [
+        {
+            "name": spec.name,
+            "roles": sorted(spec.roles),
+            "privileged": spec.privileged,
+            "description": spec.description,
+        }
+        for spec in market_type(market).policies.values()
+    ]
+    _show(rows, as_json)
+
+
+class _ByName(TyperGroup):
+    """`scenarios MARKET` lists that market's, `scenarios MARKET/PRESET` shows one."""
+
+    # Any: the base class is typed with a context of typer's own copy of click.
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        first = args[0] if args else "-"
+        if not first.startswith("-") and first not in self.commands:
+            args = ["show" if "/" in first else "list", *args]
+        return super().parse_args(ctx, args)
+
+
+scenarios = typer.Typer(
+    cls=_ByName,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+@scenarios.callback(invoke_without_command=True)
+def _all_scenarios(context: typer.Context, as_json: _AsJson = False) -> None:
+    """List, show and check the bundled scenarios. `scenarios MARKET` and `scenarios MARKET/PRESET` do as well."""
+    if context.invoked_subcommand is None:
+        _list(market_names(), as_json)
+
+
+@scenarios.command("list")
+def list_scenarios(
+    market: Annotated[str | None, typer.Argument(metavar="MARKET", help="Only this market's.")] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """The bundled scenarios of all markets, or of one."""
+    _list(market_names() if market is None else [market], as_json)
+
+
+@scenarios.command("show")
+def show_scenario(
+    scenario: Annotated[str, typer.Argument(metavar="ID", help="market/preset")],
+    overrides: Annotated[list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Override a key.")] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """The full content of a scenario, defaults and overrides included."""
+    found = load_scenario(_market_of(scenario), scenario, dict(map(parse_override, overrides or ())))
+    content = found.model_dump(mode="json")
+    if as_json:
+        _print_json(content)
+        return
+    described = type(found).model_fields
+    rows = [{"key": key, "value": value, "meaning": described[key].description or ""} for key, value in content.items()]
+    _show(rows, as_json=False)
+
+
+@scenarios.command("check")
+def check_scenarios(
+    market: _Market,
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Check and measure this folder of data instead.")
+    ] = None,
+    as_json: _AsJson = False,
+) -> None:
+    """Open every scenario of a market, or check a folder of its data.
+
+    Exit code 1 when one cannot be played.
+    """
+    if data is not None:
+        _check_data(market, data, as_json)
+        return
+    rows = [{"id": name, "problem": _problem(market, name)} for name in scenario_ids(market)]
+    _show(rows, as_json)
+    if any(row["problem"] for row in rows):
+        raise typer.Exit(1)
+
+
+def _check_data(market: str, folder: Path, as_json: bool) -> None:
+    kind = market_type(market)
+    if not isinstance(kind, ChecksData):
+        raise ScenarioError(f"{market} reads no data of its own: leave --data out")
+    found = kind.check_data(str(data_folder(folder)))
+    if as_json:
+        _print_json(found.report.model_dump(mode="json"))
+    elif found.rows:
+        shares = any(share for _, _, share in found.rows)
+        heads = ("measure", "figure", "of optimum") if shares else ("measure", "value")
+        _show([dict(zip(heads, row, strict=False)) for row in found.rows], as_json)
+    for problem in found.problems:
+        print(problem, file=sys.stderr)
+    if found.problems:
+        raise typer.Exit(1)
+
+
+def _problem(market: str, name: str) -> str | None:
+    try:
+        market_type(market).create(load_scenario(market, name), _CHECK_SEED)
+    except ScenarioError as error:
+        return str(error)
+    return None
+
+
+def _list(names: Iterable[str], as_json: bool) -> None:
+    rows: list[dict[str, Any]] = []
+    for name in names:
+        for found in scenario_ids(name):
+            scenario: Scenario = load_scenario(name, found)
+            rows.append({"id": found, "version": scenario.version, "description": scenario.description})
+    _show(rows, as_json)
+
+
+def _market_of(scenario: str) -> str:
+    market, slash, _ = scenario.partition("/")
+    if not slash:
+        known = [found for name in market_names() for found in scenario_ids(name)]
+        alike = [found for found in known if found.endswith(f"/{scenario}")] or known[:1]
+        raise ScenarioError(f"{scenario!r} is not a scenario's id: write market/preset, such as {', '.join(alike)}")
+    return market
+
+
+def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
+    """Rows with equal keys, as JSON or as a table."""
+    if as_json:
+        _print_json(rows)
+        return
+    columns = [column for key in rows[0] for column in _column(key)] if rows else []
+    # Sentences stand last: they are what gives way on a narrow terminal.
+    order = sorted(range(len(columns)), key=lambda place: columns[place].kind == "text")
+    cells = [[_cell(value) for value in row.values()] for row in rows]
+    console = Console(highlight=False)
+    show_table(console, [columns[place] for place in order], [[row[place] for place in order] for row in cells])
+
+
+def _column(key: str) -> list[Column]:
+    return words(key) if key in _SENTENCES else names(key)
+
+
+def _cell(value: object) -> str:
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return "–"
+    if isinstance(value, list) and all(isinstance(item, str) for item in value):  # pyright: ignore[reportUnknownVariableType]
+        return ", ".join(value)  # pyright: ignore[reportUnknownArgumentType]
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    text = orjson.dumps(value).decode()
+    return text if len(text) <= _MAX_CELL else f"{len(text):,} characters: --json shows them"
+
+
+def _print_json(content: object) -> None:
+    sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")

@@ -1,0 +1,148 @@
+"""Arguments at the door: whatever a client sent becomes checked bytes and a typed model, or one clear refusal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import orjson
+from pydantic import BaseModel, ValidationError
+
+from tradefair.contract.errors import ErrorInfo
+
+__all__ = ["MAX_ARGUMENT_BYTES", "BadArguments", "allowed_text", "encode_arguments", "explain", "is_plain_data"]
+
+MAX_ARGUMENT_BYTES = 65_536
+_MAX_DEPTH = 16
+_MAX_INT = 2**63 - 1
+_KINDS = frozenset({"integer", "number", "string", "boolean", "object", "list", "value"})
+
+
+class BadArguments(Exception):
+    """Arguments that cannot even be encoded; `reason` goes into the trace as `{unencodable: reason}`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+
+
+def encode_arguments(arguments: object) -> bytes:
+    """The arguments' JSON bytes in the order in which the client sent them.
+
+    Raises BadArguments on anything that JSON cannot carry exactly (NaN, infinities, integers over 64 bits, lone
+    surrogates, foreign types) and on more than 64 KiB.
+    """
+    if not isinstance(arguments, dict):
+        raise BadArguments("arguments must be an object")
+    if not is_plain_data(arguments):  # pyright: ignore[reportUnknownArgumentType]
+        raise BadArguments(
+            "only finite numbers, integers up to 64 bits, text, true, false, null, lists and objects are allowed, "
+            f"at most {_MAX_DEPTH} levels deep"
+        )
+    try:
+        encoded = orjson.dumps(arguments)
+    except (orjson.JSONEncodeError, RecursionError):
+        raise BadArguments("text must be valid Unicode") from None
+    if len(encoded) > MAX_ARGUMENT_BYTES:
+        raise BadArguments(f"the arguments take {len(encoded)} bytes; at most {MAX_ARGUMENT_BYTES} are allowed")
+    return encoded
+
+
+def is_plain_data(value: object, depth: int = 0) -> bool:
+    """Whether `value` is JSON data that every reader gives back unchanged."""
+    kind = type(value)
+    if kind is str or kind is bool or value is None:
+        return True
+    if kind is int:
+        return -_MAX_INT <= value <= _MAX_INT  # type: ignore[operator]
+    if kind is float:
+        return math.isfinite(value)  # type: ignore[arg-type]
+    if depth >= _MAX_DEPTH:
+        return False
+    if kind is dict:
+        items: dict[object, object] = value  # type: ignore[assignment]
+        for key, item in items.items():  # noqa: SIM110  # a generator would cost more than a call's few arguments
+            if type(key) is not str or not is_plain_data(item, depth + 1):
+                return False
+        return True
+    if kind is list:
+        rows: list[object] = value  # type: ignore[assignment]
+        return all(is_plain_data(item, depth + 1) for item in rows)
+    return False
+
+
+def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> ErrorInfo:
+    """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent."""
+    whole = _schema(parameters)
+    properties = whole.get("properties", {})
+    complaints: list[str] = []
+    for item in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
+        name = ".".join(str(part) for part in item["loc"][:3])[:80] or "arguments"
+        schema = properties.get(str(item["loc"][0])) if item["loc"] else None
+        if item["type"] == "extra_forbidden":
+            complaints.append(f"{name}: no such parameter")
+        elif item["type"] == "missing":
+            complaints.append(f"{name}: required, {allowed_text(schema or {}, whole)}")
+        else:
+            complaints.append(
+                f"{name}: {_lower(item['msg'])}" + (f" ({allowed_text(schema, whole)})" if schema else "")
+            )
+    takes = ", ".join(properties) or "no parameters"
+    return ErrorInfo("invalid_arguments", "; ".join(complaints), f"{tool} takes {takes}; call it again", True)
+
+
+@cache
+def _schema(parameters: type[BaseModel]) -> Mapping[str, Any]:
+    # Made once: a model's schema costs a hundred times the refusal that quotes it.
+    return parameters.model_json_schema()
+
+
+def allowed_text(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> str:
+    """A parameter's JSON schema in words: "integer 0..10000", "list of up to 20 strings", "or null".
+
+    `whole` is the schema of all arguments, whose `$defs` name what lists and nested objects are made of.
+    """
+    defined = (whole or {}).get("$defs", {})
+    name = str(schema.get("$ref", "")).rpartition("/")[2]
+    if name in defined:
+        # Each definition is opened once: a stranger's may hold itself.
+        schema, whole = defined[name], {"$defs": {key: value for key, value in defined.items() if key != name}}
+    if "anyOf" in schema:
+        return " or ".join(allowed_text(option, whole) for option in schema["anyOf"])
+    if "enum" in schema:
+        return "one of " + ", ".join(map(str, schema["enum"]))
+    if "const" in schema:
+        return str(schema["const"])
+    kind = str(schema.get("type", "value"))
+    if kind in ("integer", "number"):
+        low = schema.get("minimum", schema.get("exclusiveMinimum", ""))
+        high = schema.get("maximum", schema.get("exclusiveMaximum", ""))
+        return f"{kind} {low}..{high}" if low != "" or high != "" else kind
+    if kind == "string" and "maxLength" in schema:
+        return f"string of {schema.get('minLength', 0)}..{schema['maxLength']} characters"
+    if kind == "object" and schema.get("properties"):
+        return f"object {{{', '.join(schema['properties'])}}}"
+    if kind == "array":
+        return f"list of {_size(schema)}{_plural(allowed_text(schema.get('items', {}), whole))}"
+    return kind
+
+
+def _size(schema: Mapping[str, Any]) -> str:
+    least, most = schema.get("minItems", 0), schema.get("maxItems")
+    if most is None:
+        return f"at least {least} " if least else ""
+    return f"{least}..{most} " if least else f"up to {most} "
+
+
+def _plural(items: str) -> str:
+    """What a list holds: "strings of 0..9 characters", "integers 0..5", "items, each one of a, b"."""
+    kind, space, rest = items.partition(" ")
+    if kind not in _KINDS or " or " in items:
+        return f"items, each {items}"
+    return f"{kind}s{space}{rest}"
+
+
+def _lower(message: str) -> str:
+    return message[:1].lower() + message[1:200]

@@ -1,0 +1,169 @@
+"""The events of a trace (`tradefair.trace/1`): a closed, discriminated union, and the manifest.
+
+Core writes events as bytes; these models are how evaluators and exports read them. Unknown fields of a known event are
+kept, an unknown event is an error.
+"""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, TypeAdapter, ValidationError
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.limits import Limit
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Kind
+
+__all__ = [
+    "READABLE_SCHEMAS",
+    "TRACE_SCHEMA",
+    "EpisodeEnded",
+    "EpisodeStarted",
+    "ErrorRecord",
+    "Event",
+    "Input",
+    "ManifestCore",
+    "PhaseClosed",
+    "RoundClosed",
+    "SeatLapsed",
+    "SeatRecord",
+    "ToolCalled",
+    "parse_event",
+]
+
+TRACE_SCHEMA = "tradefair.trace/1"
+
+READABLE_SCHEMAS = frozenset({TRACE_SCHEMA, "fairground.trace/1"})
+"""Schemas that are read. Before it was named tradefair, the project wrote the same events under its first name."""
+
+
+class SeatRecord(BaseModel):
+    """A seat as the manifest names it."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    id: SeatId
+    role: str
+
+
+class ManifestCore(BaseModel):
+    """The part of the manifest that is fixed before the first event and hashed as `hash_0`."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    trace_schema: str
+    market: str
+    rules_version: str
+    scenario: dict[str, Any]
+    seed: int
+    seats: tuple[SeatRecord, ...]
+    tool_schema_digest: str
+    limits: tuple[Limit, ...]
+    record: Literal["full", "digests"]
+
+
+class _Event(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    seq: int
+    round: int
+    phase: str
+    revision: int
+    seat: SeatId | None
+
+
+class EpisodeStarted(_Event):
+    """The first event; the manifest's core is its content."""
+
+    event: Literal["episode_started"]
+
+
+class Input(_Event):
+    """An external fact that the rules consumed."""
+
+    event: Literal["input"]
+    for_call: str | None = Field(alias="for")
+    source: str
+    payload: JsonValue
+
+
+class ErrorRecord(BaseModel):
+    """A refusal as the agent saw it."""
+
+    model_config = ConfigDict(frozen=True, extra="allow")
+
+    code: str
+    message: str
+    hint: str
+    retryable: bool
+
+
+class ToolCalled(_Event):
+    """One tool call, whatever became of it. A result over 2 kB lies in the blob `result_ref`."""
+
+    event: Literal["tool_called"]
+    call: str
+    parent: str | None
+    tool: str
+    kind: Kind | None
+    arguments: JsonValue
+    read_through: int | None
+    refs: list[str] | None
+    status: Literal["ok", "rejected", "invalid", "denied", "failed"]
+    error: ErrorRecord | None
+    result: JsonValue
+    result_ref: str | None
+    result_digest: str | None
+    result_size: int | None
+
+
+class SeatLapsed(_Event):
+    """A silent seat, and the default action that was taken for it."""
+
+    event: Literal["seat_lapsed"]
+    reason: str
+    default_action: str
+
+
+class PhaseClosed(_Event):
+    """Simultaneous actions are revealed."""
+
+    event: Literal["phase_closed"]
+    public: JsonValue
+
+
+class RoundClosed(_Event):
+    """A round has closed: what everyone sees, the hidden truth, the state's digest."""
+
+    event: Literal["round_closed"]
+    public: JsonValue
+    facts: JsonValue
+    state_digest: str
+
+
+class EpisodeEnded(_Event):
+    """The last event."""
+
+    event: Literal["episode_ended"]
+    reason: str
+    facts: JsonValue
+    state_digest: str
+
+
+Event: TypeAlias = Annotated[
+    EpisodeStarted | Input | ToolCalled | SeatLapsed | PhaseClosed | RoundClosed | EpisodeEnded,
+    Field(discriminator="event"),
+]
+
+_ADAPTER: TypeAdapter[Event] = TypeAdapter(Event)
+
+
+def parse_event(body: bytes) -> Event:
+    """One stored event as its typed model; TraceError when it is not an event of this schema."""
+    try:
+        return _ADAPTER.validate_json(body)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        where = ".".join(str(part) for part in first["loc"]) or "event"
+        raise TraceError(f"not an event of {TRACE_SCHEMA}: {where}: {first['msg']}") from None

@@ -1,0 +1,138 @@
+"""The tools that every market shares. They are pure, so resume and verify re-execute them like any other.
+
+`await_turn` waits in the host and stays outside the chain; `execute_code` runs in the host's sandbox and is recorded,
+not recomputed (its inner calls are events of their own).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, JsonValue
+
+from tradefair.contract.errors import HarnessFailure, IllegalAction
+from tradefair.contract.policy import TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result, ToolTable, tool
+
+if TYPE_CHECKING:
+    from tradefair.contract.core import Core
+
+__all__ = ["AWAIT_TURN", "EXECUTE_CODE", "KERNEL_TOOLS", "MAX_NOTES", "CodeResult", "Note", "Notes", "RulesView"]
+
+MAX_NOTES = 100
+MAX_CODE_CHARS = 20_000
+
+
+class RulesView(Result):
+    """The rules as this seat may know them, and what it is there for."""
+
+    market: str
+    version: str
+    scenario: str
+    seat: SeatId
+    role: str
+    objective: str
+    round_semantics: str
+    rules: dict[str, JsonValue]
+
+
+class Note(Result):
+    """One note of a seat to itself."""
+
+    number: int
+    round: int
+    text: str
+
+
+class Notes(Result):
+    """All notes of the seat, oldest first."""
+
+    notes: list[Note]
+    room_for: int
+
+
+class CodeResult(Result):
+    """What the code printed and the value of its last expression."""
+
+    output: str
+    value: JsonValue
+    inner_calls: int
+
+
+@tool("read", title="Rules", subject="kernel")
+def view_rules(core: Core, seat: SeatId) -> RulesView:
+    """The rules of this market, your role and your objective."""
+    brief = core.market_type.brief(core.scenario, seat)
+    return RulesView(
+        market=core.market_type.name,
+        version=core.market_type.version,
+        scenario=core.scenario.id,
+        seat=seat,
+        role=brief.role,
+        objective=brief.objective,
+        round_semantics=brief.round_semantics,
+        rules=core.market.rules_view(seat).model_dump(mode="json"),
+    )
+
+
+@tool("read", title="Turn", subject="kernel")
+def view_turn(core: Core, seat: SeatId) -> TurnView:
+    """Where the clock stands, whether a decision of yours is awaited, and how far your call limits are used up."""
+    return core.turn_view(seat)
+
+
+@tool("read", title="Wait for your turn", subject="kernel")
+def await_turn(core: Core, seat: SeatId, *, timeout_s: Annotated[float, Field(ge=0, le=45)] = 20) -> TurnView:
+    """Wait until a decision of yours is awaited or the episode is over, at most timeout_s seconds (45).
+
+    still_open = true means that neither has happened yet: call it again.
+    """
+    return core.turn_view(seat)
+
+
+@tool("note", title="Add a note", subject="kernel")
+def add_note(core: Core, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000)]) -> Note:
+    """Keep a note to yourself until the end of the episode (at most 2,000 characters each, 100 notes)."""
+    notes = core.notes[seat]
+    if len(notes) >= MAX_NOTES:
+        raise IllegalAction("notes_full", f"there is room for {MAX_NOTES} notes", hint="remove_note makes room")
+    note = Note(number=core.next_note(seat), round=core.market.clock.round, text=text)
+    notes[note.number] = note
+    return note
+
+
+@tool("read", title="Notes", subject="kernel")
+def view_notes(core: Core, seat: SeatId) -> Notes:
+    """Your own notes, oldest first."""
+    notes = list(core.notes[seat].values())
+    return Notes(notes=notes, room_for=MAX_NOTES - len(notes))
+
+
+@tool("note", title="Remove a note", subject="kernel", destructive=True)
+def remove_note(core: Core, seat: SeatId, *, number: Annotated[int, Field(ge=1, le=1_000_000)]) -> Note:
+    """Remove one of your notes by its number; answers the removed note."""
+    note = core.notes[seat].pop(number, None)
+    if note is None:
+        raise IllegalAction("unknown_id", f"you have no note {number}", hint="view_notes shows their numbers")
+    return note
+
+
+@tool("analysis", title="Run code", subject="kernel", recorded=True)
+def execute_code(
+    core: Core, seat: SeatId, *, code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS)]
+) -> CodeResult:
+    """Run a short Python program over your own read and analysis tools, which are plain functions in it.
+
+    Modules: math, statistics, random, itertools, collections, heapq, operator, json, re, datetime. No files, no
+    network, no actions. At most 2 seconds, 64 MiB, 200 tool calls, 64 KiB of output. Answers what it printed and the
+    value of its last expression.
+    """
+    raise HarnessFailure("execute_code runs in a host, not in Core")
+
+
+KERNEL_TOOLS = ToolTable(
+    view_rules, view_turn, await_turn, add_note, view_notes, remove_note, execute_code
+)  # fmt: skip
+AWAIT_TURN = await_turn.name
+EXECUTE_CODE = execute_code.name

@@ -1,0 +1,150 @@
+"""Policies: scripted agents. They see tool answers only, wherever they run."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Generator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import orjson
+from pydantic import JsonValue
+
+from tradefair.contract import salts
+from tradefair.contract.chance import Chance, KeyPart
+from tradefair.contract.errors import ErrorInfo, ScenarioError
+from tradefair.contract.limits import LimitState
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result
+
+__all__ = [
+    "Draw",
+    "Params",
+    "Policy",
+    "PolicySpec",
+    "PrivilegedPolicy",
+    "ToolAnswer",
+    "ToolCall",
+    "TurnView",
+    "Turns",
+    "parse_policy",
+]
+
+Params: TypeAlias = Mapping[str, JsonValue]
+
+
+class TurnView(Result):
+    """What `view_turn` and `await_turn` answer: clock, whether this seat is awaited, limits, the market's word."""
+
+    seat: SeatId
+    role: str
+    round: int
+    phase: str
+    revision: int
+    awaited: bool
+    over: bool
+    end_reason: str | None
+    still_open: bool
+    limits: list[LimitState]
+    market: dict[str, JsonValue]
+
+
+class ToolCall(NamedTuple):
+    """One call that a policy wants made."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue] = {}
+
+
+@dataclass(frozen=True)
+class ToolAnswer:
+    """What came back: the result's JSON bytes or the refusal, and whether the seat's turn is over."""
+
+    body: bytes | None
+    error: ErrorInfo | None
+    turn_over: bool
+
+    @cached_property
+    def data(self) -> Any:
+        """The result as plain data; {} for a refusal."""
+        return {} if self.body is None else orjson.loads(self.body)
+
+
+Turns: TypeAlias = Generator[ToolCall, ToolAnswer, None]
+
+
+class Policy(Protocol):
+    """One object per seat and episode. A policy that starts in mid-episode treats its first turn as its first round."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One awaited phase: yields calls, gets answers; closed by the driver at the first answer with `turn_over`."""
+        ...
+
+
+class PrivilegedPolicy(Policy, Protocol):
+    """A policy that knows hidden truth: only ever a scripted seat in process, asked last, marked in the manifest."""
+
+    def see(self, truth: object) -> None:
+        """Take in `market.privileged()`; called before each turn."""
+        ...
+
+
+class Draw:
+    """A policy's own uniforms, keyed one-way from (seed, seat): no client holds the seed."""
+
+    def __init__(self, secret: str) -> None:
+        self._chance = Chance(secret)
+
+    @classmethod
+    def of(cls, seed: int, seat: SeatId, policy_key: int = 0) -> Draw:
+        """The draws of one seat under a seed; another `policy_key` gives other draws under the same market luck."""
+        text = f"{salts.POLICY}:{seed}:{seat}:{policy_key}".encode()
+        return cls(hashlib.blake2b(text, digest_size=32).hexdigest())
+
+    def uniform(self, *key: KeyPart) -> float:
+        """One uniform in (0, 1) under `key`."""
+        return self._chance.uniform("policy", *key)
+
+
+@dataclass(frozen=True)
+class PolicySpec:
+    """A named scripted policy; `make` of a privileged one gives a `PrivilegedPolicy`.
+
+    A `reference` is played beside an agent in the same seat on the same seed; what is a reference `on_every_seat`, such
+    as an equilibrium or a population, on all seats at once.
+    The `stand_in` for a role is what an agent in such a seat thinks with when no model is named.
+
+    `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
+    """
+
+    name: str
+    make: Callable[[Params, Draw], Policy]
+    roles: frozenset[str]
+    description: str = ""
+    privileged: bool = False
+    reference: bool = False
+    on_every_seat: bool = False
+    stand_in: bool = False
+    fast: Callable[..., Any] | None = None
+
+
+_SPELLING = re.compile(r"(?:policy:)?([a-z][a-z0-9_]*)(?:\((.*)\))?", re.DOTALL)
+
+
+def parse_policy(text: str) -> tuple[str, dict[str, JsonValue]]:
+    """`policy:name(param=value, …)` as name and parameters; values are JSON, bare words are text."""
+    match = _SPELLING.fullmatch(text.strip())
+    if match is None:
+        raise ScenarioError(f"{text!r} is not a policy: write name or name(param=value)")
+    params: dict[str, JsonValue] = {}
+    for part in filter(None, (piece.strip() for piece in (match[2] or "").split(","))):
+        key, sign, value = part.partition("=")
+        if not sign:
+            raise ScenarioError(f"{text!r}: {part!r} is not param=value")
+        try:
+            params[key.strip()] = orjson.loads(value.strip())
+        except orjson.JSONDecodeError:
+            params[key.strip()] = value.strip()
+    return match[1], params

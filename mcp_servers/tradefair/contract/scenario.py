@@ -1,0 +1,146 @@
+"""Scenarios: versioned configurations of a market, without a seed."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypeVar
+
+import orjson
+from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
+
+from tradefair.contract.errors import ScenarioError, in_plain_words
+from tradefair.contract.limits import Limit
+
+__all__ = ["Scenario", "Timing", "build_scenario", "checked_content", "parse_override", "parse_toml", "with_overrides"]
+
+
+class Timing(BaseModel):
+    """Wall-clock rules, off by default; they reach the rules as recorded lapses or ticks only."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    decision_deadline_s: float | None = Field(default=None, gt=0, le=86_400, description="a silent seat lapses after")
+
+    @property
+    def tick_s(self) -> float | None:
+        """Seconds between the ticks that a host posts under the free clock; None in a market without that clock."""
+        return None
+
+
+class Scenario(BaseModel):
+    """Base of every market's scenario; its full content is part of the manifest's hashed core."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    id: str = Field(pattern=r"^[a-z_]+/[a-z0-9_]+$", max_length=80)
+    version: int = Field(default=1, ge=1)
+    description: str = Field(default="", max_length=500)
+    clock: Literal["turns", "free"] = "turns"
+    record: Literal["full", "digests"] = "full"
+    limits: tuple[Limit, ...] = ()
+    timing: Timing = Timing()
+    seats: dict[str, str] = Field(default_factory=dict, description="selector (seat id or role) -> policy or 'agent'")
+
+    @classmethod
+    def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The content of a file with a market's shorthands spelled out; what is wrong is left for validation."""
+        return content
+
+
+S = TypeVar("S", bound=Scenario)
+M = TypeVar("M", bound=BaseModel)
+
+
+def parse_toml(text: str, *, source: str) -> dict[str, Any]:
+    """The content of a scenario file; ScenarioError names the file and the line."""
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ScenarioError(f"{source}: not valid TOML: {error}") from None
+
+
+def build_scenario(model: type[S], content: Mapping[str, Any], *, source: str) -> S:
+    """A checked scenario; ScenarioError names every wrong key, its value and what is allowed."""
+    return checked_content(model, model.prepared(content), source=source)
+
+
+def checked_content(model: type[M], content: Mapping[str, Any], *, source: str) -> M:
+    """What a TOML file holds as its model. ScenarioError names every wrong key, its value and what is allowed."""
+    try:
+        # JSON mode is strict about numbers and booleans, and takes lists for tuples.
+        return model.model_validate_json(_to_json(content), strict=True)
+    except ValidationError as error:
+        raise ScenarioError(f"{source}: {_complaints(content, error)}") from None
+
+
+def parse_override(text: str) -> tuple[str, JsonValue]:
+    """`key=value` of `--set`: a TOML value where it is one (4, true, [1, 2]), else the bare text."""
+    key, sign, value = text.partition("=")
+    key = key.strip()
+    if not sign or not key:
+        raise ScenarioError(f"{text!r} is not an override: write key=value, such as rounds=10")
+    try:
+        return key, tomllib.loads(f"value = {value}")["value"]
+    except tomllib.TOMLDecodeError:
+        return key, value.strip()
+
+
+def with_overrides(content: Mapping[str, Any], overrides: Mapping[str, JsonValue]) -> dict[str, Any]:
+    """`content` with dotted keys replaced; the overrides become part of the scenario."""
+    merged: dict[str, Any] = dict(content)
+    for dotted, value in overrides.items():
+        *path, last = dotted.split(".")
+        table = merged
+        for name in path:
+            inner = table.get(name, {})
+            if not isinstance(inner, dict):
+                raise ScenarioError(f"--set {dotted}: {name} is a value, not a table")
+            table[name] = dict(inner)  # pyright: ignore[reportUnknownArgumentType]
+            table = table[name]
+        table[last] = value
+    return merged
+
+
+def _to_json(content: Mapping[str, Any]) -> bytes:
+    try:
+        return orjson.dumps(content)
+    except orjson.JSONEncodeError as error:
+        raise ScenarioError(f"the scenario holds a value that is not plain data: {error}") from None
+
+
+def _complaints(content: Mapping[str, Any], error: ValidationError) -> str:
+    """Every wrong key once; where it may be one of several things, what each of them allows."""
+    told: dict[str, list[str]] = {}
+    for item in error.errors(include_url=False):
+        subject, complaint = _described(item, _keys(content, item))
+        told.setdefault(subject, []).append(complaint)
+    joined = {subject: " or ".join(complaints) for subject, complaints in told.items()}
+    return "; ".join(subject + said.replace(" or it should be ", " or ") for subject, said in joined.items())
+
+
+def _described(error: Any, keys: Sequence[str]) -> tuple[str, str]:
+    """A complaint in two parts: of what, and what is wrong with it."""
+    if not error["loc"] and error["type"] == "value_error":
+        return "", str(error["ctx"]["error"])  # of the whole: it names its keys itself
+    where = ".".join(keys) or "scenario"
+    if error["type"] == "extra_forbidden":
+        return f"{where}: ", "unknown key"
+    if error["type"] == "missing":
+        return f"{where}: ", "required"
+    given = error["input"]
+    # "10" in quotes where a number is due: without them the complaint would contradict itself.
+    quoted = isinstance(given, str) and error["type"].endswith("_type")
+    return f"{where} = {(repr(given) if quoted else str(given))[:60]}: ", in_plain_words(error["msg"])
+
+
+def _keys(content: Any, error: Any) -> list[str]:
+    """The place of an error as the file has it: the validator puts types in between, which nobody has written."""
+    keys: list[str] = []
+    for place in error["loc"]:
+        try:
+            content = content[place]
+        except (LookupError, TypeError):
+            continue
+        keys.append(str(place))
+    return [*keys, str(error["loc"][-1])] if error["type"] == "missing" else keys

@@ -1,0 +1,35 @@
+"""Seats: roles in a market with rights and private information."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeAlias
+
+from tradefair.contract.errors import SeatError
+
+__all__ = ["SeatId", "SeatSpec", "check_seat_id", "natural_order"]
+
+SeatId: TypeAlias = str
+
+_SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
+
+
+class SeatSpec(NamedTuple):
+    """One seat of a market: its id (`B1`) and its role (`buyer`)."""
+
+    id: SeatId
+    role: str
+
+
+def check_seat_id(text: str) -> SeatId:
+    """`text` as a seat id; SeatError when it cannot be one."""
+    if not _SEAT_ID.fullmatch(text):
+        raise SeatError(f"{text[:80]!r} is not a seat id: a letter, then letters, digits, - or _, at most 64")
+    return text
+
+
+def natural_order(seat: SeatId) -> tuple[str, int]:
+    """Sort key that puts B2 before B10 and all B before all S."""
+    head = seat.rstrip("0123456789")
+    tail = seat[len(head) :]
+    return head, int(tail) if tail else -1

@@ -1,0 +1,261 @@
+"""Tools: one typed function, declared once, from which everything else about the tool is made.
+
+The MCP tool, the in-process call, the docs page and the schema snapshot all come from the `Tool` that `@tool` builds:
+
+    @tool("read", title="Own value", evidence=("private_value",))
+    def view_my_value(market: DoubleAuction, seat: SeatId) -> MyValue:
+        '''Your private value or cost, and what you have earned so far.'''
+
+    @tool("action", title="Submit a quote")
+    def submit_quote(market: DoubleAuction, seat: SeatId, *, price: Annotated[int, Field(ge=0, le=100)]) -> Receipt: ...
+
+An action's function *is* the transition: it raises `IllegalAction` before it changes anything, or it succeeds.
+"""
+
+from __future__ import annotations
+
+import inspect
+import typing
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from types import SimpleNamespace
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, create_model
+
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.evidence import Scope
+from tradefair.contract.scenario import Scenario
+
+__all__ = ["Kind", "Result", "Tool", "ToolTable", "Untrusted", "tool"]
+
+Kind = Literal["read", "analysis", "action", "note"]
+
+
+class Result(BaseModel):
+    """Base of what tools answer: frozen, closed, compact."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class _Parameters(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Untrusted:
+    """Marks text that somebody else wrote: `text: Annotated[str, Untrusted()]`. Data, never instructions."""
+
+    def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
+        """The flag `x-untrusted` in every schema that holds such text."""
+        return {**handler(schema), "x-untrusted": True}
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One declared tool. `subject` says whether its function gets the market or the kernel's `Core`."""
+
+    name: str
+    kind: Kind
+    title: str
+    description: str
+    function: Callable[..., BaseModel]
+    parameters: type[BaseModel]
+    result: type[BaseModel]
+    subject: Literal["market", "kernel"] = "market"
+    evidence: tuple[str, ...] = ()
+    scope: Scope = "all"
+    roles: frozenset[str] | None = None
+    when: Callable[[Any], bool] | None = None
+    destructive: bool = False
+    idempotent: bool = False
+    ends_turn: bool = False
+    observer: bool = False
+    record: Literal["full", "digest"] = "full"
+    recorded: bool = False
+    refs: Callable[[Any], Sequence[str]] | None = None
+    shown: Callable[[Any], int | None] | None = None
+    needs: str | None = None
+    finish: Callable[..., BaseModel] | None = None
+
+    @property
+    def counted(self) -> bool:
+        """Kernel tools (but execute_code) and tools that end the turn count against no limit."""
+        return not self.ends_turn and (self.subject == "market" or self.recorded)
+
+    @property
+    def read_only(self) -> bool:
+        """Whether a call leaves the market and the notes as they are."""
+        return self.kind in ("read", "analysis")
+
+    def visible(self, scenario: Scenario, role: str) -> bool:
+        """Whether a seat of `role` is offered this tool under `scenario`."""
+        return (self.roles is None or role in self.roles) and (self.when is None or self.when(scenario))
+
+    @cached_property
+    def input_schema(self) -> dict[str, Any]:
+        """JSON schema of the arguments."""
+        return _tidy(self.parameters.model_json_schema())
+
+    @cached_property
+    def result_schema(self) -> dict[str, Any]:
+        """Full JSON schema of the result, for docs, snapshot and digest."""
+        return _tidy(self.result.model_json_schema(mode="serialization"))
+
+    @cached_property
+    def output_schema(self) -> dict[str, Any]:
+        """Top-level names and types only: clients check every result against it, and nesting costs them.
+
+        Clients on the TypeScript SDK check refusals too, and would show the agent their own complaint instead: the four
+        fields of an error fit as well.
+        """
+        schema = self.result_schema
+        defs = schema.get("$defs", {})
+        properties = {name: _shallow(prop, defs) for name, prop in schema.get("properties", {}).items()}
+        shapes = [{"required": sorted(properties)}, {"required": list(ErrorInfo._fields)}]
+        return {"type": "object", "properties": properties, "anyOf": shapes}
+
+    @cached_property
+    def untrusted_paths(self) -> tuple[tuple[str, ...], ...]:
+        """Where the result holds text by somebody else, `*` standing for every item of a list or map."""
+        schema = self.result_schema
+        return tuple(_untrusted(schema, schema.get("$defs", {}), (), 0))
+
+    def declaration(self) -> dict[str, Any]:
+        """What the schema digest and the snapshot hold."""
+        return {
+            "name": self.name,
+            "kind": self.kind,
+            "title": self.title,
+            "description": self.description,
+            "evidence": list(self.evidence),
+            "destructive": self.destructive,
+            "idempotent": self.idempotent,
+            "ends_turn": self.ends_turn,
+            "input_schema": self.input_schema,
+            "result_schema": self.result_schema,
+        }
+
+
+class ToolTable(Mapping[str, Tool]):
+    """A market's tools by name, in the order of their declaration."""
+
+    def __init__(self, *tools: Tool) -> None:
+        self._tools = {item.name: item for item in tools}
+        if len(self._tools) != len(tools):
+            raise ValueError("two tools share a name")
+
+    def __getitem__(self, name: str) -> Tool:
+        return self._tools[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tools)
+
+    def __len__(self) -> int:
+        return len(self._tools)
+
+    def looks(self, scenario: Scenario, role: str) -> list[Tool]:
+        """The read and analysis tools that a seat of `role` is offered under `scenario`, in order."""
+        return [item for item in self._tools.values() if item.read_only and item.visible(scenario, role)]
+
+    def declarations(self) -> list[dict[str, Any]]:
+        """Every declaration, in order: the schema snapshot."""
+        return [item.declaration() for item in self._tools.values()]
+
+    @cached_property
+    def schema_digest(self) -> str:
+        """Digest over the full table: a changed name, type or description is another market version."""
+        return digest(canonical(self.declarations()))
+
+
+def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., BaseModel]], Tool]:
+    """Declare a plain synchronous function `(market, seat, *, parameters) -> Result` as a tool.
+
+    Options are the fields of `Tool`. Parameter types and bounds come from the annotations, the description from the
+    docstring (effect, units and limits, never strategy).
+    """
+
+    def declare(function: Callable[..., BaseModel]) -> Tool:
+        hints = _hints(function)
+        roles = options.pop("roles", None)
+        return Tool(
+            name=function.__name__,
+            kind=kind,
+            title=title,
+            description=inspect.getdoc(function) or "",
+            function=function,
+            parameters=_parameters(function, hints),
+            result=hints["return"],
+            roles=None if roles is None else frozenset(roles),
+            **options,
+        )
+
+    return declare
+
+
+def _hints(function: Callable[..., BaseModel]) -> dict[str, Any]:
+    """Types of the keyword parameters and of the result. Market and seat stay unresolved: Core's would be a circle."""
+    positional = {
+        name
+        for name, parameter in inspect.signature(function).parameters.items()
+        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY
+    }
+    asked = {name: hint for name, hint in inspect.get_annotations(function).items() if name not in positional}
+    return typing.get_type_hints(SimpleNamespace(__annotations__=asked), function.__globals__, include_extras=True)
+
+
+def _parameters(function: Callable[..., BaseModel], hints: dict[str, Any]) -> type[BaseModel]:
+    fields: dict[str, Any] = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "inputs":
+            default = ... if parameter.default is inspect.Parameter.empty else parameter.default
+            fields[name] = (hints[name], Field(default=default))
+    return create_model(f"{function.__name__}_parameters", __base__=_Parameters, **fields)
+
+
+def _tidy(schema: Any) -> Any:
+    """Drop the titles that pydantic derives from names; they say nothing."""
+    if isinstance(schema, dict):
+        items: dict[str, Any] = schema  # pyright: ignore[reportUnknownVariableType]
+        return {
+            key: {name: _tidy(prop) for name, prop in value.items()} if key in ("properties", "$defs") else _tidy(value)
+            for key, value in items.items()
+            if not (key == "title" and isinstance(value, str))
+        }
+    if isinstance(schema, list):
+        return [_tidy(item) for item in schema]  # pyright: ignore[reportUnknownVariableType]
+    return schema
+
+
+def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
+    """The outer type of one property; nothing where it can be anything."""
+    if "anyOf" in schema:
+        kinds = {_shallow(option, defs).get("type") for option in schema["anyOf"]}
+        if None in kinds:
+            return {}
+        # Branches, not a list of types: several readers of schemas know no such list.
+        branches = [{"type": kind} for kind in sorted(map(str, kinds))]
+        return branches[0] if len(branches) == 1 else {"anyOf": branches}
+    if "$ref" in schema:
+        return _shallow(defs[schema["$ref"].rpartition("/")[2]], defs)
+    return {key: schema[key] for key in ("type", "description", "x-untrusted") if key in schema}
+
+
+def _untrusted(
+    schema: dict[str, Any], defs: dict[str, Any], path: tuple[str, ...], depth: int
+) -> Iterator[tuple[str, ...]]:
+    if depth > 12:
+        return
+    if schema.get("x-untrusted"):
+        yield path
+        return
+    if "$ref" in schema:
+        yield from _untrusted(defs[schema["$ref"].rpartition("/")[2]], defs, path, depth + 1)
+    for option in schema.get("anyOf", ()):
+        yield from _untrusted(option, defs, path, depth + 1)
+    for name, prop in schema.get("properties", {}).items():
+        yield from _untrusted(prop, defs, (*path, name), depth + 1)
+    for inner in (schema.get("items"), schema.get("additionalProperties")):
+        if isinstance(inner, dict):
+            yield from _untrusted(inner, defs, (*path, "*"), depth + 1)  # pyright: ignore[reportUnknownArgumentType]

@@ -1,0 +1,408 @@
+"""Pure arithmetic on published quotes: beliefs, counterfactual replay, best replies, regret.
+
+Everything is in buyer terms (double_auction page, 8.1): a seller with cost c is a buyer with value P - c, and each
+price p becomes P - p; `flip` translates either way. Own-side prices are better the higher, opposite ones the lower.
+"""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import accumulate
+from typing import NamedTuple
+
+from tradefair.double_auction.model import Role
+
+__all__ = [
+    "Fill",
+    "GdRound",
+    "Hindsight",
+    "PlayedRound",
+    "PriceOutlook",
+    "Regret",
+    "Rivals",
+    "SealedRivals",
+    "SideOfRound",
+    "best_price",
+    "best_reply",
+    "expected_payoff",
+    "flip",
+    "gd_belief",
+    "gd_counts",
+    "hindsight",
+    "mean_utility",
+    "outlook",
+    "pair_best_reply",
+    "regret",
+    "round_utilities",
+    "useful_prices",
+]
+
+_DECIMALS = 6
+
+
+def flip(price: int, price_max: int, role: Role) -> int:
+    """`price` in buyer terms, or back; its own inverse."""
+    return price if role == "buyer" else price_max - price
+
+
+class GdRound(NamedTuple):
+    """A past round for the GD belief: own-side quotes (own included) that traded or did not, opposite quotes."""
+
+    matched: Sequence[int]
+    unmatched: Sequence[int]
+    opposite: Sequence[int]
+
+
+class GdCounts(NamedTuple):
+    """TB + A quotes speak for a fill at the price, RB against it."""
+
+    supporting: int
+    opposing: int
+
+    @property
+    def belief(self) -> float | None:
+        """(TB + A)/(TB + A + RB); null for 0/0."""
+        total = self.supporting + self.opposing
+        return self.supporting / total if total else None
+
+
+def gd_counts(price: int, rounds: Iterable[GdRound]) -> GdCounts:
+    """Counts of Gjerstad & Dickhaut (1998) at `price` (double_auction page, 8.2)."""
+    supporting = opposing = 0
+    for past in rounds:
+        supporting += sum(bid <= price for bid in past.matched) + sum(ask <= price for ask in past.opposite)
+        opposing += sum(bid >= price for bid in past.unmatched)
+    return GdCounts(supporting, opposing)
+
+
+def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float] | None = None) -> list[float]:
+    """f(0..P): the belief, its 0/0 points filled linearly, with f(0) = 0 and f(P) = 1 if unknown (8.2).
+
+    `weights` say how much each round counts (default: all the same); the cost is linear in quotes and grid.
+    """
+    supporting: list[float] = [0] * (price_max + 1)
+    opposing: list[float] = [0] * (price_max + 1)
+    for past, weight in zip(rounds, weights or [1] * len(rounds), strict=True):
+        for price in (*past.matched, *past.opposite):
+            supporting[price] += weight
+        for price in past.unmatched:
+            opposing[price] += weight
+    against = list(accumulate(reversed(opposing)))[::-1]
+    known = [
+        support / total if (total := support + oppose) else None
+        for support, oppose in zip(accumulate(supporting), against, strict=True)
+    ]
+    known[0] = 0.0 if known[0] is None else known[0]
+    known[-1] = 1.0 if known[-1] is None else known[-1]
+    return _filled(known)
+
+
+def _filled(known: Sequence[float | None]) -> list[float]:
+    """The beliefs with a straight line over the unknown ones; the first and the last are known."""
+    certain = [belief for belief in known if belief is not None]
+    if len(certain) == len(known):
+        return certain
+    filled: list[float] = []
+    low, low_at = 0.0, 0
+    for price, belief in enumerate(known):
+        if belief is None:
+            continue
+        gap = price - low_at
+        if gap > 1:
+            filled += [low + (belief - low) * step / gap for step in range(1, gap)]
+        filled.append(belief)
+        low, low_at = belief, price
+    return filled
+
+
+class Rivals(NamedTuple):
+    """The published quotes of a past round without the own one: own side ascending, opposite side ascending."""
+
+    others: Sequence[int]
+    opposite: Sequence[int]
+
+
+class PriceOutlook(NamedTuple):
+    """What one price would have met on average over past rounds; ties are averaged, coins replaced by their mean."""
+
+    price: int
+    fill_share: float
+    mean_price_if_filled: float | None
+    mean_surplus: float
+    """Value minus price per round, unfilled rounds counting 0."""
+
+
+def _met(price: int, rivals: Rivals) -> tuple[list[int], int]:
+    """Opposite quotes that `price` would trade with, over the ranks that a tie leaves open, and their number."""
+    others, opposite = rivals
+    as_good = bisect_right(others, price)
+    better = len(others) - as_good
+    ranks = as_good - bisect_left(others, price) + 1
+    return [ask for ask in opposite[better : better + ranks] if ask <= price], ranks
+
+
+def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
+    """Counterfactual replay of `price` against `rounds`, rivals held fixed (double_auction page, 5)."""
+    shares: list[float] = []
+    prices: list[float] = []
+    for past in rounds:
+        met, ranks = _met(price, past)
+        shares.append(len(met) / ranks)
+        prices.append(sum(price + ask for ask in met) / (2 * ranks))
+    share, paid = math.fsum(shares), math.fsum(prices)
+    count = len(rounds)
+    return PriceOutlook(
+        price,
+        round(share / count, _DECIMALS) if count else 0.0,
+        round(paid / share, _DECIMALS) if share else None,
+        round((share * value - paid) / count, _DECIMALS) if count else 0.0,
+    )
+
+
+def best_reply(value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> int | None:
+    """The smallest of 0..v that maximises the mean utility of counterfactual replay; null when nothing is gained (8.2).
+
+    `utility` is of a round's surplus, 0 when unfilled.
+    """
+    return best_price([round_utilities(value, past, utility) for past in rounds])
+
+
+def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
+    """`best_reply` from the `round_utilities` of each round: who replays the same rounds again keeps them."""
+    best: int | None = None
+    best_gain = highest = 0.0
+    for price, gains in enumerate(zip(*utilities, strict=True)):
+        total = math.fsum(gains)
+        if total <= highest:
+            continue  # nor is its mean higher, rounded as it is
+        highest, gain = total, _mean(gains)
+        if gain > best_gain:
+            best, best_gain = price, gain
+    return best
+
+
+def round_utilities(value: int, past: Rivals, utility: Callable[[float], float] = float) -> list[float]:
+    """The utility of every price 0..v against one round, ties averaged, coins replaced by their mean."""
+    # Nothing trades below the lowest opposite quote.
+    lowest = min(past.opposite[0], value + 1) if past.opposite else value + 1
+    return [0.0] * lowest + [_utility(price, value, past, utility) for price in range(lowest, value + 1)]
+
+
+def mean_utility(price: int, value: int, rounds: Sequence[Rivals], utility: Callable[[float], float] = float) -> float:
+    """Mean utility per round of `price` against `rounds`, ties averaged, coins replaced by their mean; 0 for none."""
+    return _mean([_utility(price, value, past, utility) for past in rounds])
+
+
+def _utility(price: int, value: int, past: Rivals, utility: Callable[[float], float]) -> float:
+    met, ranks = _met(price, past)
+    return sum(utility(value - (price + ask) / 2) for ask in met) / ranks
+
+
+def _mean(gains: Sequence[float]) -> float:
+    return round(math.fsum(gains) / len(gains), _DECIMALS) if gains else 0.0
+
+
+def useful_prices(value: int, price_max: int) -> list[int]:
+    """25 prices evenly spread from `value` to 40 % of P below it, within the grid, least shaded first."""
+    spread = (max(0, value - round(step * price_max / 60)) for step in range(25))
+    return list(dict.fromkeys(spread))
+
+
+def pair_best_reply(value: int, opposite: Iterable[int]) -> int | None:
+    """The largest b that maximises the sum over a <= b of (2v - a - b); null when nothing is gained (8.2)."""
+    best: int | None = None
+    best_gain = total = 0
+    for count, ask in enumerate(sorted(opposite), start=1):
+        total += ask
+        gain = count * (2 * value - ask) - total
+        if gain > 0 and gain >= best_gain:
+            best, best_gain = ask, gain
+    return best
+
+
+class SealedRivals(NamedTuple):
+    """A round as it was settled, without the own quote: own side split by the quote order; all ascending."""
+
+    earlier: Sequence[int]
+    later: Sequence[int]
+    opposite: Sequence[int]
+
+
+def expected_payoff(value: int, price: int, rivals: SealedRivals) -> float:
+    """Payoff of `price` with rivals and quote order fixed, the coin replaced by its mean (9.3)."""
+    earlier, later, opposite = rivals
+    rank = len(earlier) - bisect_left(earlier, price) + len(later) - bisect_right(later, price)
+    if rank >= len(opposite) or price < opposite[rank]:
+        return 0.0
+    return value - (price + opposite[rank]) / 2
+
+
+class Fill(NamedTuple):
+    """Prices `first`..`last` that trade with the opposite quote `met`: rivals and quote order fixed, buyer terms."""
+
+    first: int
+    last: int
+    met: int
+
+    def doubled_payoff(self, value: int, price: int) -> int:
+        """Twice the payoff, the coin replaced by its mean: whole, so that sums are exact."""
+        return 2 * value - price - self.met
+
+
+class _Ranked(NamedTuple):
+    """A quote of the own side: better ones come first, equal ones by the quote order (6.3)."""
+
+    price: int
+    place: int
+    seat: str
+
+
+class SideOfRound:
+    """What the seats of one role faced in a round; made once for all of them. Prices are in buyer terms."""
+
+    def __init__(
+        self, own: Mapping[str, int], opposite: Iterable[int], quote_order: Sequence[str], price_max: int
+    ) -> None:
+        self._places = {seat: place for place, seat in reversed(list(enumerate(quote_order)))}
+        ranked = (_Ranked(own[seat], place, seat) for place, seat in enumerate(quote_order) if seat in own)
+        self._ranked = sorted(ranked, key=lambda one: (-one.price, one.place))
+        self._opposite = sorted(opposite)
+        self._price_max = price_max
+
+    def fills(self, seat: str) -> list[Fill]:
+        """Every price of 0..P at which `seat` would have traded, dearest first. KeyError: no place in the quote order.
+
+        The k-th rank is taken from the price that beats the k-th rival up to the one that beats the rival before it.
+        """
+        place = self._places[seat]
+        rivals = (one for one in self._ranked if one.seat != seat)
+        found: list[Fill] = []
+        last = self._price_max
+        for met in self._opposite:
+            rival = next(rivals, None)
+            beats = 0 if rival is None else rival.price + (rival.place < place)
+            first = max(beats, met, 0)
+            if first <= last:
+                found.append(Fill(first, last, met))
+            last = min(last, beats - 1)
+            if met > last:
+                break
+        return found
+
+
+@dataclass(frozen=True)
+class PlayedRound:
+    """Quotes by seat (a forfeiting seat is absent) and the order that broke ties; in the seats' own terms."""
+
+    bids: Mapping[str, int]
+    asks: Mapping[str, int]
+    quote_order: Sequence[str]
+    _sides: dict[tuple[Role, int], SideOfRound] = field(
+        default_factory=dict["tuple[Role, int]", SideOfRound], init=False, repr=False, compare=False
+    )
+
+    def faced(self, role: Role, price_max: int) -> SideOfRound:
+        """What the seats of `role` faced, in buyer terms."""
+        side = self._sides.get((role, price_max))
+        if side is None:
+            own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
+            side = self._sides[role, price_max] = SideOfRound(
+                {seat: flip(price, price_max, role) for seat, price in own.items()},
+                (flip(price, price_max, role) for price in opposite.values()),
+                self.quote_order,
+                price_max,
+            )
+        return side
+
+    def quote(self, seat: str, role: Role) -> int | None:
+        """The seat's own quote, null when it forfeited."""
+        return (self.bids if role == "buyer" else self.asks).get(seat)
+
+    def without(self, seat: str, role: Role, price_max: int) -> SealedRivals:
+        """What `seat` faced, in buyer terms."""
+        own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
+        position = self.quote_order.index(seat)
+        split: tuple[list[int], list[int]] = ([], [])
+        for place, other in enumerate(self.quote_order):
+            if other != seat and other in own:
+                split[place > position].append(flip(own[other], price_max, role))
+        met = sorted(flip(price, price_max, role) for price in opposite.values())
+        return SealedRivals(sorted(split[0]), sorted(split[1]), met)
+
+
+class Hindsight(NamedTuple):
+    """A round as one seat could have played it, in points: rivals and quote order fixed, the coin at its mean (9.3).
+
+    `best` is over all prices, 0 for those that do not trade. `best_filling` is the most that a quote which trades would
+    have earned, `best_within` that of those within the own value; null where none would have traded.
+    """
+
+    actual: float
+    best: float
+    best_filling: float | None
+    best_within: float | None
+
+
+def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max: int) -> Hindsight:
+    """What `seat` made of a round and what it could have made. KeyError: the seat has no place in the quote order."""
+    own_value = flip(value, price_max, role)
+    fills = played.faced(role, price_max).fills(seat)
+    quote = played.quote(seat, role)
+    earned = 0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills)
+    filling = max((fill.doubled_payoff(own_value, fill.first) for fill in fills), default=None)
+    within = [fill.doubled_payoff(own_value, fill.first) for fill in fills if fill.first <= own_value]
+    return Hindsight(
+        actual=earned / 2,
+        best=max(0, filling or 0) / 2,
+        best_filling=None if filling is None else filling / 2,
+        best_within=max(within) / 2 if within else None,
+    )
+
+
+def _doubled_at(price: int, value: int, fills: Iterable[Fill]) -> int:
+    """Twice the payoff of a price."""
+    return next((fill.doubled_payoff(value, price) for fill in fills if fill.first <= price <= fill.last), 0)
+
+
+class Regret(NamedTuple):
+    """Hindsight of one seat over an episode, in points; rivals do not react. `best_price` is in its own terms."""
+
+    static: float
+    dynamic: float
+    best_price: int
+    payoff: float
+    """Expected payoff of the actual quotes."""
+
+
+def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], price_max: int) -> Regret:
+    """Static and dynamic regret (double_auction page, 9.3); a forfeited round earned 0, ties go to the least shaded.
+
+    A round's payoff falls by 1/2 per point within a fill and is 0 outside, so a round costs as many steps as there are
+    fills, not one per price. All sums are of whole half points. KeyError, IndexError: facts that contradict each other.
+    """
+    own_value = flip(value, price_max, role)
+    starts, slopes = [0] * (price_max + 2), [0] * (price_max + 2)
+    earned = peaks = 0
+    for played in rounds:
+        fills = played.faced(role, price_max).fills(seat)
+        peak = 0
+        for fill in fills:
+            worth = 2 * own_value - fill.met
+            starts[fill.first] += worth
+            starts[fill.last + 1] -= worth
+            slopes[fill.first] += 1
+            slopes[fill.last + 1] -= 1
+            peak = max(peak, worth - fill.first)
+        quote = played.quote(seat, role)
+        if quote is not None:
+            if not 0 <= quote <= price_max:
+                raise IndexError(f"the quote {quote} lies outside 0..{price_max}")
+            earned += _doubled_at(flip(quote, price_max, role), own_value, fills)
+        peaks += peak
+    falls = enumerate(zip(accumulate(starts), accumulate(slopes), strict=True))
+    totals = [start - price * slope for price, (start, slope) in falls][: price_max + 1]
+    best = max(range(price_max + 1), key=lambda price: (totals[price], price))
+    return Regret((totals[best] - earned) / 2, (peaks - earned) / 2, flip(best, price_max, role), earned / 2)

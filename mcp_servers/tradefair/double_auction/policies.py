@@ -1,0 +1,320 @@
+"""Scripted seats: the registry, the policy that drives tools, and play by rules alone.
+
+`turn` fills a trader's view from tool answers, `play_fast` fills it from the rules; both through `Revealed`, and tests
+hold the quotes equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, NamedTuple
+
+from tradefair.contract.errors import IllegalAction, ScenarioError
+from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView, parse_policy
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
+from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.double_auction.talkers import TALKERS
+from tradefair.double_auction.talking import SILENCE, Heard, Said, Speaker, Talker
+from tradefair.double_auction.traders import TRADERS, TraderSpec
+from tradefair.double_auction.traders_identified import IDENTIFIED_TRADERS
+from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
+
+__all__ = ["POLICIES", "Passive", "TradingPolicy", "play_fast"]
+
+_ROLES = frozenset({"buyer", "seller"})
+
+
+class Revealed(NamedTuple):
+    """A closed round for the traders' views; bids highest first, asks lowest first, prices in rank order."""
+
+    quotes: Mapping[SeatId, int]
+    fills: Mapping[SeatId, int]
+    bids: list[int]
+    asks: list[int]
+    prices: list[int]
+
+    @classmethod
+    def of_record(cls, closed: ClosedRound) -> Revealed:
+        """From the rules."""
+        quotes = {**closed.bids, **closed.asks}
+        prices = [match.price for match in closed.matches]
+        return cls(quotes, closed.fills, closed.sorted_bids, closed.sorted_asks, prices)
+
+    @classmethod
+    def of_row(cls, row: Mapping[str, Any]) -> Revealed:
+        """From a row of view_history."""
+        quotes: dict[SeatId, int] = {}
+        sides: dict[str, list[int]] = {"buyer": [], "seller": []}
+        for quote in row["quotes"]:
+            quotes[quote["trader"]] = quote["price"]
+            sides[quote["role"]].append(quote["price"])
+        trades = row["trades"]
+        fills = {trade[side]: trade["price"] for trade in trades for side in ("buyer", "seller")}
+        bids, asks = sorted(sides["buyer"], reverse=True), sorted(sides["seller"])
+        return cls(quotes, fills, bids, asks, [trade["price"] for trade in trades])
+
+    def show(self, view: TraderView, seat: SeatId, role: Role) -> None:
+        """Append the round to the view of `seat`."""
+        own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
+        quote = self.quotes.get(seat)
+        if quote is not None:
+            own = own.copy()
+            own.remove(quote)
+        view.close_round(quote, self.fills.get(seat), own, opposite, self.prices)
+
+
+class Passive:
+    """Never quotes and never looks: its driver lapses it."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """No call at all."""
+        yield from ()
+
+
+class TradingPolicy:
+    """Plays a trader over tools: the own value once, then per round the new history and one quote.
+
+    Where there is talk, a talker also says something and reads what it was sent; others stay silent unseen. Its first
+    turn is its first round, whenever it joins. A refused reading ends the turn: the seat forfeits the round, or stays
+    silent. So does a refused message.
+    """
+
+    def __init__(self, trader: Trader) -> None:
+        self._trader = trader
+        self._talker = trader if isinstance(trader, Talker) else None
+        self._mirror: MirroredPolicy | None = None
+        self._heard: int | None = None
+        """Number of the last message that was read; null before the first talk."""
+        self._role: Role = "buyer"
+        self._view: TraderView | None = None
+        self._shown = 0
+        """Last round of the market that the view holds."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """At most one view_my_value, the pages of new rounds and messages, one action."""
+        if now.phase == "talk" and self._talker is None:
+            yield ToolCall("send_message", SILENCE)
+            return
+        if self._view is None:
+            answer = yield ToolCall("view_my_value")
+            if answer.error is not None:
+                return
+            self._start(answer.data)
+        view = self._view
+        assert view is not None
+        if self._shown < now.round - 1:
+            new: list[Mapping[str, Any]] = []
+            arguments: dict[str, Any] = {"first_round": self._shown + 1}
+            while True:
+                answer = yield ToolCall("view_history", dict(arguments))
+                if answer.error is not None:
+                    return
+                new += answer.data["rounds"]
+                arguments["cursor"] = answer.data["next_cursor"]
+                if arguments["cursor"] is None:
+                    break
+            self._take_in(view, new, now.seat)
+        if now.phase == "talk":
+            yield from self._speak(view, now.seat)
+            return
+        if self._heard is not None:
+            yield from self._listen(Speaker(now.seat, view.price_max))
+        price = self._trader.quote(view)
+        if price is not None:
+            yield ToolCall("submit_quote", {"price": price})
+
+    def _speak(self, view: TraderView, seat: SeatId) -> Turns:
+        assert self._talker is not None
+        self._heard = self._heard or 0
+        seen = view if self._mirror is None else self._mirror.mirrored(view)
+        said = self._talker.say(seen, Speaker(seat, view.price_max))
+        answer = yield ToolCall("send_message", _arguments(said))
+        if answer.error is not None and said is not None:
+            yield ToolCall("send_message", SILENCE)
+
+    def _listen(self, speaker: Speaker) -> Turns:
+        """Let the talker hear what others have sent since it listened last."""
+        assert self._talker is not None
+        more: int | None = self._heard
+        while more is not None:
+            answer = yield ToolCall("read_messages", {"after": more})
+            if answer.error is not None:
+                return
+            for row in answer.data["messages"]:
+                self._heard = row["number"]
+                if row["untrusted"]:
+                    self._talker.hear(Heard(row["sender"], row["text"]), speaker)
+            more = answer.data["next_cursor"]
+
+    def _start(self, own: Mapping[str, Any]) -> None:
+        self._role = own["role"]
+        if self._role == "seller":
+            self._trader = self._mirror = MirroredPolicy(self._trader)
+        self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
+        self._shown = own["round"] - 1
+
+    def _take_in(self, view: TraderView, newest_first: Iterable[Mapping[str, Any]], seat: SeatId) -> None:
+        for row in reversed(list(newest_first)):
+            Revealed.of_row(row).show(view, seat, self._role)
+            self._shown = row["round"]
+
+
+def _arguments(said: Said | None) -> Mapping[str, Any]:
+    """Of send_message."""
+    return SILENCE if said is None else {"recipient": said.recipient, "message": said.text}
+
+
+_REFERENCES = ("truthful", "kaplan")
+_STAND_IN = "zip"
+
+
+def _refuse_params(name: str, params: Params) -> None:
+    if params:
+        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
+
+
+def _spec(trader: TraderSpec) -> PolicySpec:
+    def fast(params: Params, draw: Draw) -> Trader:
+        _refuse_params(trader.name, params)
+        return trader.make(draw)
+
+    def make(params: Params, draw: Draw) -> TradingPolicy:
+        return TradingPolicy(fast(params, draw))
+
+    return PolicySpec(
+        trader.name,
+        make,
+        trader.roles,
+        trader.description,
+        reference=trader.name in _REFERENCES,
+        stand_in=trader.name == _STAND_IN,
+        fast=fast,
+    )
+
+
+class _Silent:
+    """`passive` for play by rules alone."""
+
+    def quote(self, view: TraderView) -> None:
+        return None
+
+
+def _passive(params: Params, draw: Draw) -> Passive:
+    _refuse_params("passive", params)
+    return Passive()
+
+
+def _silent(params: Params, draw: Draw) -> Trader:
+    _refuse_params("passive", params)
+    return _Silent()
+
+
+def _over_tools(name: str, make: Callable[[], Policy], description: str, *, privileged: bool = False) -> PolicySpec:
+    """A policy without parameters and draws that no trader stands behind."""
+
+    def with_params(params: Params, draw: Draw) -> Policy:
+        _refuse_params(name, params)
+        return make()
+
+    return PolicySpec(name, with_params, _ROLES, description, privileged=privileged)
+
+
+POLICIES: Mapping[str, PolicySpec] = {
+    "passive": PolicySpec(
+        "passive", _passive, _ROLES, "never quotes: forfeits every round", reference=True, fast=_silent
+    ),
+    **{
+        trader.name: _spec(trader) for trader in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS, *CONTROLS, *TALKERS)
+    },
+    "blind": _over_tools("blind", Blind, "control: quotes 50 without a look at anything"),
+    "contrary": _over_tools("contrary", Contrary, "control: quotes against what its own analysis says"),
+    "oracle_sealed": _over_tools(
+        "oracle_sealed", OracleSealed, "best reply to the sealed quotes of all others", privileged=True
+    ),
+    "oracle_values": _over_tools(
+        "oracle_values", OracleValues, "just better than the competitive price of the true values", privileged=True
+    ),
+}
+
+
+class _Player:
+    """A seat of `play_fast`: its trader and the view that the rules fill."""
+
+    def __init__(self, market: DoubleAuction, seat: SeatId, policy: str, policy_key: int) -> None:
+        name, params = parse_policy(policy)
+        fast = POLICIES[name].fast if name in POLICIES else None
+        if fast is None:
+            raise ScenarioError(f"{seat} = {policy!r}: no such policy; there are {', '.join(POLICIES)}")
+        trader: Trader = fast(params, Draw.of(market.seed, seat, policy_key))
+        self.seat = seat
+        self.role: Role = role_of(seat)
+        scenario = market.scenario
+        if self.role not in POLICIES[name].roles:
+            raise ScenarioError(f"{seat} = {policy!r}: not for a {self.role}")
+        self.view = TraderView(market.state.private.by_seat[seat], scenario.price_max, scenario.rounds)
+        self._talker = trader if isinstance(trader, Talker) else None
+        self._mirror = None if self.role == "buyer" else MirroredPolicy(trader)
+        self._heard = 0
+        self.decide: Callable[[TraderView], int | None] = (self._mirror or trader).quote
+
+    def speak(self, market: DoubleAuction) -> None:
+        """Say something, or stay silent: by choice or because the rules refuse the message."""
+        said = None
+        if self._talker is not None:
+            seen = self.view if self._mirror is None else self._mirror.mirrored(self.view)
+            said = self._talker.say(seen, Speaker(self.seat, self.view.price_max))
+        try:
+            market.say(self.seat, said.recipient if said else "", said.text if said else "")
+        except IllegalAction:
+            market.say(self.seat, "", "")
+
+    def listen(self, market: DoubleAuction) -> None:
+        """Hear what the others have sent."""
+        inbox = market.state.inbox[self.seat]
+        if self._talker is not None:
+            for message in inbox[self._heard :]:
+                if message.sender != self.seat:
+                    self._talker.hear(Heard(message.sender, message.text), Speaker(self.seat, self.view.price_max))
+        self._heard = len(inbox)
+
+    def act(self, market: DoubleAuction) -> None:
+        """Quote, or forfeit the round: by choice or because the rules refuse the quote."""
+        price = self.decide(self.view)
+        if price is not None:
+            try:
+                market.place(self.seat, price)
+                return
+            except IllegalAction:
+                pass
+        market.lapse(self.seat, "agent_limit")
+
+
+def play_fast(
+    scenario: DoubleAuctionScenario, seed: int, policies: Mapping[SeatId, str], policy_key: int = 0
+) -> DoubleAuction:
+    """A whole episode by rules and traders alone, no tools and no events; the finished market.
+
+    `policies` names one policy per seat (`zip`, `policy:zic`). The quotes are those that the same policies make over
+    tools; `policy_key` gives them other draws. ScenarioError for a missing seat or an unknown policy; not for
+    `chance = recorded`, which needs its inputs.
+    """
+    market = DoubleAuction(scenario, seed)
+    if missing := [seat for seat in market.seats if seat not in policies]:
+        raise ScenarioError(f"no policy for {', '.join(missing)}")
+    players = [_Player(market, seat, policies[seat], policy_key) for seat in market.seats]
+    while market.terminated is None:
+        if market.clock.phase == "talk":
+            for player in players:
+                player.speak(market)
+            market.close_talk()
+            for player in players:
+                player.listen(market)
+        for player in players:
+            player.act(market)
+        revealed = Revealed.of_record(market.close_round())
+        for player in players:
+            revealed.show(player.view, player.seat, player.role)
+    return market

@@ -1,0 +1,201 @@
+"""The transports: a stdio server of one seat, and a streamable-HTTP host of episodes and seats by bearer token.
+
+Over HTTP every token has a door of its own: an MCP server of its seat and the sessions opened with it. A session can
+therefore not be carried to another credential, and revoking a token closes whatever was open behind it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import AsyncGenerator, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING
+
+import anyio
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser, BearerAuthBackend, RequireAuthMiddleware
+from mcp.server.auth.provider import AccessToken
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.authentication import AuthenticationMiddleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+from starlette.types import Receive, Scope, Send
+
+from tradefair.contract.seats import SeatId
+from tradefair.host.binding import build_observer_server, build_server
+from tradefair.host.doors import Door
+from tradefair.host.hosting import Host
+from tradefair.host.listening import Listener, security_settings
+from tradefair.host.pipes import open_pipes
+from tradefair.host.seat_auth import OBSERVER_SCOPE, SeatVerifier
+from tradefair.host.status import readiness
+
+if TYPE_CHECKING:
+    from tradefair.host.episode import Episode
+
+__all__ = ["MCP_PATH", "HttpServer", "SeatApp", "run_stdio"]
+
+MCP_PATH = "/mcp"
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_RETRY_AFTER_S = 2
+
+
+async def run_stdio(episode: Episode, seat: SeatId) -> None:
+    """Serve one seat on standard input and output until the client goes; the caller closes the episode.
+
+    SIGTERM closes the episode and ends the process at once: a thread is blocked on standard input.
+    """
+    server = build_server(episode, seat, transport="stdio")
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: _leaving.append(_leave(episode)))
+    async with open_pipes() as pipes:
+        await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
+
+
+_leaving: list[asyncio.Task[None]] = []
+
+
+def _leave(episode: Episode) -> asyncio.Task[None]:
+    async def leave() -> None:
+        try:
+            await episode.close()
+        finally:
+            os._exit(0)
+
+    return asyncio.create_task(leave())
+
+
+class SeatApp:
+    """The ASGI application of seats and observers: `/mcp` by bearer token, `/health` for whoever watches the process.
+
+    `allowed_hosts` are the values of the Host header (`name:port`) that are answered, and where a browser may come
+    from.
+    """
+
+    def __init__(self, host: Host, allowed_hosts: Iterable[str]) -> None:
+        self._host = host
+        self._opening = anyio.Lock()
+        self._security = security_settings(allowed_hosts)
+        backend = BearerAuthBackend(SeatVerifier(host.tokens))
+        self.starlette = Starlette(
+            routes=[
+                Route("/health", self._alive, methods=["GET"]),
+                Route("/health/ready", self._ready, methods=["GET"]),
+                Route(MCP_PATH, RequireAuthMiddleware(self._serve, [])),
+            ],
+            middleware=[Middleware(AuthenticationMiddleware, backend=backend)],
+            lifespan=self._lifespan,
+        )
+
+    @asynccontextmanager
+    async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        async with anyio.create_task_group() as tasks:
+            self._host.attach(tasks)
+            yield
+            self._host.attach(None)
+            self._host.shut()
+            tasks.cancel_scope.cancel()
+
+    async def _alive(self, request: Request) -> Response:
+        return JSONResponse({"status": "draining" if self._host.draining else "ok"})
+
+    async def _ready(self, request: Request) -> Response:
+        """200 where calls and new episodes are taken; 503 with the reasons where not."""
+        reasons = await readiness(self._host)
+        return JSONResponse({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
+
+    async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        user = scope["user"]
+        assert isinstance(user, AuthenticatedUser)
+        token = user.access_token
+        claims = token.claims or {}
+        if claims["episode"] in self._host.pending:
+            wait = {"Retry-After": str(_RETRY_AFTER_S)}
+            early = Response("the episode has not started: try again later", status_code=503, headers=wait)
+            await early(scope, receive, send)
+            return
+        door = await self._door(token, claims["episode"], claims["seat"], claims["scope"])
+        if door is None:
+            await Response("the episode is not here any more", status_code=404)(scope, receive, send)
+            return
+        await door.serve(scope, receive, send)
+
+    async def _door(self, token: AccessToken, episode_id: str, seat: SeatId, scope: str) -> Door | None:
+        """The door of the token that came with a request, opened at its first use."""
+        host, grant_id = self._host, token.client_id
+        async with self._opening:
+            door = host.doors.get(grant_id)
+            episode = host.episodes.get(episode_id)
+            if door is not None or host.tasks is None or episode is None:
+                return door
+            if not host.tokens.good(token.token):  # revoked while the request waited for another one's door
+                return None
+            if scope == OBSERVER_SCOPE:
+                gate = host.gate(episode_id, grant_id, observer=True)
+                server = build_observer_server(episode, transport="http", gate=gate)
+            else:
+                server = build_server(episode, seat, transport="http", gate=host.gate(episode_id, seat))
+            door = host.doors.put(grant_id, Door(server, self._security, host.body_limit, host.quotas))
+            await host.tasks.start(door.run)
+        return door
+
+
+class HttpServer:
+    """A host on a socket. `port` 0 takes a free one; `url` is known before anything is served.
+
+    `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how long
+    a signal lets rounds go on to their end. Raises OSError when the address cannot be had.
+    """
+
+    def __init__(
+        self,
+        host: Host,
+        *,
+        address: str = "127.0.0.1",
+        port: int = 0,
+        public_names: Iterable[str] = (),
+        drain_s: float = 0.0,
+    ) -> None:
+        def make_app(names: Sequence[str]) -> Starlette:
+            return SeatApp(host, names).starlette
+
+        self._host = host
+        self._drain_s = drain_s
+        self._draining: asyncio.Task[None] | None = None
+        self._listener = Listener(make_app, address=address, port=port, public_names=public_names)
+        self.port = self._listener.port
+        self.url = self._listener.url + MCP_PATH
+
+    async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
+        """Serve until `stop`, SIGTERM or SIGINT; then finish what is under way. The caller closes the host."""
+        loop = asyncio.get_running_loop()
+        for number in _SIGNALS:
+            loop.add_signal_handler(number, self.go)
+        try:
+            await self._listener.serve(on_ready)
+        finally:
+            for number in _SIGNALS:
+                loop.remove_signal_handler(number)
+            if self._draining is not None:
+                self._draining.cancel()
+
+    def stop(self) -> None:
+        """Take no more requests and let `serve` return."""
+        self._host.draining = True
+        self._host.shut()
+        self._listener.stop()
+
+    def go(self) -> None:
+        """What a signal asks for: the first lets rounds end, a second one does not wait for them."""
+        if self._draining is not None or not self._drain_s:
+            self.stop()
+            return
+        self._draining = asyncio.create_task(self._drain(), name="tradefair-drain")
+
+    async def _drain(self) -> None:
+        try:
+            await self._host.drain(self._drain_s)
+        finally:
+            self.stop()

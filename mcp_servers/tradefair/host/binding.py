@@ -1,0 +1,367 @@
+"""One seat of one episode as an MCP server, made from the market's tool table.
+
+`build_server` gives the SDK's low-level server: the same object serves stdio, streamable HTTP and `mcp.Client(server)`
+in process, in both protocol eras. A server belongs to one seat from the start, so no request can name another one.
+The low-level class is what `MCPServer` wraps; with it bad calls reach the episode, and so the trace.
+"""
+
+from __future__ import annotations
+
+import functools
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeAlias, TypeVar
+
+from mcp import MCPError, types
+from mcp.server.caching import CacheHint
+from mcp.server.context import ServerRequestContext
+from mcp.server.lowlevel import Server
+
+from tradefair.contract.errors import INTERNAL_ERROR
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Tool
+from tradefair.host import briefing, mirror, observing, telemetry, wire
+from tradefair.host.feed import Feed, open_feed
+from tradefair.host.log import Side
+from tradefair.host.quotas import Gate, Refusal
+from tradefair.host.seat_auth import OBSERVER
+
+if TYPE_CHECKING:
+    from tradefair.host.episode import CallResult, Episode
+
+__all__ = ["build_observer_server", "build_server"]
+
+Context: TypeAlias = ServerRequestContext[Feed, Any]
+P = ParamSpec("P")
+R = TypeVar("R")
+
+_MAX_SIDE_CHARS = 100
+_FAULTS = ("internal_error", "storage_unavailable")
+# What a seat is offered never changes within an episode; nobody else's client may keep it.
+_LISTS_FRESH_FOR = CacheHint(ttl_ms=600_000, scope="private")
+
+_log = logging.getLogger("tradefair.host")
+
+
+def build_server(
+    episode: Episode, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None
+) -> Server[Feed]:
+    """The MCP server of a seat. `transport` is noted beside every event. Raises SeatError for an unknown seat.
+
+    What the `gate` refuses does not reach the episode.
+    """
+    desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate)
+    return _server(episode, seat, desk, briefing.instructions(episode.core, seat))
+
+
+def build_observer_server(episode: Episode, *, transport: str = "memory", gate: Gate | None = None) -> Server[Feed]:
+    """The MCP server of somebody without a seat: the market's public reads, as tools and resources, and no prompt."""
+    core = episode.core
+    tools = observing.public_reads(core.market_type, core.scenario)
+    desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate)
+    return _server(episode, OBSERVER, desk, observing.observer_instructions(core))
+
+
+def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> Server[Feed]:
+    market = episode.core.market_type
+    server = Server[Feed](
+        f"tradefair-{market.name}",
+        version=version("tradefair"),
+        title=market.title,
+        instructions=instructions,
+        cache_hints={
+            "tools/list": _LISTS_FRESH_FOR,
+            "prompts/list": _LISTS_FRESH_FOR,
+            "resources/list": _LISTS_FRESH_FOR,
+            "resources/templates/list": _LISTS_FRESH_FOR,
+        },
+        lifespan=lambda _: open_feed(episode, seat, desk.changing),
+        get_tool_input_schema=desk.input_schema,
+        on_list_tools=desk.list_tools,
+        on_list_resources=desk.list_resources,
+        on_list_resource_templates=desk.list_templates,
+        on_read_resource=desk.read_resource,
+        on_subscribe_resource=desk.subscribe,
+        on_unsubscribe_resource=desk.unsubscribe,
+        on_subscriptions_listen=desk.listen,
+        on_list_prompts=desk.list_prompts,
+        on_get_prompt=desk.get_prompt,
+        on_completion=desk.complete,
+    )
+    # Through this door a handler may answer the wire form itself, which spares a model of every result.
+    server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
+    return server
+
+
+def _guarded(
+    handler: Callable[Concatenate[_Desk, P], Awaitable[R]],
+) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:
+    """A stray exception is ours to read, not the client's."""
+
+    @functools.wraps(handler)
+    async def guard(desk: _Desk, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return await handler(desk, *args, **kwargs)
+        except MCPError:
+            raise
+        except Exception:
+            _log.exception("%s failed", handler.__name__)
+            raise MCPError(types.INTERNAL_ERROR, INTERNAL_ERROR.message) from None
+
+    return guard
+
+
+class _Desk:
+    """The request handlers of one seat."""
+
+    def __init__(
+        self, episode: Episode, seat: SeatId, tools: Mapping[str, Tool], transport: str, gate: Gate | None
+    ) -> None:
+        self._episode = episode
+        self._seat = seat
+        self._tools = tools
+        self._transport = transport
+        self._gate = gate or Gate()
+        self._listed = [_listed_tool(tool) for tool in self._tools.values()]
+        self._reads_words = any(tool.read_only and tool.untrusted_paths for tool in self._tools.values())
+        self._mirrored = mirror.mirrored(self._tools)
+        self._offered = frozenset(uri for tool in self._mirrored.values() if (uri := mirror.plain_uri(tool)))
+        self.changing = mirror.changing(self._mirrored)
+
+    # --- tools ------------------------------------------------------------------------------------------------------
+
+    def input_schema(self, name: str) -> dict[str, Any] | None:
+        """A tool's input schema, for the SDK's check of HTTP headers."""
+        tool = self._tools.get(name)
+        return None if tool is None else tool.input_schema
+
+    @_guarded
+    async def list_tools(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListToolsResult:
+        """The seat's tools, on one page."""
+        _only_page(params)
+        return types.ListToolsResult(tools=self._listed)
+
+    async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        """One call through the episode; every refusal, of unknown tools too, is a result."""
+        given: object = (ctx.meta or {}).get(wire.CALL_KEY_META)
+        # A key that is no text is as bad as an empty one, which the episode refuses and records.
+        key = given if isinstance(given, str) or given is None else ""
+        try:
+            result = await self._passed(ctx, params.name, params.arguments or {}, key)
+            return _on_the_wire(result, code_reads_words=self._reads_words)
+        except Exception:
+            _log.exception("a call of %s failed", params.name[:_MAX_SIDE_CHARS])
+            return wire.error_result(INTERNAL_ERROR)
+
+    async def _passed(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult | Refusal:
+        """What became of a call, or why the gate did not let it in."""
+        refusal = self._gate.enter(tool)
+        if refusal is not None:
+            return refusal
+        try:
+            return await self._call(ctx, tool, arguments, key)
+        finally:
+            self._gate.leave()
+
+    async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
+        side = _side(ctx, self._transport)
+        result = await self._episode.call(self._seat, tool, arguments, call_key=key, side=side)
+        telemetry.enrich(self._episode, self._seat, self._transport, result)
+        return result
+
+    # --- resources --------------------------------------------------------------------------------------------------
+
+    @_guarded
+    async def list_resources(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourcesResult:
+        """Every read that can be called without arguments."""
+        _only_page(params)
+        resources = [
+            types.Resource(uri=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON)
+            for tool in self._mirrored.values()
+            if (uri := mirror.plain_uri(tool))
+        ]
+        return types.ListResourcesResult(resources=resources)
+
+    @_guarded
+    async def list_templates(
+        self, ctx: Context, params: types.PaginatedRequestParams | None
+    ) -> types.ListResourceTemplatesResult:
+        """Every read that takes arguments."""
+        _only_page(params)
+        templates = [
+            types.ResourceTemplate(
+                uri_template=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON
+            )
+            for tool in self._mirrored.values()
+            if (uri := mirror.template_uri(tool))
+        ]
+        return types.ListResourceTemplatesResult(resource_templates=templates)
+
+    @_guarded
+    async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
+        """The call behind the URI. A refusal is a protocol error that carries the four fields as data."""
+        reading = mirror.parse_uri(params.uri, self._mirrored)
+        if reading is None:
+            raise _not_offered(params.uri)
+        result = await self._passed(ctx, reading.tool.name, reading.arguments)
+        answer = _on_the_wire(result)
+        if isinstance(result, Refusal) or result.error is not None or result.body is None:
+            error = result.error or INTERNAL_ERROR
+            code = types.INTERNAL_ERROR if error.code in _FAULTS else types.INVALID_PARAMS
+            raise MCPError(code, error.message, answer["structuredContent"])
+        contents = types.TextResourceContents(uri=params.uri, mime_type=_JSON, text=result.body.decode())
+        return types.ReadResourceResult(contents=[contents], _meta=answer["_meta"])
+
+    def _check_offered(self, uri: str) -> None:
+        if uri not in self._offered:
+            raise _not_offered(uri)
+
+    @_guarded
+    async def subscribe(self, ctx: Context, params: types.SubscribeRequestParams) -> types.EmptyResult:
+        """Follow a resource (handshake era)."""
+        self._check_offered(params.uri)
+        ctx.lifespan_context.follow(ctx, params.uri)
+        return types.EmptyResult()
+
+    @_guarded
+    async def unsubscribe(self, ctx: Context, params: types.UnsubscribeRequestParams) -> types.EmptyResult:
+        """Stop following a resource (handshake era)."""
+        self._check_offered(params.uri)
+        ctx.lifespan_context.unfollow(ctx, params.uri)
+        return types.EmptyResult()
+
+    @_guarded
+    async def listen(
+        self, ctx: Context, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """A stream of change events (stateless era) for resources that this seat is offered."""
+        for uri in params.notifications.resource_subscriptions or ():
+            self._check_offered(uri)
+        return await ctx.lifespan_context.listen(ctx, params)
+
+    # --- prompts and completions ------------------------------------------------------------------------------------
+
+    @_guarded
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """The one prompt."""
+        _only_page(params)
+        core = self._episode.core
+        detail = types.PromptArgument(
+            name="detail", description="brief, or full with every tool in a line (default brief)", required=False
+        )
+        prompt = types.Prompt(
+            name=briefing.prompt_name(core),
+            title=f"Play {core.market_type.name}",
+            description=f"Take seat {self._seat}: {core.market_type.title}",
+            arguments=[detail],
+        )
+        return types.ListPromptsResult(prompts=[prompt])
+
+    @_guarded
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """The prompt's text."""
+        core = self._episode.core
+        given = params.arguments or {}
+        if params.name != briefing.prompt_name(core):
+            raise MCPError(types.INVALID_PARAMS, f"the only prompt is {briefing.prompt_name(core)}")
+        if set(given) - {"detail"}:
+            raise MCPError(types.INVALID_PARAMS, "the only argument is detail")
+        detail = given.get("detail", briefing.DETAILS[0])
+        if detail not in briefing.DETAILS:
+            raise MCPError(types.INVALID_PARAMS, f"detail is one of {', '.join(briefing.DETAILS)}")
+        text = briefing.prompt_text(core, self._seat, self._tools, detail)
+        message = types.PromptMessage(role="user", content=types.TextContent(text=text))
+        return types.GetPromptResult(description=f"Seat {self._seat}", messages=[message])
+
+    @_guarded
+    async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
+        """What an argument of the prompt or of a template can be."""
+        values = self._suggestions(params.ref, params.argument)[:100]
+        return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))
+
+    def _suggestions(
+        self, ref: types.ResourceTemplateReference | types.PromptReference, argument: types.CompletionArgument
+    ) -> list[str]:
+        if isinstance(ref, types.PromptReference):
+            if ref.name != briefing.prompt_name(self._episode.core):
+                raise MCPError(types.INVALID_PARAMS, "there is no such prompt")
+            words = briefing.DETAILS if argument.name == "detail" else ()
+            return [word for word in words if word.startswith(argument.value)]
+        for tool in self._mirrored.values():
+            if ref.uri in (mirror.template_uri(tool), mirror.plain_uri(tool)):
+                schema = tool.input_schema.get("properties", {}).get(argument.name, {})
+                return mirror.suggestions(schema, argument.value)
+        raise _not_offered(ref.uri)
+
+
+class _ObserverDesk(_Desk):
+    """The request handlers of somebody without a seat: public reads of what is committed, and nothing of any seat's."""
+
+    async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
+        return observing.observe(await self._episode.settled(), tool, arguments)
+
+    async def list_prompts(self, ctx: Context, params: types.PaginatedRequestParams | None) -> types.ListPromptsResult:
+        """None: there is nothing to play."""
+        _only_page(params)
+        return types.ListPromptsResult(prompts=[])
+
+    async def get_prompt(self, ctx: Context, params: types.GetPromptRequestParams) -> types.GetPromptResult:
+        """None."""
+        raise MCPError(types.INVALID_PARAMS, "an observer is offered no prompt")
+
+
+_JSON = "application/json"
+
+
+def _on_the_wire(result: CallResult | Refusal, *, code_reads_words: bool = False) -> dict[str, Any]:
+    if isinstance(result, Refusal):
+        wait = result.retry_after_s
+        return wire.error_result(result.error, None if wait is None else {wire.RETRY_META: wait})
+    return wire.tool_result(result, code_reads_words=code_reads_words)
+
+
+def _listed_tool(tool: Tool) -> types.Tool:
+    annotations = types.ToolAnnotations(
+        title=tool.title,
+        read_only_hint=tool.read_only,
+        destructive_hint=tool.destructive,
+        idempotent_hint=tool.idempotent or tool.read_only,
+        open_world_hint=False,
+    )
+    meta: dict[str, Any] = {"tradefair/kind": tool.kind, "tradefair/ends-turn": tool.ends_turn}
+    if tool.evidence:
+        meta["tradefair/evidence"] = list(tool.evidence)
+    return types.Tool(
+        name=tool.name,
+        title=tool.title,
+        description=tool.description,
+        input_schema=tool.input_schema,
+        output_schema=tool.output_schema,
+        annotations=annotations,
+        _meta=meta,
+    )
+
+
+def _only_page(params: types.PaginatedRequestParams | None) -> None:
+    if params is not None and params.cursor is not None:
+        raise MCPError(types.INVALID_PARAMS, "there is one page: send no cursor")
+
+
+def _not_offered(uri: str) -> MCPError:
+    return MCPError(types.INVALID_PARAMS, "this seat is offered no such resource", {"uri": uri[:200]})
+
+
+def _side(ctx: Context, transport: str) -> Side:
+    """What is noted beside the event, outside the chain."""
+    params = ctx.session.client_params
+    client = None if params is None else f"{params.client_info.name} {params.client_info.version}"
+    request = None if ctx.request_id is None else str(ctx.request_id)
+    return Side(transport, _noted(client), _noted(request), _noted((ctx.meta or {}).get("traceparent")))
+
+
+def _noted(told: object) -> str | None:
+    """A client's word as the log can store it: in process, lone surrogates arrive as they are."""
+    return told[:_MAX_SIDE_CHARS].encode(errors="replace").decode() if isinstance(told, str) else None

@@ -1,0 +1,59 @@
+"""What a seat is told in words: the server's instructions and the prompt `play_<market>`. No strategy in either."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.core import Core
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Tool
+
+__all__ = ["DETAILS", "instructions", "prompt_name", "prompt_text"]
+
+DETAILS = ("brief", "full")
+
+_LOOP = """\
+view_turn shows whether a decision of yours is awaited. When it is, read what you need, take your action, and call
+await_turn; it answers when you are awaited again or the episode is over (still_open = true: call it again). Go on
+until over = true. The _meta entry "tradefair/turn" of every result says whether your turn or the episode is over.
+A refused call changes nothing; its hint names the next useful call."""
+
+_HEADINGS = {"read": "Reads", "analysis": "Analysis", "action": "Actions", "note": "Notes"}
+
+
+def instructions(core: Core, seat: SeatId) -> str:
+    """The server's instructions: role, objective, how a round goes, how to wait."""
+    brief = core.market_type.brief(core.scenario, seat)
+    return "\n\n".join(
+        (
+            brief.role,
+            f"Objective: {brief.objective}",
+            f"A round: {brief.round_semantics}",
+            _LOOP.replace("\n", " "),
+        )
+    )
+
+
+def prompt_name(core: Core) -> str:
+    """`play_<market>`."""
+    return f"play_{core.market_type.name}"
+
+
+def prompt_text(core: Core, seat: SeatId, tools: Mapping[str, Tool], detail: str) -> str:
+    """The prompt: take the seat and play to the end; with `full`, every tool in a line."""
+    text = f"Play this market to its end, in seat {seat}.\n\n{instructions(core, seat)}"
+    return text if detail == "brief" else f"{text}\n\n{_tool_lines(tools)}"
+
+
+def _tool_lines(tools: Mapping[str, Tool]) -> str:
+    groups: list[str] = []
+    for kind, heading in _HEADINGS.items():
+        lines = [_tool_line(tool) for tool in tools.values() if tool.kind == kind]
+        if lines:
+            groups.append("\n".join((f"{heading}:", *lines)))
+    return "\n\n".join(groups)
+
+
+def _tool_line(tool: Tool) -> str:
+    takes = ", ".join(tool.input_schema.get("properties", {}))
+    return f"- {tool.name}({takes}): {' '.join(tool.description.split())}"

@@ -1,0 +1,58 @@
+"""Configuration snippets with which desktop clients and editors start a server."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from tradefair.contract.errors import SeatError
+
+__all__ = ["CLIENTS", "CONTROL_TOKEN_VARIABLE", "TOKEN_VARIABLE", "read_token", "snippet"]
+
+TOKEN_VARIABLE = "TRADEFAIR_TOKEN"
+CONTROL_TOKEN_VARIABLE = "TRADEFAIR_CONTROL_TOKEN"
+CLIENTS = {
+    "claude": "claude_desktop_config.json",
+    "cursor": ".cursor/mcp.json",
+    "vscode": ".vscode/mcp.json",
+    "claude-code": ".mcp.json",
+}
+"""Client -> the file that its snippet belongs into."""
+
+
+def snippet(client: str, name: str, arguments: Sequence[str], *, remote: bool = False) -> dict[str, object]:
+    """The JSON for `client`: server `name` is `tradefair` with `arguments`. A remote one needs a token in `env`."""
+    entry: dict[str, object] = {"command": _executable(), "args": list(arguments)}
+    if remote:
+        entry["env"] = {TOKEN_VARIABLE: "<the seat's token>"}
+    if client in ("vscode", "claude-code"):
+        entry = {"type": "stdio", **entry}
+    return {"servers" if client == "vscode" else "mcpServers": {name: entry}}
+
+
+def read_token(variable: str, file: Path | None) -> str:
+    """A token from a file or the environment, never from a command line. Raises SeatError when there is none."""
+    if file is not None:
+        try:
+            token = file.read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise SeatError(f"{file}: cannot be read: {error}") from None
+    else:
+        token = os.environ.get(variable, "").strip()
+    if not token:
+        raise SeatError(f"there is no token: set {variable}, or name a file with --token-file")
+    if not (token.isascii() and token.isprintable()):
+        raise SeatError("the token holds characters that no token has")
+    return token
+
+
+def _executable() -> str:
+    """The absolute path of the console script: clients start servers with an almost empty PATH."""
+    beside = Path(sys.executable).absolute().parent / "tradefair"
+    if beside.is_file():
+        return str(beside)
+    found = shutil.which("tradefair")
+    return str(Path(found).absolute()) if found else "tradefair"

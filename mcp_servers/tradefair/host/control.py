@@ -1,0 +1,341 @@
+"""The control plane: a small JSON interface on a port and with a token of its own, for whoever runs the host.
+
+    POST   /episodes                  Create -> Created           POST /episodes/{id}/lapse    Lapse -> Lapsed
+    GET    /episodes[?state=&limit=]  -> HostStatus               POST /episodes/{id}/cancel   -> Cancelled
+    GET    /episodes/{id}             -> EpisodeStatus            GET  /episodes/{id}/export   -> the trace, a file
+    POST   /episodes/{id}/start       -> Started                  DELETE /grants/{grant}       -> Revoked
+    POST   /episodes/{id}/invite      Invite -> Invitations       GET  /                       the status page
+
+Whoever holds its token decides everything here, so no agent may; there is nothing here that looks into a live market
+but the export of its trace. Every refusal has the four fields of all errors. The page takes the token as the password
+of a browser's own dialogue, and only the page does: no other site can make a browser send it anywhere else.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hmac
+import logging
+import secrets
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeVar
+
+import anyio
+from mcp.server.transport_security import TransportSecurityMiddleware
+from pydantic import BaseModel, ValidationError
+from starlette.applications import Starlette
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+from starlette.routing import Route
+
+from tradefair.contract.arguments import explain
+from tradefair.contract.errors import (
+    INTERNAL_ERROR,
+    EpisodeOver,
+    ErrorInfo,
+    HarnessFailure,
+    ScenarioError,
+    SeatError,
+    StorageUnavailable,
+    TradefairError,
+)
+from tradefair.host import control_bodies as bodies
+from tradefair.host.hosting import Host, TooManyEpisodes
+from tradefair.host.listening import security_settings
+from tradefair.host.orders import Checked, Order, checked
+from tradefair.host.seat_auth import OBSERVER_SCOPE, Grant, TooManyTokens, token_digest
+from tradefair.host.setup import MAX_SEED, new_episode_id, new_seed
+from tradefair.host.status import EpisodeState, episode_status, host_status
+from tradefair.host.status_page import page
+from tradefair.tracestore import trace_copy
+
+__all__ = ["CONTROL_BODY_LIMIT", "ControlApp", "new_control_token"]
+
+CONTROL_BODY_LIMIT = 65_536
+_PREFIX = "tfc_"
+_MAX_LISTED = 1_000
+_STATES: dict[str, EpisodeState] = {"pending": "pending", "running": "running", "ended": "ended", "closed": "closed"}
+_PAGE_HEADERS = {
+    "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
+    "Cache-Control": "no-store",
+    "X-Content-Type-Options": "nosniff",
+    "Referrer-Policy": "no-referrer",
+}
+
+_log = logging.getLogger("tradefair.host")
+_security_log = logging.getLogger("tradefair.security")
+
+B = TypeVar("B", bound=BaseModel)
+_Handler = Callable[[Request], Awaitable[Response]]
+
+
+def new_control_token() -> str:
+    """256 random bits; show it once and keep `token_digest` of it."""
+    return _PREFIX + secrets.token_urlsafe(32)
+
+
+class _Refused(Exception):
+    """An answer that is an error."""
+
+    def __init__(self, status: int, error: ErrorInfo) -> None:
+        super().__init__(error.message)
+        self.status = status
+        self.error = error
+
+
+class ControlApp:
+    """The ASGI application. `digest` is that of its token; `url` is where seats are served, `/mcp` included."""
+
+    def __init__(self, host: Host, digest: str, url: str, allowed_hosts: Iterable[str]) -> None:
+        self._host = host
+        self._digest = digest
+        self._url = url
+        self._security = TransportSecurityMiddleware(security_settings(allowed_hosts))
+        routes = (
+            ("/", "GET", self._page),
+            ("/episodes", "GET", self._list),
+            ("/episodes", "POST", self._create),
+            ("/episodes/{episode}", "GET", self._show),
+            ("/episodes/{episode}/start", "POST", self._start),
+            ("/episodes/{episode}/invite", "POST", self._invite),
+            ("/episodes/{episode}/lapse", "POST", self._lapse),
+            ("/episodes/{episode}/cancel", "POST", self._cancel),
+            ("/episodes/{episode}/export", "GET", self._export),
+            ("/grants/{grant}", "DELETE", self._revoke),
+        )
+        self.starlette = Starlette(
+            routes=[Route(path, self._guarded(handler), methods=[method]) for path, method, handler in routes],
+            exception_handlers={404: _no_such_path, 405: _no_such_path},
+        )
+        self.starlette.router.redirect_slashes = False
+
+    # --- the door ---------------------------------------------------------------------------------------------------
+
+    def _guarded(self, handler: _Handler) -> _Handler:
+        """Host header and token first; then every error is a typed answer."""
+
+        async def guard(request: Request) -> Response:
+            foreign = await self._security.validate_request(request, is_post=False)
+            if foreign is not None:
+                return foreign
+            if not self._admitted(request):
+                return _unauthorized(request)
+            try:
+                return await handler(request)
+            except _Refused as refused:
+                return _error(refused.status, refused.error)
+            except TradefairError as error:
+                return _error(*_typed(error))
+            except Exception:
+                _log.exception("%s %s failed", request.method, request.url.path)
+                return _error(500, INTERNAL_ERROR)
+
+        return guard
+
+    def _admitted(self, request: Request) -> bool:
+        scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        if scheme.lower() == "basic" and request.url.path == "/":
+            given = _password(given)
+        elif scheme.lower() != "bearer":
+            return False
+        # Digests of equal length are compared, in constant time, whatever was sent.
+        return hmac.compare_digest(token_digest(given.strip()), self._digest)
+
+    # --- episodes ---------------------------------------------------------------------------------------------------
+
+    async def _create(self, request: Request) -> Response:
+        asked = await _body(request, bodies.Create)
+        first = new_seed() if asked.seed is None else asked.seed
+        if first + asked.count - 1 > MAX_SEED:
+            raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
+        common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s"})
+        wanted = checked(Order(**common, seed=first))
+        orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]
+        self._host.check_room(asked.count)
+        names = [new_episode_id() for _ in orders]
+        try:
+            with self._host.saved_once():
+                for name, order in zip(names, orders, strict=True):
+                    self._host.order(order, name)
+                invitations = [_invitation(*one) for name in names for one in self._invited(name, wanted, asked)]
+            for name in names if asked.start else ():
+                await self._host.start(name)
+        except BaseException:
+            await self._undo(names)
+            raise
+        listed = [_line(self._host, name) for name in names]
+        _log.info("episodes created", extra={"market": asked.market, "count": asked.count, "started": asked.start})
+        return _answer(bodies.Created(url=self._url, invitations=invitations, episodes=listed), 201)
+
+    def _invited(self, name: str, wanted: Checked, asked: bodies.Create) -> Iterable[tuple[str, Grant]]:
+        for seat in wanted.plan.agents if asked.invite else ():
+            yield self._host.invite(name, seat)
+        for _ in range(asked.observers):
+            yield self._host.invite_observer(name)
+
+    async def _undo(self, names: Iterable[str]) -> None:
+        """All or nothing: what was made of a request that failed goes again."""
+        with anyio.CancelScope(shield=True):
+            for name in names:
+                try:
+                    await self._host.cancel(name)
+                except TradefairError:
+                    _log.warning("an episode of a failed request stays", extra={"episode": name})
+                else:
+                    if name in self._host.episodes:
+                        await self._host.retire(name)
+
+    async def _start(self, request: Request) -> Response:
+        begun = await self._host.start(_name(request))
+        return _answer(bodies.Started(episode=_line(self._host, begun.id)))
+
+    async def _list(self, request: Request) -> Response:
+        state, limit = request.query_params.get("state"), request.query_params.get("limit", "100")
+        if state is not None and state not in _STATES:
+            raise _invalid(f"state is one of {', '.join(_STATES)}")
+        if not (limit.isascii() and limit.isdigit() and len(limit) <= 4 and 1 <= int(limit) <= _MAX_LISTED):
+            raise _invalid(f"limit is a number from 1 to {_MAX_LISTED}")
+        return _answer(await host_status(self._host, state=_STATES.get(state or ""), limit=int(limit)))
+
+    async def _show(self, request: Request) -> Response:
+        return _answer(episode_status(self._host, _name(request)))
+
+    async def _lapse(self, request: Request) -> Response:
+        asked = await _body(request, bodies.Lapse)
+        episode = self._host.episode(_name(request))
+        if episode.core.ended is not None:
+            raise EpisodeOver(episode.core.ended)
+        episode.core.tools(asked.seat)
+        awaited = episode.core.awaits(asked.seat)
+        await episode.lapse(asked.seat, asked.reason)
+        return _answer(bodies.Lapsed(lapsed=awaited))
+
+    async def _cancel(self, request: Request) -> Response:
+        name = _name(request)
+        await self._host.cancel(name)
+        episode = self._host.episodes.get(name)
+        return _answer(bodies.Cancelled(end_reason=None if episode is None else episode.core.ended))
+
+    async def _export(self, request: Request) -> Response:
+        name = _name(request)
+        if name in self._host.episodes:
+            path = self._host.episode(name).path
+        elif name in self._host.past:
+            path = self._host.past[name].trace
+        else:
+            raise SeatError(f"there is no trace of {name[:80]!r} here")
+        content = await anyio.to_thread.run_sync(trace_copy, self._host.logs.reading(path))
+        headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
+        return Response(content, media_type="application/vnd.sqlite3", headers=headers)
+
+    # --- tokens -----------------------------------------------------------------------------------------------------
+
+    async def _invite(self, request: Request) -> Response:
+        asked = await _body(request, bodies.Invite)
+        if (asked.seat is None) is not asked.observer:
+            raise _invalid("name a seat, or say observer: true, and not both")
+        name = _name(request)
+        granted = self._host.invite_observer(name) if asked.seat is None else self._host.invite(name, asked.seat)
+        return _answer(bodies.Invitations(url=self._url, invitations=[_invitation(*granted)]), 201)
+
+    async def _revoke(self, request: Request) -> Response:
+        grant = request.path_params["grant"]
+        self._host.revoke(grant)
+        return _answer(bodies.Revoked(grant=grant))
+
+    # --- the page ---------------------------------------------------------------------------------------------------
+
+    async def _page(self, request: Request) -> Response:
+        return HTMLResponse(page(await host_status(self._host), self._url), headers=_PAGE_HEADERS)
+
+
+def _name(request: Request) -> str:
+    return request.path_params["episode"]
+
+
+def _line(host: Host, name: str) -> bodies.EpisodeSummary:
+    return bodies.EpisodeSummary.model_validate(episode_status(host, name).model_dump())
+
+
+def _invitation(token: str, grant: Grant) -> bodies.Invitation:
+    seat = None if grant.scope == OBSERVER_SCOPE else grant.seat
+    return bodies.Invitation(episode=grant.episode, scope=grant.scope, seat=seat, grant=grant.id, token=token)
+
+
+def _password(encoded: str) -> str:
+    """The password of HTTP's basic scheme; empty where there is none."""
+    try:
+        return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    except (binascii.Error, UnicodeDecodeError, ValueError):
+        return ""
+
+
+# --- bodies and answers ---------------------------------------------------------------------------------------------
+
+
+async def _body(request: Request, model: type[B]) -> B:
+    """The request's body as its model; refused beyond 64 KiB without reading on."""
+    content = bytearray()
+    try:
+        async for chunk in request.stream():
+            content += chunk
+            if len(content) > CONTROL_BODY_LIMIT:
+                error = ErrorInfo(
+                    "invalid_arguments", f"a body has at most {CONTROL_BODY_LIMIT} bytes", "send less", False
+                )
+                raise _Refused(413, error)
+    except ClientDisconnect:
+        raise _invalid("the body broke off") from None
+    try:
+        return model.model_validate_json(bytes(content) or b"{}", strict=True)
+    except ValidationError as wrong:
+        raise _Refused(400, explain(wrong, model, request.url.path)) from None
+
+
+def _answer(model: BaseModel, status: int = 200) -> Response:
+    headers = {"Cache-Control": "no-store"}
+    return Response(model.model_dump_json(), status, headers=headers, media_type="application/json")
+
+
+def _error(status: int, error: ErrorInfo) -> Response:
+    headers = {"Retry-After": "2"} if status in (429, 503) else None
+    return JSONResponse({"error": error._asdict()}, status, headers=headers)
+
+
+def _invalid(message: str) -> _Refused:
+    return _Refused(400, ErrorInfo("invalid_arguments", message, "correct it and ask again", True))
+
+
+def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:
+    """HTTP status and the four fields of what went wrong."""
+    if isinstance(error, EpisodeOver):
+        return 409, error.info
+    if isinstance(error, SeatError):
+        return 404, ErrorInfo("unknown_id", str(error), "GET /episodes lists what is here", False)
+    if isinstance(error, ScenarioError):
+        return 400, ErrorInfo("invalid_arguments", str(error), "tradefair scenarios lists what there is", True)
+    if isinstance(error, TooManyEpisodes):
+        return 429, ErrorInfo("busy", str(error), "cancel some, or wait until some are over", True)
+    if isinstance(error, TooManyTokens):
+        return 429, ErrorInfo("busy", str(error), "revoke some: GET /episodes/{id} lists them", True)
+    if isinstance(error, StorageUnavailable):
+        return 503, ErrorInfo("storage_unavailable", "the log or the registry could not be reached", "ask again", True)
+    if isinstance(error, HarnessFailure):
+        return 503, ErrorInfo("busy", str(error), "ask again later", True)
+    _log.error("the control plane failed", exc_info=error)
+    return 500, INTERNAL_ERROR
+
+
+def _unauthorized(request: Request) -> Response:
+    if "authorization" in request.headers:  # a browser asks without it first
+        _security_log.warning("refused a request to the control plane")
+    error = ErrorInfo("unauthorized", "the control plane's token is missing or wrong", "Authorization: Bearer …", False)
+    scheme = 'Basic realm="tradefair", charset="UTF-8"' if request.url.path == "/" else 'Bearer realm="tradefair"'
+    return JSONResponse({"error": error._asdict()}, 401, headers={"WWW-Authenticate": scheme})
+
+
+async def _no_such_path(request: Request, fault: Exception) -> Response:
+    # Who asks without a token learns nothing about what exists; the paths are in the documentation anyway.
+    error = ErrorInfo("unknown_id", "there is no such path or method", "docs/hosting.md lists them", False)
+    return _error(getattr(fault, "status_code", 404), error)

@@ -1,0 +1,104 @@
+"""What the control plane takes and answers: typed, bounded, closed. The client's commands use the same models."""
+
+from __future__ import annotations
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from tradefair.contract.seats import SeatId
+from tradefair.host.orders import MAX_TTL_S
+from tradefair.host.seat_auth import GrantScope
+from tradefair.host.setup import MAX_SEED
+from tradefair.host.status import EpisodeSummary
+
+__all__ = [
+    "Cancelled", "Create", "Created", "Invitation", "Invitations", "Invite", "Lapse", "Lapsed", "Revoked", "Started",
+]  # fmt: skip
+
+_Seat = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class _Body(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Create(_Body):
+    """Episodes to make: `count` of them on consecutive seeds, from a fresh seed where none is named.
+
+    With `start` false they wait for it: seats can be invited meanwhile, and no clock runs. `observers` is a number of
+    tokens for each.
+    """
+
+    market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    scenario: Annotated[str, Field(pattern=r"^[a-z_]{1,40}(/[a-z0-9_]{1,40})?$")] | None = None
+    overrides: Annotated[dict[str, JsonValue], Field(max_length=100)] = {}
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
+    count: Annotated[int, Field(ge=1, le=1_000)] = 1
+    seats: Literal["all"] | Annotated[tuple[_Seat, ...], Field(max_length=1_000)] | None = None
+    others: Annotated[str, Field(max_length=200)] | None = None
+    ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+    start: bool = True
+    invite: bool = True
+    observers: Annotated[int, Field(ge=0, le=16)] = 0
+
+
+class Invite(_Body):
+    """One more token: of a seat, or of an observer."""
+
+    seat: _Seat | None = None
+    observer: bool = False
+
+
+class Lapse(_Body):
+    """The default action for a seat that is awaited."""
+
+    seat: _Seat
+    reason: Literal["deadline", "disconnected", "retired", "agent_limit"] = "disconnected"
+
+
+class Invitation(_Body):
+    """A token, shown this once."""
+
+    episode: str
+    scope: GrantScope
+    seat: SeatId | None
+    grant: str
+    token: str
+
+
+class Invitations(_Body):
+    """Tokens, and where they are good."""
+
+    url: str
+    invitations: list[Invitation]
+
+
+class Created(Invitations):
+    """New episodes and their tokens."""
+
+    episodes: list[EpisodeSummary]
+
+
+class Started(_Body):
+    """An episode that has begun."""
+
+    episode: EpisodeSummary
+
+
+class Lapsed(_Body):
+    """Whether the clock waited for the seat; where not, nothing has happened."""
+
+    lapsed: bool
+
+
+class Cancelled(_Body):
+    """How the episode ended: `truncated:cancelled`, or as it had before; null for one that had not started."""
+
+    end_reason: str | None
+
+
+class Revoked(_Body):
+    """The grant that is worth nothing any more."""
+
+    grant: str

@@ -1,0 +1,235 @@
+"""The command group `control`: make, watch and end the episodes of a running host."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Annotated, Literal, TypeVar
+
+import typer
+from pydantic import BaseModel, ValidationError
+
+from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.contract.scenario import parse_override
+from tradefair.host import control_bodies as bodies
+from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
+from tradefair.host.control_client import ControlClient
+from tradefair.host.status import EpisodeState, EpisodeStatus, EpisodeSummary, HostStatus
+
+__all__ = ["control"]
+
+URL_VARIABLE = "TRADEFAIR_CONTROL_URL"
+
+M = TypeVar("M", bound=BaseModel)
+
+control = typer.Typer(
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    no_args_is_help=True,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help="Make, watch and end the episodes of a running host, over its control plane.",
+)
+
+_Url = Annotated[str, typer.Option("--url", help=f"Of the control plane; default: the variable {URL_VARIABLE}.")]
+_TokenEnv = Annotated[str, typer.Option(help="Environment variable that holds its token.")]
+_TokenFile = Annotated[Path | None, typer.Option(help="File that holds its token, instead.")]
+_Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+_Episode = Annotated[str, typer.Argument(help="The episode's id.")]
+
+
+@control.command()
+def create(
+    market: Annotated[str, typer.Argument(help="The market, such as double_auction.")],
+    scenario: Annotated[str | None, typer.Option(help="Scenario id; default: the market's first.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of the first episode; default: a fresh one.")] = None,
+    count: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes, on consecutive seeds.")] = 1,
+    seats: Annotated[str, typer.Option(help="Seats for agents: B1,S1, or all; default: the scenario's.")] = "",
+    others: Annotated[str | None, typer.Option(help="Policy of every other seat; default: the scenario's.")] = None,
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None,
+    ttl: Annotated[float | None, typer.Option(help="Seconds that each may last.")] = None,
+    observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each.")] = 0,
+    start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control start`.")] = True,
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """Make episodes; the tokens of their seats are shown once."""
+    try:
+        wanted = bodies.Create(
+            market=market,
+            scenario=scenario,
+            seed=seed,
+            count=count,
+            seats="all" if seats == "all" else tuple(map(str.strip, seats.split(","))) if seats else None,
+            others=others,
+            overrides=dict(map(parse_override, overrides or ())),
+            ttl_s=ttl,
+            observers=observers,
+            start=start,
+        )
+    except ValidationError as wrong:
+        first = wrong.errors(include_url=False)[0]
+        raise ScenarioError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
+    with _client(url, token_env, token_file) as client:
+        _show(client.create(wanted), as_json, _created)
+
+
+@control.command()
+def start(
+    episode: _Episode,
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """Begin an episode that was made with --no-start."""
+    with _client(url, token_env, token_file) as client:
+        _show(client.start(episode), as_json, lambda begun: [_line(begun.episode)])
+
+
+@control.command()
+def invite(
+    episode: _Episode,
+    seat: Annotated[str | None, typer.Option(help="The seat; without it, an observer.")] = None,
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """A further token, shown once: of a seat, or of an observer, who sees what is public."""
+    with _client(url, token_env, token_file) as client:
+        _show(client.invite(episode, seat), as_json, _invitations)
+
+
+@control.command()
+def revoke(
+    grant: Annotated[str, typer.Argument(help="The grant's id, shown with its token and by `control status EPISODE`.")],
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """Make a token worthless and end what was opened with it."""
+    with _client(url, token_env, token_file) as client:
+        _show(client.revoke(grant), as_json, lambda gone: [f"{gone.grant} is worth nothing any more"])
+
+
+@control.command()
+def lapse(
+    episode: _Episode,
+    seat: Annotated[str, typer.Argument(help="The seat that does not act.")],
+    reason: Annotated[
+        Literal["deadline", "disconnected", "retired", "agent_limit"], typer.Option(help="What the trace says.")
+    ] = "disconnected",
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """Take the default action for a seat, if it is awaited."""
+    with _client(url, token_env, token_file) as client:
+        answer = client.lapse(episode, bodies.Lapse(seat=seat, reason=reason))
+        _show(answer, as_json, lambda told: ["lapsed" if told.lapsed else f"{seat} is not awaited: nothing was done"])
+
+
+@control.command()
+def cancel(
+    episode: _Episode,
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """End an episode, or drop one that has not started."""
+    with _client(url, token_env, token_file) as client:
+        _show(client.cancel(episode), as_json, lambda told: [told.end_reason or "dropped before its start"])
+
+
+@control.command()
+def status(
+    episode: Annotated[str, typer.Argument(help="One episode; without it, the host.")] = "",
+    state: Annotated[
+        Literal["pending", "running", "ended", "closed"] | None, typer.Option(help="Episodes in this state.")
+    ] = None,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes at most.")] = 100,
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+    as_json: _Json = False,
+) -> None:
+    """How the host stands, or one episode with its seats and tokens."""
+    with _client(url, token_env, token_file) as client:
+        if episode:
+            _show(client.show(episode), as_json, _episode)
+            return
+        chosen: EpisodeState | None = state
+        _show(client.status(state=chosen, limit=limit), as_json, _host)
+
+
+@control.command()
+def export(
+    episode: _Episode,
+    out: Annotated[Path, typer.Option(help="File to write.")],
+    url: _Url = "",
+    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
+    token_file: _TokenFile = None,
+) -> None:
+    """Write a copy of an episode's trace as of now, running or not. It holds everybody's secrets."""
+    with _client(url, token_env, token_file) as client:
+        content = client.export(episode)
+    try:
+        with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(content)
+    except OSError as error:
+        raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
+    print(f"{out}: {len(content):,} bytes")
+
+
+def _client(url: str, token_env: str, token_file: Path | None) -> ControlClient:
+    place = url or os.environ.get(URL_VARIABLE, "")
+    if not place:
+        raise ScenarioError(f"name the control plane with --url, or set {URL_VARIABLE}")
+    return ControlClient(place, read_token(token_env, token_file))
+
+
+def _show(answer: M, as_json: bool, readable: Callable[[M], Sequence[str]]) -> None:
+    print(answer.model_dump_json() if as_json else "\n".join(readable(answer)))
+
+
+def _created(answer: bodies.Created) -> list[str]:
+    return [*map(_line, answer.episodes), *_invitations(answer)]
+
+
+def _invitations(answer: bodies.Invitations) -> list[str]:
+    if not answer.invitations:
+        return []
+    rows = [f"  {one.episode} {one.seat or 'observer'}: {one.token} (grant {one.grant})" for one in answer.invitations]
+    return [f"tokens at {answer.url}, not shown again:", *rows]
+
+
+def _line(episode: EpisodeSummary) -> str:
+    clock = "" if episode.round is None else f", round {episode.round} {episode.phase}"
+    end = f", {episode.end_reason}" if episode.end_reason else ""
+    return f"{episode.episode}: {episode.state}, {episode.scenario}, seed {episode.seed}{clock}{end}"
+
+
+def _host(answer: HostStatus) -> list[str]:
+    state = "ready" if answer.ready else f"not ready: {'; '.join(answer.reasons)}"
+    figures = (
+        f"{answer.running} running, {answer.pending} pending, {answer.ended} ended, {answer.closed} closed; "
+        f"{answer.open_doors} doors, {answer.resident_mib:,.0f} MiB, up {answer.uptime_s:,.0f} s"
+    )
+    more = answer.total - len(answer.episodes)
+    return [f"{state}; {figures}", *map(_line, answer.episodes), *([f"… and {more} more"] if more > 0 else [])]
+
+
+def _episode(answer: EpisodeStatus) -> list[str]:
+    lines = [_line(answer)]
+    for seat in answer.seats:
+        seen = "" if seat.idle_s is None else f", last call {seat.idle_s:,.0f} s ago"
+        awaited = ", awaited" if seat.awaited else ""
+        lines.append(f"  {seat.seat} ({seat.role}, {seat.player}): {seat.calls} calls{seen}{awaited}")
+    return lines + [f"  token {one.grant}: {one.seat or 'observer'}" for one in answer.tokens]

@@ -1,0 +1,156 @@
+"""Doors: what lies behind one token. Each has an MCP server of its own and the sessions that were opened with it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+from math import ceil
+from typing import Any
+
+import anyio
+import anyio.abc
+from mcp.server.lowlevel import Server
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+from starlette.requests import ClientDisconnect
+from starlette.responses import Response
+from starlette.types import Message, Receive, Scope, Send
+
+from tradefair.host.quotas import Gate, Quotas
+
+__all__ = ["MAX_OPEN_REQUESTS", "Door", "Doors"]
+
+MAX_OPEN_REQUESTS = 64
+_REQUESTS_PER_CALL = 4
+
+_log = logging.getLogger("tradefair.host")
+_MAX_SESSIONS = 16
+
+
+class Door:
+    """One token's server and sessions.
+
+    Its requests have a gate of their own, wider than that of a seat's calls: a client also connects, lists and listens.
+    Streams and waiting calls count as open requests.
+    """
+
+    def __init__(
+        self, server: Server[Any], security: TransportSecuritySettings, body_limit: int, quotas: Quotas
+    ) -> None:
+        self._closing = anyio.Event()
+        self._gone = True
+        self._under_way: set[anyio.CancelScope] = set()
+        self._reading: set[anyio.CancelScope] = set()
+        rate = None if quotas.calls_per_s is None else _REQUESTS_PER_CALL * quotas.calls_per_s
+        self._gate = Gate(Quotas(rate, _REQUESTS_PER_CALL * quotas.burst, open_calls=MAX_OPEN_REQUESTS))
+        self._manager = StreamableHTTPSessionManager(
+            server, security_settings=security, max_request_body_size=body_limit, max_sessions=_MAX_SESSIONS
+        )
+
+    @property
+    def full(self) -> bool:
+        """Whether so many requests are open that no further one is taken."""
+        return self._gate.open >= MAX_OPEN_REQUESTS
+
+    @property
+    def busy(self) -> bool:
+        """Whether a request is being answered."""
+        return self._gate.open > 0
+
+    async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
+        """Keep the sessions alive until the door is closed."""
+        async with self._manager.run():
+            task_status.started()
+            await self._closing.wait()
+
+    async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one HTTP request; 429 where there are too many."""
+        refusal = self._gate.enter("")
+        if refusal is not None:
+            wait = ceil(refusal.retry_after_s or 1)
+            text = "too many requests with this token: try again later"
+            await Response(text, status_code=429, headers={"Retry-After": str(wait)})(scope, receive, send)
+            return
+        request = anyio.CancelScope()
+        answered = finished = False
+
+        async def arriving() -> Message:
+            message = await receive()
+            if not message.get("more_body"):
+                self._reading.discard(request)
+            return message
+
+        async def noting(message: Message) -> None:
+            nonlocal answered, finished
+            answered = True
+            await send(message)
+            finished = message["type"] == "http.response.body" and not message.get("more_body")
+
+        if not _listens(scope):  # those that do end by themselves, and say so
+            self._under_way.add(request)
+        self._reading.add(request)
+        try:
+            with request:
+                await self._manager.asgi_app(scope, arriving, noting)
+        except ClientDisconnect:
+            _log.debug("a client hung up in the middle of its request")
+            return
+        except Exception:
+            # The door was closed while this request came in: its server is not there any more.
+            if answered or not self._closing.is_set():
+                raise
+        finally:
+            self._under_way.discard(request)
+            self._reading.discard(request)
+            self._gate.leave()
+        if not answered and self._closing.is_set():
+            await self._closed()(scope, receive, send)
+        elif not finished and request.cancelled_caught:
+            await send({"type": "http.response.body", "body": b""})
+
+    def close(self, *, gone: bool = True) -> None:
+        """End all sessions and streams, and requests that are still coming in.
+
+        `gone` says that this token opens nothing any more: calls that wait are not answered either. Otherwise the host
+        is going down and finishes them.
+        """
+        self._gone = gone
+        self._closing.set()
+        for request in list(self._under_way if gone else self._reading):
+            request.cancel()
+
+    def _closed(self) -> Response:
+        if self._gone:
+            return Response("the seat is not here any more", status_code=404)
+        return Response("the host is going down: try again later", status_code=503, headers={"Retry-After": "5"})
+
+
+def _listens(scope: Scope) -> bool:
+    """Whether a request of the stateless era follows resources; the SDK holds its header against its body."""
+    return (b"mcp-method", b"subscriptions/listen") in scope["headers"]
+
+
+class Doors:
+    """The open doors by the ids of their grants."""
+
+    def __init__(self) -> None:
+        self._doors: dict[str, Door] = {}
+
+    def __len__(self) -> int:
+        return len(self._doors)
+
+    def get(self, grant: str) -> Door | None:
+        """An open door."""
+        return self._doors.get(grant)
+
+    def put(self, grant: str, door: Door) -> Door:
+        """Keep a door that is about to run."""
+        self._doors[grant] = door
+        return door
+
+    def shut(self, grants: Iterable[str] | None = None) -> None:
+        """Close some doors for good, or all of them because the host goes down."""
+        for grant in list(self._doors) if grants is None else grants:
+            door = self._doors.pop(grant, None)
+            if door is not None:
+                door.close(gone=grants is not None)

@@ -1,0 +1,264 @@
+"""Embedders and the similarity service: texts become vectors outside the rules, cosines enter as recorded inputs.
+
+Rules never see a vector: a market asks for the cosines of one text with others (`InputRequest` of source `similarity`),
+and the answer, six decimals each, is an `input` event. Vectors are kept in one append-only file per embedder.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+import math
+import os
+import struct
+import threading
+import time
+import unicodedata
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+from urllib.parse import urlsplit
+
+from pydantic import JsonValue
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import InputRequest
+from tradefair.host.services import Service, Services
+
+__all__ = ["CachedEmbedder", "Embedder", "OpenAIEmbedder", "SimilarityService", "open_embedder", "similarity_services"]
+
+SOURCE = "similarity"
+_BATCH = 64
+_TIMEOUT_S = 30.0
+_RETRIES = 3
+_BACKOFF_S = 0.5
+_DECIMALS = 6
+_LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_FOLDER = "all-MiniLM-L6-v2"
+
+
+class Embedder(Protocol):
+    """Texts to vectors. `id` names everything that decides a vector: scores of different ids are not comparable."""
+
+    @property
+    def id(self) -> str:
+        """`minilm/<digest>`, `openai/<model>@<dimensions>`."""
+        ...
+
+    @property
+    def dimensions(self) -> int:
+        """Length of every vector."""
+        ...
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One vector per text, in order. Blocks; raises ScenarioError when there is none."""
+        ...
+
+
+class OpenAIEmbedder:
+    """Any OpenAI-compatible `/embeddings` endpoint. Neither its address nor its key ever enters a trace."""
+
+    def __init__(self, base_url: str, model: str, key: str = "", *, backoff_s: float = _BACKOFF_S) -> None:
+        self._url = base_url.rstrip("/") + "/embeddings"
+        self._model = model
+        self._headers = {"authorization": f"Bearer {key}"} if key else {}
+        self._backoff_s = backoff_s
+        self.dimensions = len(self._batch(["a"])[0])
+        self.id = f"openai/{model}@{self.dimensions}"
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """In batches of at most 64, three more attempts each."""
+        found: list[list[float]] = []
+        for start in range(0, len(texts), _BATCH):
+            found += self._batch(texts[start : start + _BATCH])
+        if any(len(vector) != self.dimensions for vector in found):
+            raise ScenarioError(f"the embeddings endpoint changed the dimensions of {self._model}")
+        return found
+
+    def _batch(self, texts: Sequence[str]) -> list[list[float]]:
+        import httpx2
+
+        reason = "no answer"
+        for attempt in range(_RETRIES + 1):
+            if attempt:
+                time.sleep(self._backoff_s * 2 ** (attempt - 1))
+            try:
+                body = {"model": self._model, "input": list(texts)}
+                answer = httpx2.post(self._url, json=body, headers=self._headers, timeout=_TIMEOUT_S)
+            except httpx2.HTTPError as error:
+                reason = type(error).__name__
+                continue
+            if answer.status_code in (408, 409, 429) or answer.status_code >= 500:
+                reason = f"status {answer.status_code}"
+                continue
+            if answer.status_code != 200:
+                raise ScenarioError(f"the embeddings endpoint refuses {self._model}: status {answer.status_code}")
+            return _vectors(answer.content, len(texts))
+        raise ScenarioError(f"the embeddings endpoint gives no answer: {reason}")
+
+
+def _vectors(content: bytes, count: int) -> list[list[float]]:
+    """The vectors of an answer in the order of the texts; finite, not zero, all of one length."""
+    try:
+        rows: list[dict[str, Any]] = sorted(json.loads(content)["data"], key=lambda row: row["index"])
+        found = [[float(number) for number in row["embedding"]] for row in rows]
+    except (ValueError, KeyError, TypeError) as error:
+        raise ScenarioError(f"the embeddings endpoint gives no embeddings: {error!r}"[:200]) from None
+    if len(found) != count or len({len(vector) for vector in found}) != 1:
+        raise ScenarioError("the embeddings endpoint gives another number of vectors, or of dimensions, than asked for")
+    if not all(any(vector) and all(map(math.isfinite, vector)) for vector in found):
+        raise ScenarioError("the embeddings endpoint gives a vector that is zero or not finite")
+    return found
+
+
+class CachedEmbedder:
+    """An embedder with a memory on disk: JSON lines of digest and float32 vector; a damaged line is left out."""
+
+    def __init__(self, embedder: Embedder, folder: Path) -> None:
+        self._embedder = embedder
+        self.id, self.dimensions = embedder.id, embedder.dimensions
+        name = "".join(char if char.isalnum() or char in "-_.@" else "-" for char in embedder.id)
+        self._path = folder / f"{name}.jsonl"
+        self._known: dict[str, list[float]] = dict(self._read())
+        self._lock = threading.Lock()
+        self.hits = self.misses = 0
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """Known vectors from memory, others from the embedder, which are kept."""
+        with self._lock:
+            keys = [self._key(text) for text in texts]
+            missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+            self.misses += len(missing)
+            self.hits += len(keys) - len(missing)
+            if missing:
+                self._keep(dict(zip(missing, self._embedder.embed(list(missing.values())), strict=True)))
+            return [self._known[key] for key in keys]
+
+    def _key(self, text: str) -> str:
+        return hashlib.sha256(f"{self.id}\n{unicodedata.normalize('NFC', text)}".encode()).hexdigest()
+
+    def _keep(self, fresh: Mapping[str, Sequence[float]]) -> None:
+        lines: list[str] = []
+        for key, vector in fresh.items():
+            packed = struct.pack(f"<{self.dimensions}f", *vector)
+            self._known[key] = list(struct.unpack(f"<{self.dimensions}f", packed))
+            lines.append(json.dumps({"key": key, "vector": base64.b64encode(packed).decode()}) + "\n")
+        try:
+            self._path.parent.mkdir(parents=True, exist_ok=True)
+            with self._path.open("a+b") as stream:
+                # What a killed process left half written must not spoil the first new line.
+                stream.seek(0, os.SEEK_END)
+                if stream.tell() and not _ends_a_line(self._path):
+                    stream.write(b"\n")
+                stream.write("".join(lines).encode())
+        except OSError:
+            pass  # a memory that cannot be written costs time only
+
+    def _read(self) -> dict[str, list[float]]:
+        try:
+            lines = self._path.read_bytes().splitlines()
+        except OSError:
+            return {}
+        found: dict[str, list[float]] = {}
+        for line in lines:
+            try:
+                row = json.loads(line)
+                vector = struct.unpack(f"<{self.dimensions}f", base64.b64decode(row["vector"], validate=True))
+                found[str(row["key"])] = list(vector)
+            except (ValueError, KeyError, TypeError, struct.error):
+                continue
+        return found
+
+
+def _ends_a_line(path: Path) -> bool:
+    with path.open("rb") as stream:
+        stream.seek(-1, os.SEEK_END)
+        return stream.read(1) == b"\n"
+
+
+class SimilarityService:
+    """Answers requests of source `similarity`: `{"text", "others"}` with cosines, `{"about", "texts"}` with what it is.
+
+    A call from the event loop works in a thread; `answer` is the same for scripted seats, which play synchronously.
+    """
+
+    def __init__(self, embedder: Embedder) -> None:
+        self.embedder = embedder
+
+    async def __call__(self, payload: JsonValue) -> JsonValue:
+        """The answer to a request."""
+        return await asyncio.to_thread(self.answer, payload)
+
+    def answer(self, payload: JsonValue) -> JsonValue:
+        """Cosines of one text with others; or id, dimensions and the rows of several texts over others."""
+        assert isinstance(payload, dict)
+        others = _texts(payload["others"])
+        if "text" in payload:
+            return [*self._row(str(payload["text"]), others)]
+        texts = _texts(payload["texts"])
+        self.embedder.embed([*texts, *others])
+        rows: dict[str, JsonValue] = {text: [*self._row(text, others)] for text in texts}
+        return {"id": self.embedder.id, "dimensions": self.embedder.dimensions, "rows": rows}
+
+    def _row(self, text: str, others: Sequence[str]) -> list[float]:
+        if not text.strip():
+            return [0.0] * len(others)
+        first, *rest = self.embedder.embed([text, *others])
+        return _cosines(first, rest)
+
+
+def _texts(value: JsonValue) -> list[str]:
+    assert isinstance(value, list)
+    return [str(text) for text in value]
+
+
+def _cosines(one: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
+    """Six decimals, which two machines agree on; 0 with a vector of zeros."""
+    if not others:
+        return []
+    import numpy as np
+
+    first, rest = np.asarray(one, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    norms = np.linalg.norm(rest, axis=1) * np.linalg.norm(first)
+    cosines = np.divide(rest @ first, norms, out=np.zeros(len(rest)), where=norms > 0)
+    return [round(min(1.0, max(-1.0, float(cosine))), _DECIMALS) for cosine in cosines]
+
+
+def similarity_services(needs: Sequence[InputRequest]) -> Services:
+    """The services that answer a scenario's needs. ScenarioError for a need that nothing here can meet."""
+    found: dict[str, Service] = {}
+    for request in needs:
+        payload = request.payload
+        if request.source != SOURCE or not isinstance(payload, dict):
+            raise ScenarioError(f"no service answers {request.source[:40]!r}")
+        found[request.source] = SimilarityService(open_embedder(str(payload["embedder"])))
+    return Services(found, timeout_s=(_RETRIES + 2) * _TIMEOUT_S)
+
+
+def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> CachedEmbedder:
+    """The embedder of a scenario, by `TRADEFAIR_…` variables. ScenarioError says what is missing."""
+    given = os.environ if environment is None else environment
+    home = given.get("TRADEFAIR_CACHE") or str(Path.home() / ".cache" / "tradefair")
+    if name == "openai":
+        url, model = given.get("TRADEFAIR_EMBED_BASE_URL", ""), given.get("TRADEFAIR_EMBED_MODEL", "")
+        if not url or not model:
+            raise ScenarioError("embedder = openai: set TRADEFAIR_EMBED_BASE_URL and TRADEFAIR_EMBED_MODEL")
+        if given.get("TRADEFAIR_ALLOW_MODELS") == "0" and urlsplit(url).hostname not in _LOOPBACK:
+            raise ScenarioError("TRADEFAIR_ALLOW_MODELS=0 refuses the embeddings endpoint: not loopback")
+        embedder: Embedder = OpenAIEmbedder(url, model, given.get("TRADEFAIR_EMBED_API_KEY", ""))
+    elif name == "minilm":
+        from tradefair.host.minilm import MiniLM
+
+        base = Path(given.get("TRADEFAIR_DATA", ""))
+        folder = next((one for one in (base / _FOLDER, base) if (one / "model.safetensors").is_file()), None)
+        if folder is None:
+            raise ScenarioError(
+                f"embedder = minilm: put config.json, vocab.txt and model.safetensors of {_FOLDER} into a folder of "
+                f"that name and let TRADEFAIR_DATA name the folder above it"
+            )
+        embedder = MiniLM(folder)
+    else:
+        raise ScenarioError(f"embedder = {name}: there are lexical, minilm and openai")
+    return CachedEmbedder(embedder, Path(home) / "embeddings")

@@ -1,0 +1,147 @@
+"""Tells the connections of one seat which of its resources have changed, in both protocol eras.
+
+A feed belongs to one server, and a server to one seat: what is published here was never another seat's business. It
+fires when a phase or round has closed, which everyone learns at the same moment; under the free clock also when
+something has reached the seat.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import anyio
+from mcp.server.context import ServerRequestContext
+from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
+
+from tradefair.contract.core import Core
+from tradefair.contract.seats import SeatId
+
+if TYPE_CHECKING:
+    from mcp.server.session import ServerSession
+
+    from tradefair.host.episode import Episode
+
+__all__ = ["Feed", "open_feed"]
+
+_MAX_STREAMS = 16
+_MAX_FOLLOWERS = 32
+_SEND_TIMEOUT_S = 5.0
+
+_log = logging.getLogger("tradefair.host")
+
+
+@dataclass
+class _Follower:
+    """A connection of the handshake era and the URIs it follows."""
+
+    session: ServerSession
+    uris: set[str] = field(default_factory=set[str])
+
+
+class Feed:
+    """The open listen streams and followers of one server. `changing` are the URIs that a closure can change."""
+
+    def __init__(self, changing: Sequence[str]) -> None:
+        self._changing = tuple(changing)
+        self._listeners: dict[object, Callable[[ServerEvent], None]] = {}
+        self._followers: dict[str, _Follower] = {}
+        self._changed = anyio.Event()
+        self.listen = ListenHandler(self, max_subscriptions=_MAX_STREAMS)
+
+    def announce(self) -> None:
+        """Something has changed: tell everyone who listens. Never blocks."""
+        for listener in list(self._listeners.values()):
+            for uri in self._changing:
+                listener(ResourceUpdated(uri))
+        self._changed.set()
+
+    def subscribe(self, listener: Callable[[ServerEvent], None]) -> Callable[[], None]:
+        """Register a listen stream; the SDK's `SubscriptionBus`."""
+        token = object()
+        self._listeners[token] = listener
+
+        def unsubscribe() -> None:
+            self._listeners.pop(token, None)
+
+        return unsubscribe
+
+    async def publish(self, event: ServerEvent) -> None:
+        """Hand an event to every listen stream; the SDK's `SubscriptionBus`."""
+        for listener in list(self._listeners.values()):
+            listener(event)
+
+    def follow(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+        """`resources/subscribe` of the handshake era."""
+        key = _connection(ctx)
+        follower = self._followers.pop(key, None) or _Follower(ctx.session)
+        follower.uris.add(uri)
+        # The SDK does not say when a connection is gone; the ones that asked longest ago make room.
+        while len(self._followers) >= _MAX_FOLLOWERS:
+            del self._followers[next(iter(self._followers))]
+        self._followers[key] = follower
+
+    def unfollow(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
+        """`resources/unsubscribe` of the handshake era."""
+        follower = self._followers.get(_connection(ctx))
+        if follower is not None:
+            follower.uris.discard(uri)
+
+    async def run(self) -> None:
+        """Carry announcements to followers until cancelled; several at once become one."""
+        while True:
+            await self._changed.wait()
+            self._changed = anyio.Event()
+            for key, follower in list(self._followers.items()):
+                if not await self._tell(follower):
+                    self._followers.pop(key, None)
+
+    async def _tell(self, follower: _Follower) -> bool:
+        """Whether the follower took all it asked for in time."""
+        try:
+            with anyio.fail_after(_SEND_TIMEOUT_S):
+                for uri in self._changing:
+                    if uri in follower.uris:
+                        await follower.session.send_resource_updated(uri)
+        except Exception as error:
+            _log.info("a follower is gone: %s", type(error).__name__)
+            return False
+        return True
+
+
+@asynccontextmanager
+async def open_feed(episode: Episode, seat: SeatId, changing: Sequence[str]) -> AsyncGenerator[Feed]:
+    """A running feed of an episode; the lifespan of a seat's server, or of an observer's."""
+    feed = Feed(changing)
+    known = _news(episode.core, seat)
+
+    def announce() -> None:
+        nonlocal known
+        before, known = known, _news(episode.core, seat)
+        # Under the free clock every commit is told of: that others do something is not this seat's business either.
+        if episode.core.scenario.clock != "free" or known != before:
+            feed.announce()
+
+    forget = episode.on_change(announce)
+    try:
+        async with anyio.create_task_group() as group:
+            group.start_soon(feed.run)
+            yield feed
+            group.cancel_scope.cancel()
+    finally:
+        feed.listen.close()
+        forget()
+
+
+def _news(core: Core, seat: SeatId) -> tuple[object, ...]:
+    """What changes with every closure, and with all that reaches a seat."""
+    market = core.market
+    return market.clock.revision, core.ended, market.news_mark(seat) if seat in market.seats else None
+
+
+def _connection(ctx: ServerRequestContext[Any, Any]) -> str:
+    """What tells the connections of one server apart: the HTTP session, or nothing where there is but one."""
+    return "" if ctx.request is None else str(ctx.request.headers.get("mcp-session-id", ""))

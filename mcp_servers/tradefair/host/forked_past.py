@@ -1,0 +1,84 @@
+"""What a fork remembers of its past, so that its policies can be brought up to date: who began when, on which draws."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tradefair.contract.chance import KeyPart
+from tradefair.contract.errors import TraceError
+from tradefair.contract.policy import Draw
+from tradefair.contract.seats import SeatId
+
+__all__ = ["FORKED_FROM", "ForkedPast"]
+
+FORKED_FROM = "forked_from"
+"""The key of a manifest's about under which a fork says where it came from (docs/decisions/0019)."""
+
+_MAX_KEYS = 1_000
+
+
+class ForkedPast:
+    """`starts`: the first event of a seat's present player; before it somebody else played the seat.
+
+    `keys`: (from this event on, policy key), ascending. Before `loose_until` policies need not want what is recorded:
+    an event was withheld, so they have seen other answers than when they decided. `at` is the number of the next
+    event; `Scripted` moves it.
+    """
+
+    def __init__(self, starts: Mapping[SeatId, int], keys: Sequence[tuple[int, int]], loose_until: int = 0) -> None:
+        self.starts = dict(starts)
+        self.keys = list(keys)
+        self.loose_until = loose_until
+        self.at = 1
+
+    @classmethod
+    def of_about(cls, about: Mapping[str, Any], source: str) -> ForkedPast | None:
+        """The past of a fork, None of any other episode. TraceError where it is no record of one."""
+        record = about.get(FORKED_FROM)
+        if record is None:
+            return None
+        try:
+            starts = {str(seat): int(seq) for seat, seq in record["starts"].items()}
+            keys = [(int(seq), int(key)) for seq, key in record["keys"]]
+            loose = int(record["loose_until"])
+        except (KeyError, TypeError, ValueError, AttributeError):
+            raise TraceError(f"{source}: the manifest does not say how it was forked; it was edited") from None
+        if not 0 < len(keys) <= _MAX_KEYS or keys != sorted(keys):
+            raise TraceError(f"{source}: the draws of the fork are not in order; the manifest was edited")
+        return cls(starts, keys, loose)
+
+    def recorded(self) -> dict[str, Any]:
+        """Plain data for the manifest's about."""
+        return {"starts": self.starts, "keys": [list(key) for key in self.keys], "loose_until": self.loose_until}
+
+    def forked(self, at: int, seats: Sequence[SeatId], policy_key: int, *, loose: bool = False) -> ForkedPast:
+        """The past of a fork of this episode: from event `at` on other players in `seats`, other draws everywhere."""
+        kept = [(seq, key) for seq, key in self.keys if seq < at]
+        starts = {seat: seq for seat, seq in self.starts.items() if seq < at} | dict.fromkeys(seats, at)
+        return ForkedPast(starts, [*kept, (at, policy_key)], at if loose else min(self.loose_until, at))
+
+    def plays(self, seat: SeatId, seq: int) -> bool:
+        """Whether the seat's present player is the one that made event `seq`."""
+        return seq >= self.starts.get(seat, 0)
+
+    def draw(self, seed: int, seat: SeatId) -> Draw:
+        """The seat's draws: those of the key that is in force at the next event."""
+        return _PastDraw(self, {key: Draw.of(seed, seat, key) for _, key in self.keys})
+
+    @property
+    def policy_key(self) -> int:
+        """The key in force at the next event."""
+        return next((key for seq, key in reversed(self.keys) if seq <= self.at), self.keys[0][1])
+
+
+class _PastDraw(Draw):
+    """Draws of several keys, one after the other."""
+
+    def __init__(self, past: ForkedPast, draws: Mapping[int, Draw]) -> None:
+        self._past = past
+        self._draws = draws
+
+    def uniform(self, *key: KeyPart) -> float:
+        """One uniform of the key in force."""
+        return self._draws[self._past.policy_key].uniform(*key)

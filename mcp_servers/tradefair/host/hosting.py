@@ -1,0 +1,411 @@
+"""A host: episodes by id, orders for more, tokens, and how all of them live, rest and end. No HTTP in here."""
+
+from __future__ import annotations
+
+import asyncio
+import ctypes
+import gc
+import logging
+import sys
+import time
+from collections import OrderedDict
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import anyio
+import anyio.abc
+
+from tradefair.contract.errors import HarnessFailure, SeatError, StorageUnavailable, TradefairError
+from tradefair.contract.seats import SeatId
+from tradefair.host.doors import Doors
+from tradefair.host.log import FILES, LogStore
+from tradefair.host.observing import public_reads
+from tradefair.host.orders import Checked, Order, begin
+from tradefair.host.quotas import Gate, Quotas
+from tradefair.host.registry import HostFile, save_host_file
+from tradefair.host.seat_auth import OBSERVER, OBSERVER_SCOPE, Grant, SeatTokens
+
+if TYPE_CHECKING:
+    from tradefair.host.episode import Episode
+    from tradefair.host.sandbox import Sandbox
+
+__all__ = ["BODY_LIMIT", "MAX_EPISODES", "Host", "Past", "TooManyEpisodes", "created_at"]
+
+BODY_LIMIT = 1_048_576
+MAX_EPISODES = 1_000
+_MAX_PAST = 2_000
+_AGAIN_S = 1.0
+_SAVE_DELAY_S = 0.2
+_TIDY_DELAY_S = 3.0
+
+_log = logging.getLogger("tradefair.host")
+
+
+class TooManyEpisodes(TradefairError):
+    """The host keeps as many episodes as it may."""
+
+
+class Past(NamedTuple):
+    """An episode that is over and closed: why it ended, what it was, and the path of its trace."""
+
+    reason: str
+    scenario: str
+    seed: int
+    trace: Path
+
+
+class Host:
+    """Episodes by id, orders that wait for their start, tokens, and the doors behind them.
+
+    With a `folder` the registry is kept in its `host.json`; the traces lie there too, or where `logs` puts them. With
+    `linger_s` a host that is being served retires each episode that many seconds after its end, and its tokens with it.
+    `ttl_s` is the time to live of every episode, from its creation; an order may name a shorter one.
+    """
+
+    def __init__(
+        self,
+        folder: Path | None = None,
+        *,
+        tokens: SeatTokens | None = None,
+        body_limit: int = BODY_LIMIT,
+        linger_s: float | None = None,
+        ttl_s: float | None = None,
+        max_episodes: int = MAX_EPISODES,
+        quotas: Quotas | None = None,
+        sandbox: Sandbox | None = None,
+        logs: LogStore = FILES,
+    ) -> None:
+        self.episodes: dict[str, Episode] = {}
+        self.pending: dict[str, Checked] = {}
+        self.past: OrderedDict[str, Past] = OrderedDict()
+        self.tokens = tokens or SeatTokens()
+        self.folder = folder
+        self.logs = logs
+        self.body_limit = body_limit
+        self.max_episodes = max_episodes
+        self.quotas = quotas or Quotas()
+        self.doors = Doors()
+        self.draining = False
+        self.control: str | None = None
+        """The digest of the control plane's token, kept with the registry."""
+        self.ttl_s_of: dict[str, float] = {}
+        """The times to live of episodes that were given one of their own."""
+        self.started_at = time.monotonic()
+        self._linger_s = linger_s
+        self._ttl_s = ttl_s
+        self._sandbox = sandbox
+        self._empty = anyio.Event()
+        self._gates: dict[tuple[str, str], Gate] = {}
+        self._resting: set[str] = set()
+        self._starting: set[str] = set()
+        self._tasks: anyio.abc.TaskGroup | None = None
+        self._unsaved = 0
+        self._saving: asyncio.TimerHandle | None = None
+        self._tidying: asyncio.TimerHandle | None = None
+
+    # --- episodes ---------------------------------------------------------------------------------------------------
+
+    def add(self, episode: Episode, *, used: Mapping[SeatId, int] | None = None, save: bool = True) -> None:
+        """Take an episode in. `used` says how much of its seats' budgets is gone."""
+        self.episodes[episode.id] = episode
+        for seat, calls in (used or {}).items():
+            self._gates[episode.id, seat] = self._new_gate(episode.id, seat, calls)
+        if self._tasks is not None:
+            self._tasks.start_soon(self._watch, episode)
+        if save:
+            self._save()
+
+    def order(self, wanted: Checked, episode_id: str) -> None:
+        """Take an order in; `start` carries it out. Raises TooManyEpisodes, HarnessFailure (draining)."""
+        self.check_room(1)
+        self.order_again(wanted, episode_id)
+        self._save()
+
+    def order_again(self, wanted: Checked, episode_id: str) -> None:
+        """Take in what an earlier host of the folder was ordered: it has its room and stands in the registry."""
+        self.pending[episode_id] = wanted
+        if wanted.order.ttl_s is not None:
+            self.ttl_s_of[episode_id] = wanted.order.ttl_s
+
+    async def start(self, episode: str) -> Episode:
+        """Begin an ordered episode. Raises SeatError (no such order), ScenarioError, StorageUnavailable."""
+        wanted = self.pending.get(episode)
+        if wanted is None or self.folder is None or episode in self._starting:
+            raise SeatError(f"no episode {episode[:80]!r} waits for its start")
+        self._starting.add(episode)
+        try:
+            begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
+        finally:
+            self._starting.discard(episode)
+        if self.pending.pop(episode, None) is None:  # cancelled meanwhile
+            await begun.close()
+            raise SeatError(f"{episode} was cancelled while it started")
+        # A restart that finds its trace knows that it has begun: until then the registry may be late.
+        self.add(begun, save=False)
+        self._save_soon()
+        _log.info("episode started", extra={"episode": episode, "scenario": begun.core.scenario.id})
+        return begun
+
+    def check_room(self, wanted: int) -> None:
+        """Whether so many more episodes may come. Raises TooManyEpisodes, HarnessFailure while the host drains."""
+        if self.draining:
+            raise HarnessFailure("the host is going down and takes no more episodes")
+        kept = len(self.episodes) + len(self.pending)
+        if kept + wanted > self.max_episodes:
+            raise TooManyEpisodes(f"this host keeps at most {self.max_episodes} episodes; it has {kept}")
+
+    async def cancel(self, episode: str) -> None:
+        """End an episode (`truncated:cancelled`), or drop an order. Raises SeatError for an unknown one."""
+        if self.pending.pop(episode, None) is not None:
+            self.ttl_s_of.pop(episode, None)
+            self.doors.shut(grant.id for grant in self.tokens.expire(episode))
+            self._save()
+            return
+        await self.episode(episode).end("truncated:cancelled")
+
+    def episode(self, name: str) -> Episode:
+        """A running episode, or one that has ended and is not closed yet. Raises SeatError."""
+        found = self.episodes.get(name)
+        if found is None:
+            raise SeatError(f"there is no episode {name[:80]!r} here")
+        return found
+
+    async def retire(self, episode: str) -> None:
+        """Close an episode for good: its tokens expire with it."""
+        gone = self.episodes.pop(episode, None)
+        self.doors.shut(grant.id for grant in self.tokens.expire(episode))
+        for key in [key for key in self._gates if key[0] == episode]:
+            del self._gates[key]
+        self._resting.discard(episode)
+        self.ttl_s_of.pop(episode, None)
+        if gone is not None:
+            self.past[episode] = Past(gone.core.ended or "", gone.core.scenario.id, gone.core.manifest.seed, gone.path)
+            while len(self.past) > _MAX_PAST:
+                self.past.popitem(last=False)
+            # Nobody else would close it: the end of the host, which cancels, must not leave its log open.
+            with anyio.CancelScope(shield=True):
+                await gone.close()
+        self._save_soon()
+        self._tidy_soon()
+        if not self.episodes and not self.pending:
+            self._empty.set()
+
+    async def wait_empty(self) -> None:
+        """Wait until the last episode has been retired."""
+        await self._empty.wait()
+
+    def shut(self) -> None:
+        """End all sessions and streams, so that a shutdown need not wait for them."""
+        self.doors.shut()
+
+    async def close(self) -> None:
+        """Close every episode; registry and tokens stay valid for the next start."""
+        self.shut()
+        for episode in self.episodes.values():
+            await episode.close()
+        if self._saving is not None:
+            self._save()
+        if self._tidying is not None:
+            self._tidying.cancel()
+
+    # --- tokens -----------------------------------------------------------------------------------------------------
+
+    def invite(self, episode: str, seat: SeatId) -> tuple[str, Grant]:
+        """A token for a seat, to be shown once. Raises SeatError for an unknown episode or seat, TooManyTokens."""
+        if episode in self.pending:
+            seats = self.pending[episode].plan.seats
+            if seat not in seats:
+                raise SeatError(f"there is no seat {seat[:80]!r}; seats are {', '.join(list(seats)[:100])}")
+        else:
+            self.episode(episode).core.tools(seat)
+        invitation = self.tokens.issue(episode, seat)
+        self._save()
+        return invitation
+
+    def invite_observer(self, episode: str) -> tuple[str, Grant]:
+        """A token for the public reads of an episode.
+
+        Raises SeatError for an unknown episode, or where none are, and TooManyTokens.
+        """
+        if episode in self.pending:
+            _, kind, scenario, _ = self.pending[episode]
+        else:
+            core = self.episode(episode).core
+            kind, scenario = core.market_type, core.scenario
+        if not public_reads(kind, scenario):
+            raise SeatError(f"{kind.name} has nothing to show to an observer: no tool of it is public")
+        invitation = self.tokens.issue(episode, OBSERVER, OBSERVER_SCOPE)
+        self._save()
+        return invitation
+
+    def revoke(self, grant_id: str) -> None:
+        """Make a token worthless and end what was opened with it. Raises SeatError for an unknown one."""
+        self.tokens.revoke(grant_id)
+        self.doors.shut([grant_id])
+        self._save()
+
+    def set_control(self, digest: str) -> None:
+        """Keep the digest of the control plane's token with the registry."""
+        self.control = digest
+        self._save()
+
+    # --- quotas -----------------------------------------------------------------------------------------------------
+
+    def gate(self, episode: str, name: str, *, observer: bool = False) -> Gate:
+        """The gate of a seat; with `observer`, that of one observer's token, by the id of its grant."""
+        key = episode, f"{OBSERVER}/{name}" if observer else name
+        if key not in self._gates:
+            self._gates[key] = self._new_gate(*key, 0)
+        return self._gates[key]
+
+    def _new_gate(self, episode: str, name: str, used: int) -> Gate:
+        def spent() -> None:
+            here = self.episodes.get(episode)
+            if self._tasks is not None and here is not None and name in here.core.market.seats:
+                self._tasks.start_soon(self._stand_in, here, name)
+
+        return Gate(self.quotas, used=used, on_spent=spent, closed=lambda: episode in self._resting)
+
+    async def _stand_in(self, episode: Episode, seat: SeatId) -> None:
+        """Take the default action for a seat whose budget is gone, so that nobody waits for it."""
+        _log.info("budget spent", extra={"episode": episode.id, "seat": seat})
+        if episode.core.scenario.clock == "free":
+            return  # nobody is awaited there
+        while episode.core.ended is None:
+            try:
+                if (await episode.await_turn(seat, 45)).awaited:
+                    await episode.lapse(seat, "call_limit")
+            except StorageUnavailable:
+                await anyio.sleep(_AGAIN_S)
+            except (HarnessFailure, ValueError):  # the rules failed; or it has been closed meanwhile
+                return
+
+    # --- life -------------------------------------------------------------------------------------------------------
+
+    def attach(self, tasks: anyio.abc.TaskGroup | None) -> None:
+        """Begin to watch over the episodes in a task group, or stop."""
+        self._tasks = tasks
+        for episode in self.episodes.values() if tasks is not None else ():
+            assert tasks is not None
+            tasks.start_soon(self._watch, episode)
+
+    @property
+    def tasks(self) -> anyio.abc.TaskGroup | None:
+        """Where doors run while the host is being served."""
+        return self._tasks
+
+    async def _watch(self, episode: Episode) -> None:
+        try:
+            for (name, seat), gate in list(self._gates.items()):
+                if name == episode.id and gate.spent and self._tasks is not None:
+                    self._tasks.start_soon(self._stand_in, episode, seat)
+            with anyio.move_on_after(self._seconds_left(episode)) as life:
+                await episode.wait_ended()
+            if life.cancelled_caught:
+                await self._expire(episode)
+            await episode.wait_ended()
+            _log.info("episode ended", extra={"episode": episode.id, "reason": episode.core.ended})
+            if self._linger_s is not None:
+                await anyio.sleep(self._linger_s)
+                await self.retire(episode.id)
+        except Exception:  # one episode's fault must not end the others
+            _log.exception("%s is not watched any more", episode.id)
+
+    def _seconds_left(self, episode: Episode) -> float | None:
+        """Of its time to live, which runs from its creation, whether the host was up or not."""
+        lives = [ttl for ttl in (self._ttl_s, self.ttl_s_of.get(episode.id)) if ttl is not None]
+        if not lives:
+            return None
+        return max(0.0, min(lives) - (datetime.now(UTC) - created_at(episode)).total_seconds())
+
+    async def _expire(self, episode: Episode) -> None:
+        while episode.core.ended is None:
+            try:
+                await episode.end("truncated:ttl")
+            except StorageUnavailable:
+                await anyio.sleep(_AGAIN_S)
+
+    # --- going down -------------------------------------------------------------------------------------------------
+
+    async def drain(self, patience_s: float) -> None:
+        """Let each episode go on to the end of its round, then take no more calls for it; bounded by `patience_s`."""
+        self.draining = True
+        _log.info("draining", extra={"episodes": len(self.episodes), "patience_s": patience_s})
+        with anyio.move_on_after(patience_s):
+            async with anyio.create_task_group() as group:
+                for episode in list(self.episodes.values()):
+                    group.start_soon(self._rest, episode)
+
+    async def _rest(self, episode: Episode) -> None:
+        changed = asyncio.Event()
+        forget = episode.on_change(changed.set)
+        try:
+            while episode.core.ended is None and not episode.between_rounds:
+                await changed.wait()
+                changed.clear()
+        finally:
+            forget()
+        self._resting.add(episode.id)
+
+    def _tidy_soon(self) -> None:
+        if self._tidying is None:
+            self._tidying = asyncio.get_running_loop().call_later(_TIDY_DELAY_S, self._tidy)
+
+    def _tidy(self) -> None:
+        """Give the memory of closed episodes back: servers and sessions hold each other in circles."""
+        self._tidying = None
+        gc.collect()
+        give_memory_back()
+
+    # --- the registry -----------------------------------------------------------------------------------------------
+
+    @contextmanager
+    def saved_once(self) -> Generator[None]:
+        """Whatever changes in the body is written at its end, once. Nothing in the body may await."""
+        self._unsaved += 1
+        try:
+            yield
+        finally:
+            self._unsaved -= 1
+            self._save()
+
+    def _save_soon(self) -> None:
+        """For what a restart finds out anyway (an episode is over)."""
+        if self._saving is None:
+            self._saving = asyncio.get_running_loop().call_later(_SAVE_DELAY_S, self._save)
+
+    def _save(self) -> None:
+        if self._unsaved:
+            return
+        if self._saving is not None:
+            self._saving.cancel()
+            self._saving = None
+        if self.folder is not None:
+            traces = {name: episode.path.name for name, episode in self.episodes.items()}
+            file = HostFile(traces, self.tokens, self._orders(), self.control, self.ttl_s_of, self.logs.address)
+            try:
+                save_host_file(self.folder, file)
+            except OSError as error:
+                raise StorageUnavailable(f"{self.folder}: the registry cannot be written: {error.strerror}") from None
+
+    def _orders(self) -> dict[str, Order]:
+        return {name: wanted.order for name, wanted in self.pending.items()}
+
+
+def give_memory_back() -> None:
+    """Ask the C library for what it keeps of freed memory (each thread's arena keeps some); elsewhere nothing."""
+    trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
+    if trim is not None:
+        trim(0)
+
+
+def created_at(episode: Episode) -> datetime:
+    """When an episode was made; now where its manifest does not say."""
+    try:
+        made = datetime.fromisoformat(str(episode.manifest.about.get("created")))
+    except ValueError:
+        return datetime.now(UTC)
+    return made if made.tzinfo is not None else made.replace(tzinfo=UTC)

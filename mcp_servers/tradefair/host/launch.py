@@ -1,0 +1,435 @@
+"""From a command line to a running server: the episodes that `serve` and `host` start or go on with."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import sys
+import tempfile
+from collections import Counter
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
+from tradefair.contract.errors import HarnessFailure, ScenarioError, StorageUnavailable, TraceError
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import Scenario, parse_override
+from tradefair.contract.seats import SeatId
+from tradefair.host.app import HttpServer, run_stdio
+from tradefair.host.control import ControlApp, new_control_token
+from tradefair.host.episode import Episode
+from tradefair.host.hosting import Host
+from tradefair.host.listening import Listener
+from tradefair.host.log import FILES, LogStore, logs_at
+from tradefair.host.orders import checked
+from tradefair.host.quotas import Quotas
+from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
+from tradefair.host.setup import (
+    AGENT,
+    SeatPlan,
+    default_folder,
+    left_alone,
+    make_folder,
+    new_episode,
+    new_seed,
+    plan_seats,
+    reopen_episode,
+)
+from tradefair.tracestore import StorePlace, find_traces, open_trace
+
+__all__ = ["EpisodeOptions", "HostOptions", "choose", "run_host", "run_serve", "seat_alone"]
+
+_SHOWN_BEFORE = "(token as shown or given before)"
+_MANY_FILES = 65_536
+
+
+class EpisodeOptions(NamedTuple):
+    """What to play: names as they were given, empty or None where nothing was said."""
+
+    market: str
+    scenario: str
+    others: str
+    seed: int | None
+    overrides: Sequence[str]
+    out: Path | None
+
+
+class HostOptions(NamedTuple):
+    """Where and how to host. `control_port` is None without a control plane; without `control_token` one is made.
+
+    `store` is the address of a shared store for the traces; None keeps them in files.
+    """
+
+    seats: str
+    episodes: int
+    observers: int
+    address: str
+    port: int
+    names: Sequence[str]
+    body_limit: int
+    linger_s: float
+    until_over: bool
+    as_json: bool
+    control_port: int | None
+    control_token: str | None
+    max_episodes: int
+    ttl_s: float | None
+    drain_s: float
+    quotas: Quotas
+    store: str | None = None
+
+
+class Shown(NamedTuple):
+    """A token that was issued just now, by the id of its grant."""
+
+    grant: str
+    token: str
+
+
+def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
+    """The market and its scenario (the first one by default). Raises ScenarioError."""
+    if not options.market:
+        raise ScenarioError(f"name a market: {', '.join(market_names())}")
+    kind = market_type(options.market)
+    name = options.scenario or default_scenario(options.market)
+    return kind, load_scenario(options.market, name, dict(map(parse_override, options.overrides)))
+
+
+def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> SeatPlan:
+    """One seat played from outside, by default the scenario's first agent seat; policies on all others.
+
+    Where other agents would sit, the stand-ins of their roles do.
+    """
+    if not seat:
+        agents = plan_seats(kind, scenario, others=others or None).agents
+        if not agents:
+            raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with --seat")
+        seat = agents[0]
+    return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), seat)
+
+
+async def run_serve(options: EpisodeOptions, seat: str, resume: Path | None) -> None:
+    """Serve one seat on standard input and output until the client goes."""
+    with Sandbox() as sandbox:
+        if resume is None:
+            kind, scenario = choose(options)
+            plan = seat_alone(kind, scenario, seat, options.others)
+            episode = await _new(kind, scenario, options, plan, _folder(options), sandbox)
+        else:
+            episode = await reopen_episode(_one_trace(resume), sandbox=sandbox)
+        try:
+            _say(_line(episode))
+            await run_stdio(episode, seat or _outside_seats(episode)[0])
+        finally:
+            await episode.close()
+        if episode.core.ended is None:
+            _say(f"not over; to go on: tradefair serve --resume {episode.path}")
+
+
+async def run_host(options: EpisodeOptions, hosting: HostOptions, resume: Path | None) -> None:
+    """Host episodes over HTTP until SIGTERM, or until they are over. Raises HarnessFailure for a taken address."""
+    _allow_many_files()
+    with Sandbox() as sandbox, ExitStack() as held:
+        folder = resume or _folder(options)
+        if resume is None:
+            host, tokens = await _fresh_host(options, hosting, folder, sandbox, held)
+        else:
+            host, tokens = await _reopened_host(hosting, folder, sandbox, held), []
+        try:
+            await _serve_host(host, hosting, folder, tokens)
+        finally:
+            await host.close()
+
+
+async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Sequence[Shown]) -> None:
+    with _listening_on(hosting.address, hosting.port):
+        server = HttpServer(
+            host,
+            address=hosting.address,
+            port=hosting.port,
+            public_names=hosting.names,
+            drain_s=hosting.drain_s,
+        )
+    control, control_token = _control(host, hosting, server.url)
+
+    def announce() -> None:
+        report = _report(host, server.url, folder, tokens)
+        if control is not None:
+            report["control"] = {"url": control.url, "token": control_token}
+        print(orjson.dumps(report).decode() if hosting.as_json else _readable(report), flush=True)
+
+    async def stop_when_empty() -> None:
+        await host.wait_empty()
+        server.stop()
+
+    hosted = dict(host.episodes)
+    waiting = asyncio.create_task(stop_when_empty()) if hosting.until_over else None
+    controlling = None if control is None else asyncio.create_task(control.serve())
+    try:
+        await server.serve(announce)
+    finally:
+        if waiting is not None:
+            waiting.cancel()
+        if control is not None and controlling is not None:
+            control.stop()
+            await controlling
+        _say_farewell({**hosted, **host.episodes}, host, folder)
+
+
+def _control(host: Host, hosting: HostOptions, url: str) -> tuple[Listener | None, str | None]:
+    """The control plane, if there is to be one, and its token where it was made just now."""
+    if hosting.control_port is None:
+        return None, None
+    made = None
+    if hosting.control_token is not None:
+        host.set_control(token_digest(hosting.control_token))
+    elif host.control is None:
+        made = new_control_token()
+        host.set_control(token_digest(made))
+    digest = host.control
+    assert digest is not None
+    with _listening_on("127.0.0.1", hosting.control_port):
+        # On this machine only: whoever needs it from elsewhere has ssh.
+        listener = Listener(lambda names: ControlApp(host, digest, url, names).starlette, port=hosting.control_port)
+    return listener, made
+
+
+@contextmanager
+def _listening_on(address: str, port: int) -> Generator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise HarnessFailure(f"cannot listen on {address} port {port}: {error.strerror}") from None
+
+
+async def _logs(store: str | None) -> LogStore:
+    """Where the traces go. Raises StorageUnavailable now, not at the first call, where that cannot be reached."""
+    logs = logs_at(store)
+    trouble = await logs.trouble()
+    if trouble is not None:
+        raise StorageUnavailable(trouble)
+    return logs
+
+
+def _host(
+    hosting: HostOptions, folder: Path, sandbox: Sandbox, logs: LogStore, tokens: SeatTokens | None = None
+) -> Host:
+    return Host(
+        folder,
+        tokens=tokens,
+        body_limit=hosting.body_limit,
+        linger_s=hosting.linger_s,
+        ttl_s=hosting.ttl_s,
+        max_episodes=hosting.max_episodes,
+        quotas=hosting.quotas,
+        sandbox=sandbox,
+        logs=logs,
+    )
+
+
+async def _fresh_host(
+    options: EpisodeOptions, hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack
+) -> tuple[Host, list[Shown]]:
+    if not options.market and hosting.control_port is not None:
+        logs = await _logs(hosting.store)
+        _take_fresh(folder, held)
+        return _host(hosting, folder, sandbox, logs), []
+    kind, scenario = choose(options)
+    plan = plan_seats(kind, scenario, agents=_named(kind, scenario, hosting.seats), others=options.others or None)
+    if not plan.agents:
+        raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with --seats")
+    logs = await _logs(hosting.store)
+    _take_fresh(folder, held)
+    host = _host(hosting, folder, sandbox, logs)
+    host.check_room(hosting.episodes)
+    for index in range(hosting.episodes):
+        seed = None if options.seed is None else options.seed + index
+        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox, logs), save=False)
+    with host.saved_once():
+        invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
+        invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
+    return host, [Shown(grant.id, token) for token, grant in invited]
+
+
+def _take_fresh(folder: Path, held: ExitStack) -> None:
+    """Make a folder, and be its host. Raises TraceError where one is running, or has left episodes."""
+    make_folder(folder)
+    held.enter_context(sole_host(folder))
+    check_fresh(folder)
+
+
+async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
+    """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire.
+
+    A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun. The
+    registry stays as it was until everything that it names is here.
+    """
+    if (folder / HOST_FILE).exists():
+        held.enter_context(sole_host(folder))
+    file = load_host_file(folder)
+    logs = await _logs(_store_of(folder, file, hosting))
+    host = _host(hosting, folder, sandbox, logs, file.tokens)
+    host.control = file.control
+    host.ttl_s_of.update(file.ttl_s)
+    begun = {name: f"{name}.trace" for name in file.pending if logs.holds(folder / f"{name}.trace")}
+    try:
+        for name in {**file.traces, **begun}.values():
+            episode = await reopen_episode(folder / name, sandbox=sandbox, logs=logs)
+            used = _calls_so_far(logs.reading(episode.path)) if hosting.quotas.calls else None
+            host.add(episode, used=used, save=False)
+        waiting = {name: checked(order) for name, order in file.pending.items() if name not in begun}
+        with host.saved_once():
+            for name, wanted in waiting.items():
+                host.order_again(wanted, name)
+        for episode in list(host.episodes.values()):
+            if episode.core.ended is not None:
+                await host.retire(episode.id)
+    except BaseException:
+        await host.close()
+        raise
+    if not host.episodes and not host.pending and hosting.control_port is None:
+        raise TraceError(f"{folder}: every episode is over; there is nothing to go on with")
+    return host
+
+
+def _store_of(folder: Path, file: HostFile, hosting: HostOptions) -> str | None:
+    """The store of a host that goes on; whoever names it again may reach it in another way, with another user."""
+    if file.store is None and hosting.store is not None:
+        raise TraceError(f"{folder}: its traces are files: go on without --store and TRADEFAIR_STORE")
+    return hosting.store or file.store
+
+
+def _calls_so_far(place: str | Path) -> Counter[SeatId]:
+    """How many calls each seat has made, those of its programs not counted."""
+    with open_trace(place) as trace:
+        return Counter(
+            event["seat"] for event in trace.decoded() if event["event"] == "tool_called" and event["parent"] is None
+        )
+
+
+def _allow_many_files() -> None:
+    """A thousand seats are a thousand connections, and every trace is several files."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
+    if soft < wanted:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+
+
+async def _new(
+    kind: MarketType,
+    scenario: Scenario,
+    options: EpisodeOptions,
+    plan: SeatPlan,
+    folder: Path,
+    sandbox: Sandbox,
+    logs: LogStore = FILES,
+) -> Episode:
+    seed = new_seed() if options.seed is None else options.seed
+    return await new_episode(kind, scenario, seed, plan, folder, sandbox=sandbox, logs=logs)
+
+
+def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | None:
+    if text == "all":
+        return list(kind.create(scenario, 0).seats)
+    return [seat.strip() for seat in text.split(",")] if text else None
+
+
+def _folder(options: EpisodeOptions) -> Path:
+    """The trace's folder; desktop clients start servers in folders where nothing can or should be written."""
+    if options.out is not None:
+        return options.out
+    here = Path.cwd()
+    writable = here != Path(here.anchor) and os.access(here, os.W_OK)
+    return (here if writable else Path(tempfile.gettempdir()) / "tradefair") / default_folder(options.market or "host")
+
+
+def _one_trace(path: Path) -> Path:
+    if not path.exists():
+        raise ScenarioError(f"--resume {path}: there is no such file")
+    found = find_traces(path)
+    if len(found) != 1:
+        raise ScenarioError(f"--resume {path}: name one of its {len(found)} traces")
+    return found[0]
+
+
+def _outside_seats(episode: Episode) -> list[SeatId]:
+    seats: Mapping[SeatId, str] = episode.manifest.about.get("seats", {})
+    found = [seat for seat in episode.core.market.seats if seats.get(seat, AGENT) == AGENT]
+    if not found:
+        raise TraceError(f"{episode.path}: every seat is scripted; there is none to serve")
+    return found
+
+
+# --- what is shown ------------------------------------------------------------------------------------------------
+
+
+def _say(line: str) -> None:
+    """Standard output belongs to the protocol."""
+    print(f"tradefair: {line}", file=sys.stderr, flush=True)
+
+
+def _line(episode: Episode) -> str:
+    core = episode.core
+    return f"{core.scenario.id}, seed {core.manifest.seed}, episode {episode.id}; trace {episode.path.absolute()}"
+
+
+def _say_farewell(hosted: Mapping[str, Episode], host: Host, folder: Path) -> None:
+    """How the episodes stand when serving ends, where they are, and how to go on with those that are not over."""
+    ends = Counter(episode.core.ended or "not over" for episode in hosted.values())
+    ends.update(past.reason or "not over" for name, past in host.past.items() if name not in hosted)
+    ends.update("not started" for _ in host.pending)
+    counts = ", ".join(f"{count} {end}" for end, count in sorted(ends.items())) or "none"
+    _say(f"no longer serving; episodes: {counts}; traces in {_traces_in(host) or folder.absolute()}")
+    if ends["not over"] or ends["not started"]:
+        _say(f"to go on: tradefair host --resume {folder}")
+
+
+def _traces_in(host: Host) -> str | None:
+    """The shared store, as it may be shown."""
+    return None if host.logs.address is None else str(StorePlace.of(host.logs.address))
+
+
+def _report(host: Host, url: str, folder: Path, tokens: Sequence[Shown]) -> dict[str, object]:
+    """What `--json` prints. A token is null where it was shown before a restart."""
+    shown = dict(tokens)
+
+    def told(episode: Episode, scope: GrantScope) -> list[dict[str, str | None]]:
+        grants = [grant for grant in host.tokens.of(episode.id) if grant.scope == scope]
+        return [{"seat": grant.seat, "grant": grant.id, "token": shown.get(grant.id)} for grant in grants]
+
+    episodes = [
+        {
+            "episode": episode.id,
+            "scenario": episode.core.scenario.id,
+            "seed": episode.core.manifest.seed,
+            "trace": host.logs.shown(episode.path),
+            "seats": told(episode, SEAT_SCOPE),
+            "observers": told(episode, OBSERVER_SCOPE),
+        }
+        for episode in host.episodes.values()
+    ]
+    return {"url": url, "folder": str(folder.absolute()), "store": _traces_in(host), "episodes": episodes}
+
+
+def _readable(report: Mapping[str, Any]) -> str:
+    kept = f"registry in {report['folder']}, traces in {report['store']}"
+    if report["store"] is None:
+        kept = f"registry and traces in {report['folder']}"
+    lines = [f"serving {report['url']} (health at /health); {kept}"]
+    for episode in report["episodes"]:
+        lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
+        invited = [*episode["seats"], *episode["observers"]]
+        lines += [f"  {one['seat']}: {one['token'] or _SHOWN_BEFORE}" for one in invited]
+    if report["episodes"]:
+        lines.append("Clients send the header  Authorization: Bearer <token>. Tokens are not shown again.")
+    if control := report.get("control"):
+        lines.append(f"control plane and status page: {control['url']}")
+        lines.append(f"  its token: {control['token'] or _SHOWN_BEFORE}")
+    return "\n".join(lines)

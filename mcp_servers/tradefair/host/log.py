@@ -1,0 +1,422 @@
+"""The event log: append atomic batches, keep the chain, hold the manifest. SQLite on aiosqlite by default."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import sqlite3
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple, Protocol
+
+import aiosqlite
+import orjson
+
+from tradefair.contract.chain import next_hash, noted_hash, seal
+from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.tracestore import SCHEMA, Manifest, open_trace, sound_head
+
+__all__ = ["FILES", "EventLog", "Head", "LogStore", "Row", "Side", "SqliteLog", "logs_at"]
+
+_COLUMNS = 15
+_SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
+_MAX_ROWS = 32_000 // _COLUMNS
+
+
+class Head(NamedTuple):
+    """The last event of a log: its number and the chain's hash."""
+
+    seq: int
+    hash: bytes
+
+
+class Side(NamedTuple):
+    """Where a call came from; kept beside the chain."""
+
+    transport: str | None = None
+    client: str | None = None
+    request_id: str | None = None
+    traceparent: str | None = None
+
+
+class Row(NamedTuple):
+    """One event to append, with what is kept beside it."""
+
+    record: Record
+    seat: SeatId | None = None
+    call_key: str | None = None
+    request_digest: str | None = None
+    at_ms: int | None = None
+    latency_us: int | None = None
+    side: Side = Side()
+
+
+class EventLog(Protocol):
+    """An append-only log of one episode. Opening it for writing takes a lease; readers need none."""
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        ...
+
+    @property
+    def head(self) -> Head:
+        """The last committed event."""
+        ...
+
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch, all or nothing. Raises StorageUnavailable; then nothing was written."""
+        ...
+
+    async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
+        """Every committed call key: (seat, key) -> (seq, request digest)."""
+        ...
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        """One committed event, a large result filled in."""
+        ...
+
+    async def bodies(self) -> list[bytes]:
+        """The stored bytes of all events, in order."""
+        ...
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent (model calls, stop reasons) outside the chain."""
+        ...
+
+    async def seal(self, about: Mapping[str, Any]) -> None:
+        """Write the manifest's about for good, with its seal."""
+        ...
+
+    async def close(self) -> None:
+        """Give the lease back."""
+        ...
+
+
+class LogStore(Protocol):
+    """Where the logs of episodes lie. `path` names one; its folder means something to files only."""
+
+    @property
+    def address(self) -> str | None:
+        """The address of a shared store, without a password; None where logs are files."""
+        ...
+
+    async def create(self, path: Path, manifest: Manifest) -> EventLog:
+        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when it exists."""
+        ...
+
+    async def open(self, path: Path) -> EventLog:
+        """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        ...
+
+    def reading(self, path: Path) -> str | Path:
+        """What `open_trace` takes to read it."""
+        ...
+
+    def shown(self, path: Path) -> str:
+        """Where it is, for people; holds no secret."""
+        ...
+
+    async def trouble(self) -> str | None:
+        """Why the store cannot be reached, as of a few seconds ago; None where it can, or needs not be."""
+        ...
+
+    def holds(self, path: Path) -> bool:
+        """Whether it is there. Raises StorageUnavailable."""
+        ...
+
+    def remove(self, path: Path) -> None:
+        """Remove it, for good. Raises StorageUnavailable."""
+        ...
+
+
+class SqliteLog:
+    """One `.trace` file."""
+
+    def __init__(self, path: Path, lease: _Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
+        self._path = path
+        self._lease = lease
+        self._db = db
+        self._manifest = manifest
+        self._head = head
+        self._noted = False
+
+    @classmethod
+    async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
+        """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
+        if path.exists():
+            raise TraceError(f"{path}: exists already")
+        lease = _Lease(path)
+        db: aiosqlite.Connection | None = None
+        try:
+            db = await _connect(path, synchronous)
+            await db.executescript(SCHEMA)
+            rows = [("core", manifest.core_bytes), ("about", orjson.dumps(manifest.about))]
+            await db.execute("INSERT INTO meta VALUES (?, ?), (?, ?)", (*rows[0], *rows[1]))
+        except sqlite3.Error as error:
+            await _give_up(db, lease)
+            raise StorageUnavailable(f"{path}: {error}") from None
+        return cls(path, lease, db, manifest, Head(0, manifest.first_hash))
+
+    @classmethod
+    async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
+        """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        with open_trace(path):
+            lease = _Lease(path)
+        db: aiosqlite.Connection | None = None
+        try:
+            with open_trace(path) as trace:
+                manifest, head = trace.manifest, Head(*sound_head(trace))
+            db = await _connect(path, synchronous)
+        except sqlite3.Error as error:
+            await _give_up(db, lease)
+            raise TraceError(f"{path}: cannot be opened for writing: {error}") from None
+        except TraceError:
+            await _give_up(db, lease)
+            raise
+        return cls(path, lease, db, manifest, head)
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        return self._manifest
+
+    @property
+    def head(self) -> Head:
+        """The last committed event."""
+        return self._head
+
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch in one statement (one transaction, one thread hop)."""
+        if not self._lease.held:
+            await self._regain()
+        head = self._head
+        values: list[object] = []
+        for row in rows:
+            record = row.record
+            head = Head(record.seq, next_hash(head.hash, record.body))
+            digest, blob = record.blob or (None, None)
+            values += (record.seq, record.body, head.hash, record.closes, digest, blob)
+            values += (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
+        try:
+            await self._insert(values, len(rows))
+        except (sqlite3.Error, ValueError) as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._head = head
+        return head
+
+    async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
+        """Every committed call key."""
+        sql = "SELECT seat, call_key, seq, request_digest FROM events WHERE call_key IS NOT NULL"
+        return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._rows(sql)}
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        """One committed event, a large result filled in."""
+        event = orjson.loads(await self._value("SELECT body FROM events WHERE seq = ?", seq))
+        if event.get("result_ref"):
+            blob = await self._value("SELECT blob FROM events WHERE blob_digest = ?", event["result_ref"])
+            event["result"] = orjson.loads(blob)
+        return event
+
+    async def bodies(self) -> list[bytes]:
+        """The stored bytes of all events."""
+        return [_bytes(row[0]) for row in await self._rows("SELECT body FROM events ORDER BY seq")]
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent."""
+        try:
+            await self._db.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", (seat, orjson.dumps(body)))
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._noted = True
+
+    async def seal(self, about: Mapping[str, Any]) -> None:
+        """Write about with its seal and the head of what was noted so far."""
+        self._noted = False
+        try:
+            said = {**about, "noted": await self._noted_head()}
+            sealed = {**said, "seal": seal(said)}
+            await self._db.execute("INSERT OR REPLACE INTO meta VALUES ('about', ?)", (orjson.dumps(sealed),))
+        except sqlite3.Error as error:
+            raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        self._manifest = self._manifest._replace(about=sealed)
+
+    async def close(self) -> None:
+        """Leave one plain file behind (no WAL) and give the lease back; idempotent.
+
+        What was noted after the seal (an agent's report comes last) is sealed now.
+        """
+        try:
+            if self._noted and self._manifest.sealed:
+                await self.seal(self._manifest.about)
+        except StorageUnavailable:
+            pass  # verify says that there are later notes
+        try:
+            await self._db.execute("PRAGMA journal_mode = DELETE")
+        except (sqlite3.Error, ValueError):
+            pass  # a reader holds it, and the WAL is a valid part of the trace; or it is closed already
+        await self._db.close()
+        self._lease.release()
+
+    async def _noted_head(self) -> list[object]:
+        head = Head(0, self._manifest.first_hash)
+        for seat, body in await self._rows("SELECT seat, body FROM agent_events ORDER BY id"):
+            head = Head(head.seq + 1, noted_hash(head.hash, seat, _bytes(body)))
+        return [head.seq, head.hash.hex()]
+
+    async def _regain(self) -> None:
+        """After somebody removed the lock's file. Raises StorageUnavailable when another writer is or was here."""
+        try:
+            self._lease.take()
+            head = await _stored_head(self._db, self._manifest)
+        except (TraceError, sqlite3.Error) as error:
+            raise StorageUnavailable(f"{self._path.name}: the lease is lost: {error}") from None
+        if head != self._head:
+            self._head = head
+            raise StorageUnavailable(f"{self._path.name}: another process wrote to it")
+
+    async def _insert(self, values: list[object], count: int) -> None:
+        if count <= _MAX_ROWS:
+            await self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * count), values)
+            return
+        await self._db.execute("BEGIN")
+        try:
+            step = _MAX_ROWS * _COLUMNS
+            for start in range(0, len(values), step):
+                part = values[start : start + step]
+                await self._db.execute(
+                    "INSERT INTO events VALUES " + ", ".join([_SLOT] * (len(part) // _COLUMNS)), part
+                )
+        except sqlite3.Error:
+            await self._db.execute("ROLLBACK")
+            raise
+        await self._db.execute("COMMIT")
+
+    async def _value(self, sql: str, key: object) -> bytes:
+        rows = await self._rows(sql, (key,))
+        if not rows:
+            raise TraceError(f"{self._path.name}: {key} is not in the log")
+        return _bytes(rows[0][0])
+
+    async def _rows(self, sql: str, values: tuple[object, ...] = ()) -> list[Any]:
+        try:
+            return list(await self._db.execute_fetchall(sql, values))
+        except sqlite3.Error as error:
+            raise TraceError(f"{self._path.name}: cannot be read: {error}") from None
+
+
+class _Files:
+    """A file each."""
+
+    address = None
+
+    async def create(self, path: Path, manifest: Manifest) -> EventLog:
+        return await SqliteLog.create(path, manifest)
+
+    async def open(self, path: Path) -> EventLog:
+        return await SqliteLog.open(path)
+
+    def reading(self, path: Path) -> str | Path:
+        return path
+
+    def shown(self, path: Path) -> str:
+        return str(path.absolute())
+
+    async def trouble(self) -> str | None:
+        return None
+
+    def holds(self, path: Path) -> bool:
+        return path.exists()
+
+    def remove(self, path: Path) -> None:
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageUnavailable(f"{path}: {error.strerror}") from None
+
+
+FILES: LogStore = _Files()
+"""The default: `.trace` files."""
+
+
+def logs_at(store: str | None) -> LogStore:
+    """The logs of the shared store at this address, or files. Raises TraceError where its driver is missing."""
+    if store is None:
+        return FILES
+    from tradefair.host.log_postgres import PostgresStore
+
+    return PostgresStore(store)
+
+
+class _Lease:
+    """An advisory lock on a file beside the trace; the system drops it when the process dies."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path.with_name(path.name + ".lock")
+        self._fd = -1
+        self.take()
+
+    def take(self) -> None:
+        """Take it, or take it again. Raises StorageUnavailable, TraceError when somebody else has it."""
+        while not self.held:
+            try:
+                lock = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
+            except OSError as error:
+                raise StorageUnavailable(f"{self._path}: {error.strerror}") from None
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                os.close(lock)
+                raise TraceError(f"{self._path.stem} is open for writing in another process") from None
+            if self._fd >= 0:
+                os.close(self._fd)
+            self._fd = lock
+
+    @property
+    def held(self) -> bool:
+        """Whether the file that is locked is still the one under its name: a lock on a removed file locks nothing."""
+        if self._fd < 0:
+            return False
+        try:
+            return os.path.samestat(os.fstat(self._fd), self._path.stat())
+        except OSError:
+            return False
+
+    def release(self) -> None:
+        """Give it back; idempotent."""
+        if self._fd >= 0:
+            if self.held:
+                self._path.unlink(missing_ok=True)
+            os.close(self._fd)
+            self._fd = -1
+
+
+def _bytes(value: object) -> bytes:
+    """A column's bytes; SQLite lets any type stand in any column."""
+    if isinstance(value, bytes):
+        return value
+    return str(value).encode(errors="replace")
+
+
+async def _stored_head(db: aiosqlite.Connection, manifest: Manifest) -> Head:
+    rows = list(await db.execute_fetchall("SELECT seq, hash FROM events ORDER BY seq DESC LIMIT 1"))
+    return Head(rows[0][0], _bytes(rows[0][1])) if rows else Head(0, manifest.first_hash)
+
+
+async def _give_up(db: aiosqlite.Connection | None, lease: _Lease) -> None:
+    if db is not None:
+        await db.close()
+    lease.release()
+
+
+async def _connect(path: Path, synchronous: str) -> aiosqlite.Connection:
+    db = await aiosqlite.connect(path, isolation_level=None)
+    try:
+        await db.execute("PRAGMA journal_mode = WAL")
+        await db.execute(f"PRAGMA synchronous = {'FULL' if synchronous == 'FULL' else 'NORMAL'}")
+    except BaseException:
+        await db.close()
+        raise
+    return db

@@ -1,0 +1,428 @@
+"""Event logs in a PostgreSQL database that several hosts share: the promises of `SqliteLog`, on another machine.
+
+- A batch is one statement and one transaction, and committed when the server says so (`synchronous_commit`).
+- The lease of an episode is an advisory lock of the writer's session; the server drops it with the connection. Two
+  writers could not get past each other anyway: the number of an event is its key.
+- A connection that breaks in the middle of a commit leaves open whether it was made. The stored hash of the last event
+  says so as soon as the server can be asked; until then nothing else is appended.
+
+The driver is the extra `postgres`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import orjson
+
+from tradefair.contract.chain import next_hash, noted_hash, seal
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.host.log import EventLog, Head, Row
+from tradefair.tracestore import Manifest, StorePlace, open_trace, sound_head, without_password
+from tradefair.tracestore.store import STORE_SCHEMA, psycopg_of
+
+if TYPE_CHECKING:
+    import psycopg
+
+    Connection = psycopg.AsyncConnection[tuple[Any, ...]]
+
+__all__ = ["PostgresLog", "PostgresStore"]
+
+_CONNECT_S = 10
+_DEAD_AFTER_S = 45
+"""How long a session whose client's machine has vanished keeps its lease."""
+_ASK_AGAIN_S = 5.0
+
+_log = logging.getLogger("tradefair.host")
+
+_COLUMNS = (
+    ("seq", "bigint"),
+    ("body", "bytea"),
+    ("hash", "bytea"),
+    ("closes", "boolean"),
+    ("blob_digest", "text"),
+    ("blob", "bytea"),
+    ("seat", "text"),
+    ("call_key", "text"),
+    ("request_digest", "text"),
+    ("at_ms", "bigint"),
+    ("latency_us", "bigint"),
+    ("transport", "text"),
+    ("client", "text"),
+    ("request_id", "text"),
+    ("traceparent", "text"),
+)
+_NAMES = ", ".join(name for name, _ in _COLUMNS)
+_ARRAYS = ", ".join(f"%s::{kind}[]" for _, kind in _COLUMNS)
+_APPEND = f"INSERT INTO tradefair_events (episode, {_NAMES}) SELECT %s, * FROM unnest({_ARRAYS})"
+_APPEND_AND_CLOSE = f"""WITH added AS ({_APPEND})
+UPDATE tradefair_episodes SET closed_seq = %s, closed_hash = %s WHERE episode = %s"""
+
+
+class PostgresStore:
+    """The logs of one database; an episode is named by the stem of its path."""
+
+    def __init__(self, dsn: str) -> None:
+        psycopg_of()
+        self._dsn = dsn
+        self._asking = asyncio.Lock()
+        self._ask_at = 0.0
+        self._trouble: str | None = None
+
+    @property
+    def address(self) -> str:
+        """The database, without a password."""
+        return without_password(self._dsn)
+
+    async def create(self, path: Path, manifest: Manifest) -> EventLog:
+        """A new log. Raises StorageUnavailable, TraceError when it exists."""
+        return await PostgresLog.create(self.place(path), manifest)
+
+    async def open(self, path: Path) -> EventLog:
+        """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        return await PostgresLog.open(self.place(path))
+
+    def reading(self, path: Path) -> str | Path:
+        """The address of the log of this path."""
+        return self.place(path).url
+
+    def shown(self, path: Path) -> str:
+        """The same without user, password and options."""
+        return str(self.place(path))
+
+    async def trouble(self) -> str | None:
+        """Why it cannot be reached; asked at most every five seconds, and what has changed since is logged."""
+        async with self._asking:
+            if time.monotonic() >= self._ask_at:
+                first, before = self._ask_at == 0.0, self._trouble
+                self._trouble = await asyncio.to_thread(self._asked_for_trouble)
+                self._ask_at = time.monotonic() + _ASK_AGAIN_S
+                if self._trouble != before and not first:
+                    _log.warning(self._trouble or "the store can be reached again")
+            return self._trouble
+
+    def _asked_for_trouble(self) -> str | None:
+        try:
+            self.holds(Path())
+        except StorageUnavailable as error:
+            return str(error)
+        return None
+
+    def holds(self, path: Path) -> bool:
+        """Whether it is there. Raises StorageUnavailable."""
+        return bool(self._asked(path, "SELECT 1 FROM tradefair_episodes WHERE episode = %s"))
+
+    def remove(self, path: Path) -> None:
+        """Remove it with all of its events. Raises StorageUnavailable."""
+        self._asked(path, "DELETE FROM tradefair_episodes WHERE episode = %s")
+
+    def place(self, path: Path) -> StorePlace:
+        """Where the log of this path lies."""
+        return StorePlace(self._dsn, path.stem)
+
+    def _asked(self, path: Path, sql: str) -> list[tuple[Any, ...]]:
+        place, driver = self.place(path), psycopg_of()
+        try:
+            with driver.connect(place.dsn, autocommit=True, connect_timeout=_CONNECT_S) as connection:
+                cursor = connection.execute(sql, (place.episode,))
+                return cursor.fetchall() if cursor.description is not None else []
+        except driver.errors.UndefinedTable:
+            return []  # nobody has written here yet
+        except driver.Error as error:
+            raise StorageUnavailable(f"{place}: {_said(error)}") from None
+
+
+class PostgresLog:
+    """The log of one stored episode, and the lease on it."""
+
+    def __init__(self, place: StorePlace, connection: Connection, manifest: Manifest, head: Head) -> None:
+        self._place = place
+        self._driver = psycopg_of()
+        self._connection = connection
+        self._manifest = manifest
+        self._head = head
+        self._noted = False
+        self._closed = False
+        self._mending = asyncio.Lock()
+        self._name = f"tradefair {secrets.token_hex(8)}"
+
+    @classmethod
+    async def create(cls, place: StorePlace, manifest: Manifest) -> PostgresLog:
+        """A new log; the tables are made if need be. Raises StorageUnavailable, TraceError when it exists."""
+        driver = psycopg_of()
+        try:
+            connection = await _connected(place)
+        except driver.Error as error:
+            raise StorageUnavailable(f"{place}: {_said(error)}") from None
+        try:
+            await _make_tables(connection)
+            await _take_lease(connection, place)
+            sql = "INSERT INTO tradefair_episodes (episode, core, about) VALUES (%s, %s, %s)"
+            await connection.execute(sql, (place.episode, manifest.core_bytes, orjson.dumps(manifest.about)))
+        except driver.errors.UniqueViolation:
+            await connection.close()
+            raise TraceError(f"{place}: exists already") from None
+        except (driver.Error, ValueError) as error:
+            await connection.close()
+            raise StorageUnavailable(f"{place}: {_said(error)}") from None
+        except TraceError:
+            await connection.close()
+            raise
+        return await cls(place, connection, manifest, Head(0, manifest.first_hash))._named()
+
+    @classmethod
+    async def open(cls, place: StorePlace) -> PostgresLog:
+        """An existing log. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        driver = psycopg_of()
+        try:
+            connection = await _connected(place)
+        except driver.Error as error:
+            raise TraceError(f"{place}: cannot be opened for writing: {_said(error)}") from None
+        try:
+            await _take_lease(connection, place)
+            manifest, head = await asyncio.to_thread(_sound, place)
+        except driver.Error as error:
+            await connection.close()
+            raise TraceError(f"{place}: cannot be opened for writing: {_said(error)}") from None
+        except TraceError:
+            await connection.close()
+            raise
+        return await cls(place, connection, manifest, head)._named()
+
+    async def _named(self) -> PostgresLog:
+        """Give the session a name of its own, by which a later one finds it."""
+        await _call(self._connection, self._name)
+        return self
+
+    @property
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        return self._manifest
+
+    @property
+    def head(self) -> Head:
+        """The last committed event."""
+        return self._head
+
+    async def append(self, rows: Sequence[Row]) -> Head:
+        """Commit a batch in one statement.
+
+        Raises StorageUnavailable. Nothing was written then, unless the server could not be asked any more: whoever goes
+        on reads the log first.
+        """
+        await self._ready()
+        head, closed = self._head, None
+        values: list[tuple[object, ...]] = []
+        for row in rows:
+            record = row.record
+            head = Head(record.seq, next_hash(head.hash, record.body))
+            digest, blob = record.blob or (None, None)
+            stored = (record.seq, record.body, head.hash, record.closes, digest, blob)
+            side = (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
+            values.append((*stored, *map(_storable, side)))
+            closed = head if record.closes else closed
+        statement: tuple[str, Sequence[object]] = (_APPEND, ())
+        if closed is not None:
+            statement = (_APPEND_AND_CLOSE, (*closed, self._place.episode))
+        sql, named = statement
+        columns = [list(column) for column in zip(*values, strict=True)]
+        await self._insert(sql, (self._place.episode, *columns, *named), head)
+        self._head = head
+        return head
+
+    async def _insert(self, sql: str, values: Sequence[object], head: Head) -> None:
+        """Carry out the statement that leads to `head`; again, where the connection broke before it was."""
+        before = self._head
+        try:
+            await self._connection.execute(sql.encode(), values)
+        except (self._driver.Error, ValueError) as error:
+            if not self._connection.broken:
+                self._fail(error)
+            await self._regain()
+            if self._head == before:
+                await self._write(sql, *values)
+            elif self._head != head:
+                raise StorageUnavailable(f"{self._place}: another process wrote to it") from None
+
+    async def call_keys(self) -> dict[tuple[SeatId, str], tuple[int, str]]:
+        """Every committed call key."""
+        sql = """SELECT seat, call_key, seq, request_digest FROM tradefair_events
+        WHERE episode = %s AND call_key IS NOT NULL"""
+        return {(seat, key): (seq, digest) for seat, key, seq, digest in await self._rows(sql)}
+
+    async def event(self, seq: int) -> dict[str, Any]:
+        """One committed event, a large result filled in."""
+        sql = "SELECT body FROM tradefair_events WHERE episode = %s AND seq = %s"
+        event = orjson.loads(await self._value(sql, seq))
+        if event.get("result_ref"):
+            sql = "SELECT blob FROM tradefair_events WHERE episode = %s AND blob_digest = %s"
+            event["result"] = orjson.loads(await self._value(sql, event["result_ref"]))
+        return event
+
+    async def bodies(self) -> list[bytes]:
+        """The stored bytes of all events."""
+        sql = "SELECT body FROM tradefair_events WHERE episode = %s ORDER BY seq"
+        return [body for (body,) in await self._rows(sql)]
+
+    async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
+        """Keep something about an agent."""
+        sql = "INSERT INTO tradefair_notes (episode, seat, body) VALUES (%s, %s, %s)"
+        await self._write(sql, self._place.episode, seat, orjson.dumps(body))
+        self._noted = True
+
+    async def seal(self, about: Mapping[str, Any]) -> None:
+        """Write about with its seal and the head of what was noted so far."""
+        self._noted = False
+        try:
+            said = {**about, "noted": await self._noted_head()}
+        except TraceError as error:
+            raise StorageUnavailable(str(error)) from None
+        sealed = {**said, "seal": seal(said)}
+        sql = "UPDATE tradefair_episodes SET about = %s WHERE episode = %s"
+        await self._write(sql, orjson.dumps(sealed), self._place.episode)
+        self._manifest = self._manifest._replace(about=sealed)
+
+    async def close(self) -> None:
+        """Give the lease back; idempotent. What was noted after the seal is sealed now."""
+        try:
+            if self._noted and self._manifest.sealed and not self._closed:
+                await self.seal(self._manifest.about)
+        except StorageUnavailable:
+            pass  # verify says that there are later notes
+        self._closed = True
+        await self._connection.close()
+
+    async def _noted_head(self) -> list[object]:
+        head = Head(0, self._manifest.first_hash)
+        sql = "SELECT seat, body FROM tradefair_notes WHERE episode = %s ORDER BY id"
+        for seat, body in await self._rows(sql):
+            head = Head(head.seq + 1, noted_hash(head.hash, seat, body))
+        return [head.seq, head.hash.hex()]
+
+    # --- a connection that broke ------------------------------------------------------------------------------------
+
+    async def _ready(self) -> None:
+        """A living connection that holds the lease. Raises StorageUnavailable."""
+        if not self._connection.broken and not self._connection.closed:
+            return
+        before = self._head
+        await self._regain()
+        if self._head != before:
+            raise StorageUnavailable(f"{self._place}: the log was written to while the connection was gone")
+
+    async def _regain(self) -> None:
+        """Connect and take the lease again; the head is what the store says. Raises StorageUnavailable."""
+        async with self._mending:
+            if self._closed:
+                raise StorageUnavailable(f"{self._place}: is closed")
+            if not self._connection.broken and not self._connection.closed:
+                return
+            try:
+                connection = await _connected(self._place)
+            except self._driver.Error as error:
+                self._fail(error)
+            try:
+                # The server may not know yet that the old session is dead; after this nothing of it is under way.
+                old = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
+                await connection.execute(old, (self._name,))
+                await _take_lease(connection, self._place)
+                await _call(connection, self._name)
+                sql = "SELECT seq, hash FROM tradefair_events WHERE episode = %s ORDER BY seq DESC LIMIT 1"
+                rows = await (await connection.execute(sql, (self._place.episode,))).fetchall()
+            except (TraceError, self._driver.Error) as error:
+                await connection.close()
+                raise StorageUnavailable(f"{self._place}: the lease is lost: {_said(error)}") from None
+            self._head = Head(*rows[0]) if rows else Head(0, self._manifest.first_hash)
+            self._connection = connection
+
+    async def _write(self, sql: str, *values: object) -> None:
+        await self._ready()
+        try:
+            await self._connection.execute(sql.encode(), values)
+        except (self._driver.Error, ValueError) as error:
+            self._fail(error)
+
+    async def _rows(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            if self._connection.broken:
+                await self._regain()
+            return await (await self._connection.execute(sql.encode(), (self._place.episode, *values))).fetchall()
+        except (self._driver.Error, StorageUnavailable) as error:
+            raise TraceError(f"{self._place}: cannot be read: {_said(error)}") from None
+
+    async def _value(self, sql: str, key: object) -> bytes:
+        rows = await self._rows(sql, key)
+        if not rows:
+            raise TraceError(f"{self._place}: {key} is not in the log")
+        return rows[0][0]
+
+    def _fail(self, error: Exception) -> NoReturn:
+        raise StorageUnavailable(f"{self._place}: {_said(error)}") from None
+
+
+async def _connected(place: StorePlace) -> Connection:
+    driver = psycopg_of()
+    # A store's machine that vanished must not hold up a call for as long as TCP would try.
+    patience: dict[str, Any] = {
+        "tcp_user_timeout": 1_000 * _DEAD_AFTER_S,
+        "keepalives_idle": _DEAD_AFTER_S // 3,
+        "keepalives_interval": _DEAD_AFTER_S // 3,
+        "keepalives_count": 2,
+    }
+    connection = await driver.AsyncConnection.connect(
+        place.dsn, autocommit=True, connect_timeout=_CONNECT_S, **patience
+    )
+    # The server's side: a client's that vanished must not keep an episode's lease for hours.
+    await connection.execute(f"SET tcp_keepalives_idle = {_DEAD_AFTER_S // 3}")
+    await connection.execute(f"SET tcp_keepalives_interval = {_DEAD_AFTER_S // 3}")
+    await connection.execute("SET tcp_keepalives_count = 2")
+    return connection
+
+
+async def _call(connection: Connection, name: str) -> None:
+    await connection.execute("SELECT set_config('application_name', %s, false)", (name,))
+
+
+async def _make_tables(connection: Connection) -> None:
+    rows = await (await connection.execute("SELECT to_regclass('tradefair_notes_of') IS NOT NULL")).fetchall()
+    if rows[0][0]:
+        return
+    async with connection.transaction():
+        # Two that make the same table at once would disturb each other.
+        await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(""),))
+        await connection.execute(STORE_SCHEMA.encode())
+
+
+async def _take_lease(connection: Connection, place: StorePlace) -> None:
+    rows = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (_lock_key(place.episode),))).fetchall()
+    if not rows[0][0]:
+        raise TraceError(f"{place} is open for writing in another process")
+
+
+def _lock_key(episode: str) -> int:
+    digest = hashlib.blake2b(f"tradefair:{episode}".encode(), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
+
+
+def _sound(place: StorePlace) -> tuple[Manifest, Head]:
+    with open_trace(place.url) as trace:
+        return trace.manifest, Head(*sound_head(trace))
+
+
+def _storable(value: object) -> object:
+    """Text that PostgreSQL takes: no NUL, no half of a surrogate pair. Only what a client says of itself has such."""
+    if isinstance(value, str):
+        return value.encode(errors="replace").decode().replace("\x00", "\ufffd")
+    return value
+
+
+def _said(error: Exception) -> str:
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

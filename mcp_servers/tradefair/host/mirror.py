@@ -1,0 +1,95 @@
+"""Resources as mirrors of read tools: `market://view_history{?first_round}` is the tool `view_history`.
+
+Nothing can be had as a resource that a tool does not give, and reading one is a call like any other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+from urllib.parse import parse_qsl, urlsplit
+
+import orjson
+from pydantic import JsonValue
+
+from tradefair.contract.kernel_tools import AWAIT_TURN
+from tradefair.contract.tool import Tool
+
+__all__ = ["Reading", "changing", "mirrored", "parse_uri", "plain_uri", "suggestions", "template_uri"]
+
+_SCHEME = "market"
+_MAX_URI_CHARS = 2_000
+_CHANGING_KERNEL_TOOLS = ("view_turn",)
+
+
+class Reading(NamedTuple):
+    """The call that reading a URI makes."""
+
+    tool: Tool
+    arguments: dict[str, JsonValue]
+
+
+def mirrored(tools: Mapping[str, Tool]) -> dict[str, Tool]:
+    """The tools that are resources too: reads, save the one that waits."""
+    return {name: tool for name, tool in tools.items() if tool.kind == "read" and name != AWAIT_TURN}
+
+
+def plain_uri(tool: Tool) -> str | None:
+    """The tool's resource; None when it cannot be called without arguments."""
+    return None if tool.input_schema.get("required") else f"{_SCHEME}://{tool.name}"
+
+
+def template_uri(tool: Tool) -> str | None:
+    """The tool's URI template (RFC 6570); None when it takes no arguments."""
+    names = ",".join(tool.input_schema.get("properties", {}))
+    return f"{_SCHEME}://{tool.name}{{?{names}}}" if names else None
+
+
+def changing(tools: Mapping[str, Tool]) -> list[str]:
+    """URIs whose content can change when a phase or round closes."""
+    live = (tool for name, tool in tools.items() if tool.subject == "market" or name in _CHANGING_KERNEL_TOOLS)
+    return [uri for tool in live if (uri := plain_uri(tool)) is not None]
+
+
+def parse_uri(uri: str, tools: Mapping[str, Tool]) -> Reading | None:
+    """The call behind a URI; None when these tools do not offer it."""
+    if len(uri) > _MAX_URI_CHARS:
+        return None
+    try:
+        parts = urlsplit(uri)
+        pairs = parse_qsl(parts.query, keep_blank_values=True, strict_parsing=True) if parts.query else []
+    except ValueError:
+        return None
+    tool = tools.get(parts.netloc)
+    if parts.scheme != _SCHEME or tool is None or parts.path.strip("/") or parts.fragment:
+        return None
+    if len(dict(pairs)) != len(pairs):
+        return None
+    properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
+    return Reading(tool, {name: _value(text, properties.get(name, {})) for name, text in pairs})
+
+
+def suggestions(schema: Mapping[str, Any], prefix: str) -> list[str]:
+    """What an argument of this schema can be, where that is a short list."""
+    return [word for word in _words(schema) if word.startswith(prefix)]
+
+
+def _words(schema: Mapping[str, Any]) -> list[str]:
+    if "anyOf" in schema:
+        return [word for option in schema["anyOf"] for word in _words(option)]
+    if "enum" in schema:
+        return [str(value) for value in schema["enum"]]
+    if "const" in schema:
+        return [str(schema["const"])]
+    return ["true", "false"] if schema.get("type") == "boolean" else []
+
+
+def _value(text: str, schema: Mapping[str, Any]) -> JsonValue:
+    """Query text as what the parameter takes: text stays text, everything else is read as JSON where it is JSON."""
+    options = [option.get("type") for option in schema.get("anyOf", (schema,))]
+    if "string" in options and text != "null":
+        return text
+    try:
+        return orjson.loads(text)
+    except orjson.JSONDecodeError:
+        return text

@@ -1,0 +1,71 @@
+"""What somebody without a seat may read: the tools that a market declares public, and nothing that a seat owns.
+
+An observer's call is no event. It changes nothing, belongs to no seat, and whether somebody watched must not show in
+the hash of a trace; it sees what is committed.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pydantic import ValidationError
+
+from tradefair.contract.arguments import BadArguments, encode_arguments, explain
+from tradefair.contract.core import MAX_RESULT_BYTES, Core, TurnMark
+from tradefair.contract.errors import ErrorInfo, IllegalAction
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import Scenario
+from tradefair.contract.tool import Tool
+from tradefair.host.seat_auth import OBSERVER
+
+if TYPE_CHECKING:
+    from tradefair.host.episode import CallResult
+
+__all__ = ["observe", "observer_instructions", "public_reads"]
+
+
+def public_reads(market_type: MarketType, scenario: Scenario) -> dict[str, Tool]:
+    """The tools of a market that an observer is offered, by name."""
+    return {
+        name: tool
+        for name, tool in market_type.tools.items()
+        if tool.observer and tool.read_only and tool.needs is None and (tool.when is None or tool.when(scenario))
+    }
+
+
+def observer_instructions(core: Core) -> str:
+    """The instructions of an observer's server."""
+    return (
+        f"You watch {core.market_type.title} without a seat: the tools show what is public once a round has closed. "
+        "Nothing here can act. Follow a resource (market://…) to hear of each closure."
+    )
+
+
+def observe(core: Core, name: str, arguments: object) -> CallResult:
+    """One public read. Every refusal is an answer."""
+    from tradefair.host.episode import CallResult
+
+    turn = TurnMark(*core.market.clock[:2], turn_over=True, over=core.ended is not None)
+    tools = public_reads(core.market_type, core.scenario)
+    tool = tools.get(name)
+    if tool is None:
+        offered = f"tools are {', '.join(tools)}"
+        error = ErrorInfo("tool_unavailable", "an observer is offered no such tool", offered, False)
+        return CallResult(None, None, "denied", None, error, turn)
+    try:
+        given = tool.parameters.__pydantic_validator__.validate_json(encode_arguments(arguments), strict=True)
+        answer = tool.function(core.market, OBSERVER, **given.__dict__)
+    except BadArguments as bad:
+        error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
+        return CallResult(None, tool, "invalid", None, error, turn)
+    except ValidationError as wrong:
+        return CallResult(None, tool, "invalid", None, explain(wrong, tool.parameters, name), turn)
+    except IllegalAction as refusal:
+        return CallResult(None, tool, "rejected", None, refusal.info, turn)
+    body = answer.__pydantic_serializer__.to_json(answer)
+    if len(body) > MAX_RESULT_BYTES:
+        error = ErrorInfo(
+            "too_many_rows", f"the answer would take more than {MAX_RESULT_BYTES} bytes", "ask for less", True
+        )
+        return CallResult(None, tool, "rejected", None, error, turn)
+    return CallResult(None, tool, "ok", body, None, turn)

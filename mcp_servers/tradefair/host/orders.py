@@ -1,0 +1,69 @@
+"""An order: everything that makes an episode, checked when it is given, carried out when the episode starts."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field, JsonValue
+
+from tradefair.catalog import default_scenario, load_scenario, market_type
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import Scenario
+from tradefair.host.episode import Episode
+from tradefair.host.log import FILES, LogStore
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
+
+__all__ = ["MAX_TTL_S", "Checked", "Order", "begin", "checked"]
+
+MAX_TTL_S = 31_536_000.0
+_SeatName = Annotated[str, Field(min_length=1, max_length=64)]
+
+
+class Order(BaseModel):
+    """One episode as it is asked for. `scenario` is the name of an installed one, never a file.
+
+    `seats` are those played from outside: ids, `all`, or nothing for the scenario's own choice.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
+    scenario: Annotated[str, Field(pattern=r"^[a-z_]{1,40}(/[a-z0-9_]{1,40})?$")] | None = None
+    overrides: Annotated[dict[str, JsonValue], Field(max_length=100)] = {}
+    seed: Annotated[int, Field(ge=0, le=MAX_SEED)]
+    seats: Literal["all"] | Annotated[tuple[_SeatName, ...], Field(max_length=1_000)] | None = None
+    others: Annotated[str, Field(max_length=200)] | None = None
+    ttl_s: Annotated[float, Field(gt=0, le=MAX_TTL_S)] | None = None
+
+
+class Checked(NamedTuple):
+    """An order and what its names stand for."""
+
+    order: Order
+    kind: MarketType
+    scenario: Scenario
+    plan: SeatPlan
+
+
+def checked(order: Order) -> Checked:
+    """What the order's names stand for. Raises ScenarioError for whatever cannot be played."""
+    kind = market_type(order.market)
+    scenario = load_scenario(order.market, order.scenario or default_scenario(order.market), order.overrides)
+    seats = list(kind.create(scenario, 0).seats) if order.seats == "all" else order.seats
+    plan = plan_seats(kind, scenario, agents=seats, others=order.others)
+    if not plan.agents:
+        raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with seats")
+    return Checked(order, kind, scenario, plan)
+
+
+async def begin(
+    wanted: Checked, folder: Path, episode_id: str, sandbox: Sandbox | None, logs: LogStore = FILES
+) -> Episode:
+    """Carry an order out. Raises ScenarioError, StorageUnavailable, TraceError (the id is taken)."""
+    order, kind, scenario, plan = wanted
+    return await new_episode(
+        kind, scenario, order.seed, plan, folder, episode_id=episode_id, sandbox=sandbox, logs=logs
+    )

@@ -1,0 +1,69 @@
+"""The beginning of an episode as a log of its own, from which it can be gone on with: what a fork starts from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tradefair.contract.core import Record
+from tradefair.contract.errors import TraceError
+from tradefair.host.log import Row, SqliteLog
+from tradefair.tracestore import Manifest, Trace
+
+__all__ = ["copied_records", "write_prefix"]
+
+_CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
+
+
+async def write_prefix(path: Path, core: bytes, about: Mapping[str, Any], records: Sequence[Record]) -> None:
+    """Write an unsealed log of `records` under the manifest's core bytes; times and call keys are left behind.
+
+    Raises StorageUnavailable, TraceError (the file exists).
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    log = await SqliteLog.create(path, Manifest(core, dict(about)))
+    try:
+        await log.append([Row(record, seat=_seat(record)) for record in records])
+    finally:
+        await log.close()
+
+
+def copied_records(trace: Trace, until: int) -> Iterator[Record]:
+    """The events before number `until`, byte by byte, each large result with the event that names it first.
+
+    Raises TraceError for what is no event, and for a result that is not stored.
+    """
+    known: set[str] = set()
+    for stored in _before(trace, until):
+        event = _parsed(trace, stored.seq, stored.body)
+        name = event.get("result_ref")
+        blob: tuple[str, bytes] | None = None
+        if isinstance(name, str) and name not in known:
+            known.add(name)
+            body = trace.blob(name)
+            if body is None:
+                raise TraceError(f"{trace.path.name}: the result of event {stored.seq} is not stored")
+            blob = (name, body)
+        yield Record(stored.seq, stored.body, blob, event["event"] in _CLOSURES)
+
+
+def _before(trace: Trace, until: int) -> Iterable[Any]:
+    for stored in trace.events():
+        if stored.seq >= until:
+            return
+        yield stored
+
+
+def _parsed(trace: Trace, seq: int, body: bytes) -> dict[str, Any]:
+    try:
+        event = orjson.loads(body)
+        return {"event": event["event"], "result_ref": event.get("result_ref")}
+    except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError):
+        raise TraceError(f"{trace.path.name}: event {seq} is damaged; run tradefair verify") from None
+
+
+def _seat(record: Record) -> str | None:
+    return orjson.loads(record.body).get("seat")

@@ -1,0 +1,135 @@
+"""What one seat may ask of a host: calls per second, calls in an episode, calls at a time.
+
+These guard the host, not the market: they depend on the wall clock, so what they refuse never reaches the episode and
+is no event. Limits that are rules of a game are its scenario's (`contract/limits.py`).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.kernel_tools import AWAIT_TURN
+
+__all__ = ["MAX_OPEN_CALLS", "Gate", "Quotas", "Refusal"]
+
+MAX_OPEN_CALLS = 32
+_DOWN_S = 5.0
+
+
+class Quotas(NamedTuple):
+    """What every seat may have; None is without bound.
+
+    `calls_per_s` holds on average, `burst` calls may come at once before it does. `calls` is the budget of a whole
+    episode, `await_turn` not counted.
+    """
+
+    calls_per_s: float | None = None
+    burst: int = 100
+    calls: int | None = None
+    open_calls: int = MAX_OPEN_CALLS
+
+
+class Refusal(NamedTuple):
+    """Why a call does not pass; `retry_after_s` is None when no waiting helps."""
+
+    error: ErrorInfo
+    retry_after_s: float | None
+
+
+class Gate:
+    """The quotas of one seat, as far as they are used up; all its tokens and connections share them.
+
+    While `closed` says so nothing passes. The rate is the generic cell rate algorithm (ITU-T I.371): a call is due
+    `1 / calls_per_s` after the one before, and may come up to `burst - 1` such intervals early.
+    """
+
+    def __init__(
+        self,
+        quotas: Quotas | None = None,
+        *,
+        used: int = 0,
+        on_spent: Callable[[], object] | None = None,
+        closed: Callable[[], bool] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._quotas = quotas or Quotas()
+        self._on_spent = on_spent
+        self._closed = closed
+        self._clock = clock
+        self._due = 0.0
+        self.open = 0
+        """Calls that are being answered."""
+        self.calls = used
+        """Calls that have passed, `await_turn` not counted."""
+        self.refused = 0
+        """Calls that have not."""
+        self.last_at: float | None = None
+        """When the last call came, by the gate's clock."""
+
+    @property
+    def spent(self) -> bool:
+        """Whether the budget of the episode is used up."""
+        return self._quotas.calls is not None and self.calls >= self._quotas.calls
+
+    def enter(self, tool: str) -> Refusal | None:
+        """Let one call in, or say why not. Whoever was let in calls `leave`."""
+        self.last_at = now = self._clock()
+        refusal = self._going_down() or self._too_many(tool) or self._too_fast(now)
+        if refusal is not None:
+            self.refused += 1
+            return refusal
+        self.open += 1
+        if tool != AWAIT_TURN:
+            self.calls += 1
+            if self.spent and self._on_spent is not None:
+                self._on_spent()
+        return None
+
+    def leave(self) -> None:
+        """One call has been answered."""
+        self.open -= 1
+
+    def idle_s(self) -> float | None:
+        """Seconds since the last call; None before the first."""
+        return None if self.last_at is None else self._clock() - self.last_at
+
+    def _going_down(self) -> Refusal | None:
+        if self._closed is None or not self._closed():
+            return None
+        error = ErrorInfo("busy", "the host is going down; the episode rests", "call again when the host is back", True)
+        return Refusal(error, _DOWN_S)
+
+    def _too_many(self, tool: str) -> Refusal | None:
+        most = self._quotas.calls
+        if tool != AWAIT_TURN and self.spent:
+            error = ErrorInfo(
+                "call_limit",
+                f"this host allows {most} calls per seat and episode, and all are used up",
+                "the host takes the default action for you from now on; await_turn says when it is over",
+                False,
+            )
+            return Refusal(error, None)
+        if self.open >= self._quotas.open_calls:
+            error = ErrorInfo(
+                "busy", f"{self.open} calls of this seat are open; no more are taken", "wait for their answers", True
+            )
+            return Refusal(error, 1.0)
+        return None
+
+    def _too_fast(self, now: float) -> Refusal | None:
+        rate = self._quotas.calls_per_s
+        if rate is None:
+            return None
+        due = max(self._due, now)
+        wait = due - now - (self._quotas.burst - 1) / rate
+        if wait > 0:
+            wait = round(wait + 0.05, 1)
+            error = ErrorInfo(
+                "busy", f"this host takes {rate:g} calls per second of a seat", f"wait {wait:g} s and call again", True
+            )
+            return Refusal(error, wait)
+        self._due = due + 1 / rate
+        return None

@@ -1,0 +1,197 @@
+"""`host.json`: which episodes a host keeps or has been ordered, and which tokens open them, across restarts.
+
+It lies beside the traces, or names the shared store that holds them. It holds digests instead of tokens, and only its
+owner may read it. One process at a time is the host of a folder.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Generator, Iterable, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import ValidationError
+
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.host.orders import MAX_TTL_S, Order
+from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens
+from tradefair.tracestore import is_whole_store
+
+__all__ = ["HOST_FILE", "HostFile", "check_fresh", "load_host_file", "save_host_file", "sole_host"]
+
+HOST_FILE = "host.json"
+_LOCK = ".host.lock"
+_FORMAT = "tradefair.host/1"
+_EPISODE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
+_DIGEST = re.compile(r"[0-9a-f]{64}")
+
+
+class HostFile(NamedTuple):
+    """Trace files by episode id (names, relative to the folder), the tokens, and orders that wait for their start.
+
+    `control` is the digest of the control plane's token, where it has one of its own making. `ttl_s` are the times to
+    live of those episodes that were given one. `store` is the address of the shared store where the traces lie, without
+    a password; None where they are files of the folder.
+    """
+
+    traces: Mapping[str, str]
+    tokens: SeatTokens
+    pending: Mapping[str, Order] = {}
+    control: str | None = None
+    ttl_s: Mapping[str, float] = {}
+    store: str | None = None
+
+
+@contextmanager
+def sole_host(folder: Path) -> Generator[None]:
+    """Be the one host of a folder; a process that ends in any way is it no longer.
+
+    Raises TraceError where another one is, StorageUnavailable where that cannot be found out.
+    """
+    try:
+        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise StorageUnavailable(f"{folder / _LOCK}: {error.strerror}") from None
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise TraceError(f"{folder}: another host is running here; name another folder") from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def check_fresh(folder: Path) -> None:
+    """Raises TraceError where a host has left episodes or orders: a new registry would make their tokens worthless."""
+    if not (folder / HOST_FILE).exists():
+        return
+    file = load_host_file(folder)
+    kept = len(file.traces) + len(file.pending)
+    if kept:
+        raise TraceError(
+            f"{folder}: a host has left {kept:,} episodes here: go on with --resume {folder}, or name another --out"
+        )
+
+
+def save_host_file(folder: Path, file: HostFile) -> None:
+    """Replace `folder/host.json` in one step; mode 0600 from its first byte."""
+    content = {
+        "format": _FORMAT,
+        "episodes": [
+            {"id": episode, "trace": name, "ttl_s": file.ttl_s.get(episode)} for episode, name in file.traces.items()
+        ],
+        "pending": [{"id": episode, "order": order.model_dump(mode="json")} for episode, order in file.pending.items()],
+        "tokens": [_grant_record(grant) for grant in file.tokens],
+        "control": file.control,
+        "store": file.store,
+    }
+    draft = folder / f".{HOST_FILE}.{secrets.token_hex(4)}"
+    try:
+        with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
+            stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2))
+            stream.flush()
+            os.fsync(stream.fileno())
+        os.replace(draft, folder / HOST_FILE)
+    except OSError:
+        draft.unlink(missing_ok=True)  # what is half written on a full disk must not fill it further
+        raise
+
+
+def load_host_file(folder: Path) -> HostFile:
+    """What `folder/host.json` says.
+
+    Raises TraceError when it is missing, damaged, points out of the folder or names something twice.
+    """
+    path = folder / HOST_FILE
+    try:
+        content: Any = orjson.loads(path.read_bytes())
+        if content["format"] != _FORMAT:
+            raise TraceError(f"{path}: format {str(content['format'])[:40]!r}; this version reads {_FORMAT}")
+        episodes, waiting, grants = content["episodes"], content.get("pending", ()), content["tokens"]
+        _each_once(path, (_episode_id(path, item["id"]) for item in (*episodes, *waiting)))
+        traces = {item["id"]: _plain_name(path, item["trace"]) for item in episodes}
+        _each_once(path, traces.values())
+        pending = {item["id"]: Order.model_validate(item["order"]) for item in waiting}
+        lives = {item["id"]: _ttl_s(item["ttl_s"]) for item in episodes if item.get("ttl_s") is not None}
+        # Earlier versions kept what was revoked too.
+        tokens = [_grant(item) for item in grants if "revoked" not in item or not item["revoked"]]
+        for told in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
+            _each_once(path, told)
+        control, store = content.get("control"), content.get("store")
+        return HostFile(
+            traces,
+            SeatTokens(tokens),
+            pending,
+            None if control is None else _digest(control),
+            lives,
+            None if store is None else _store(store),
+        )
+    except OSError as error:
+        raise TraceError(f"{path}: cannot be read: {error.strerror}") from None
+    except ValidationError as error:
+        raise TraceError(f"{path}: damaged: {error.error_count()} errors in its orders") from None
+    except (orjson.JSONDecodeError, KeyError, TypeError, ValueError) as error:
+        raise TraceError(f"{path}: damaged: {error!r}") from None
+
+
+def _grant_record(grant: Grant) -> dict[str, Any]:
+    return {
+        "id": grant.id,
+        "episode": grant.episode,
+        "seat": grant.seat,
+        "digest": grant.digest,
+        "scope": grant.scope,
+    }
+
+
+def _grant(item: Mapping[str, Any]) -> Grant:
+    told = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
+    scope = OBSERVER_SCOPE if item.get("scope", SEAT_SCOPE) == OBSERVER_SCOPE else SEAT_SCOPE
+    return Grant(*told, scope=scope)
+
+
+def _digest(given: object) -> str:
+    if not isinstance(given, str) or not _DIGEST.fullmatch(given):
+        raise ValueError("a digest is 64 hex digits")
+    return given
+
+
+def _store(given: object) -> str:
+    if not isinstance(given, str) or not is_whole_store(given):
+        raise ValueError("a store is the URL of a PostgreSQL database")
+    return given
+
+
+def _ttl_s(given: object) -> float:
+    ttl_s = float(given) if isinstance(given, int | float) else 0.0
+    if not 0 < ttl_s <= MAX_TTL_S:
+        raise ValueError(f"ttl_s is a number up to {MAX_TTL_S:.0f}")
+    return ttl_s
+
+
+def _each_once(path: Path, names: Iterable[str]) -> None:
+    seen = set[str]()
+    for name in names:
+        if name in seen:
+            raise TraceError(f"{path}: damaged: names {name[:80]!r} twice")
+        seen.add(name)
+
+
+def _episode_id(path: Path, given: object) -> str:
+    # The trace of an order gets its name from it.
+    if not isinstance(given, str) or not _EPISODE_ID.fullmatch(given):
+        raise TraceError(f"{path}: {str(given)[:80]!r} is not the id of an episode")
+    return given
+
+
+def _plain_name(path: Path, name: object) -> str:
+    if not isinstance(name, str) or Path(name).name != name or name in ("", ".", "..") or "\0" in name:
+        raise TraceError(f"{path}: {str(name)[:80]!r} is not the name of a trace in this folder")
+    return name

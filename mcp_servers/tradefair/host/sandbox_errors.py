@@ -1,0 +1,138 @@
+"""What went wrong in the sandbox, as one `ErrorInfo`: which line, what happened, what to do instead.
+
+Only the text of the program's own exception is passed on. Faults of the worker process are told in our words: its
+messages may name files of this machine.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradefair.contract.errors import ErrorInfo
+from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
+
+if TYPE_CHECKING:
+    from pydantic_monty import MontyError, MontyRuntimeError, MontySyntaxError
+
+__all__ = ["MAX_TEXT_BYTES", "CodeLimits", "cut", "explain_failure", "limit_reached"]
+
+MAX_TEXT_BYTES = 2_048
+_FEED = re.compile(r"<python-input-\d+>")
+_MISSING_SYNTAX = "The monty syntax parser does not yet support "
+_SYNTAX_HINTS = {
+    "yield": "build a list and return it",
+    "inheritance": "use plain functions, dictionaries, or classes without a base",
+    "decorators": "use plain functions",
+    "'del'": "use pop(key), or assign None",
+    "Wildcard imports": "name what you import",
+}
+_NAME_HINT = "modules need an import, actions cannot be taken from code; your tools here are "
+_NO_FILES = "there are no files, network or processes here; your tools are plain functions in the code"
+
+
+class CodeLimits(NamedTuple):
+    """What one program may use. `seconds` counts its own computing, not the time that its tool calls wait."""
+
+    seconds: float = 2.0
+    memory_bytes: int = 64 * 1024 * 1024
+    recursion: int = 200
+    inner_calls: int = 200
+    output_bytes: int = 64 * 1024
+    code_chars: int = 20_000
+
+
+def cut(text: str, max_bytes: int = MAX_TEXT_BYTES) -> str:
+    """The text itself, or its beginning and an ellipsis, in at most `max_bytes` bytes of UTF-8."""
+    raw = text.encode(errors="replace")
+    if len(raw) <= max_bytes:
+        return raw.decode()
+    return raw[: max_bytes - 3].decode(errors="ignore") + "…"
+
+
+def limit_reached(kind: str, limits: CodeLimits) -> ErrorInfo:
+    """`code_limit` for one of: time, memory, recursion, calls, lookups, output, value, code."""
+    message, hint = {
+        "time": (f"the code ran longer than {limits.seconds:g} s", "do less in one run, or split it over several"),
+        "memory": (
+            f"the code needed more than {limits.memory_bytes / 2**20:g} MiB",
+            "keep fewer and smaller values; work through the data in parts",
+        ),
+        "recursion": (f"functions nested deeper than {limits.recursion} calls", "use a loop instead of recursion"),
+        "calls": (
+            f"the code made more than {limits.inner_calls} tool calls",
+            "ask for more with each call, keep answers in variables, or split the work over several runs",
+        ),
+        "lookups": ("the code left the sandbox too often", "do not look unknown names or files up in a loop"),
+        "output": (f"the code printed more than {limits.output_bytes} bytes", "print a summary"),
+        "value": (
+            f"the value of the last expression takes more than {limits.output_bytes} bytes",
+            "end with a summary, or with None",
+        ),
+        "code": (f"the code is longer than {limits.code_chars} characters", "send a shorter program"),
+    }[kind]
+    return ErrorInfo("code_limit", message, hint, True)
+
+
+class _Told(NamedTuple):
+    message: str
+    hint: str
+
+
+def explain_failure(error: MontyError, limits: CodeLimits, feed: int, tools: tuple[str, ...]) -> ErrorInfo:
+    """The answer for an error that ended the program; `feed` is the number of its snippet in the session."""
+    from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
+
+    if isinstance(error, MontyCrashedError):
+        return limit_reached("time", limits) if error.timed_out else _crashed()
+    if not isinstance(error, (MontyRuntimeError, MontySyntaxError)):
+        return _crashed()
+    kind, _, text = error.display("type-msg").partition(": ")
+    limit = _limit_kind(kind, text)
+    if limit:
+        return limit_reached(limit, limits)
+    line = _line(error, f"<python-input-{feed}>")
+    told = _told(kind, text, tools)
+    where = f"line {line}: " if line else ""
+    return ErrorInfo("code_error", cut(where + told.message), cut(told.hint), True)
+
+
+def _crashed() -> ErrorInfo:
+    return ErrorInfo("code_error", "the code broke the process that ran it", "write it in a simpler way", True)
+
+
+def _limit_kind(kind: str, text: str) -> str:
+    if kind == "TimeoutError" and "time limit exceeded" in text:
+        return "time"
+    if kind == "MemoryError":
+        return "memory"
+    if kind == "RecursionError":
+        return "recursion"
+    return "lookups" if kind == "RuntimeError" and text.startswith("suspension limit") else ""
+
+
+def _line(error: MontyRuntimeError | MontySyntaxError, file: str) -> int:
+    """The innermost line of the program itself, 0 if none is known."""
+    return next((frame.line for frame in reversed(error.traceback()) if frame.filename == file), 0)
+
+
+def _told(kind: str, text: str, tools: tuple[str, ...]) -> _Told:
+    """The words for an exception that the program raised or met."""
+    clean = _FEED.sub("the code", text[: 2 * MAX_TEXT_BYTES])
+    if kind == "NotImplementedError" and clean.startswith(_MISSING_SYNTAX):
+        clean = f"this Python has no {clean.removeprefix(_MISSING_SYNTAX)}"
+    message = f"{kind}: {clean}" if clean else kind
+    if "cannot suspend in this synchronous context" in clean:
+        name = clean.split("'")[1] if "'" in clean else "a tool"
+        return _Told(f"{name} cannot be called from inside a callback (key=, map, filter)", CALLBACK_HINT)
+    if kind in ("ModuleNotFoundError", "ImportError"):
+        return _Told(message, IMPORT_HINT)
+    if kind == "NotImplementedError":
+        return _Told(
+            message, next((hint for word, hint in _SYNTAX_HINTS.items() if word in clean), "write it without that")
+        )
+    if kind == "PermissionError" or "is not supported in this environment" in clean:
+        return _Told(message, _NO_FILES)
+    if kind == "NameError":
+        return _Told(message, _NAME_HINT + (", ".join(tools) or "none"))
+    return _Told(message, "mend that line and run the code again")

@@ -1,0 +1,255 @@
+"""Scripted seats in process: policies played synchronously through Core, before anything outside is answered."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, cast
+
+import orjson
+from pydantic import JsonValue
+
+from tradefair.contract.core import Answer, Core, Record
+from tradefair.contract.errors import ErrorInfo, HarnessFailure, TraceError
+from tradefair.contract.market import InputRequest, Wakes
+from tradefair.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
+from tradefair.contract.seats import SeatId
+from tradefair.host.forked_past import ForkedPast
+
+__all__ = ["MAX_CALLS_PER_TURN", "Scripted", "ScriptedFailure"]
+
+MAX_CALLS_PER_TURN = 1_000
+
+
+class ScriptedFailure(HarnessFailure):
+    """A scripted seat cannot go on. `records` are the events up to then: they have happened and must be kept."""
+
+    def __init__(self, seat: SeatId, fault: Exception, records: list[Record]) -> None:
+        super().__init__(f"the policy of {seat} failed: {fault!r}")
+        self.records = records
+
+
+class _Open(NamedTuple):
+    """A turn that was followed and is not over: the call that the policy wants next, or how it failed."""
+
+    turns: Turns
+    wanted: ToolCall | None
+    fault: Exception | None = None
+
+
+class Scripted:
+    """The policies of an episode's scripted seats.
+
+    Order of asking: seats in the market's order, seats of the runner's agent (`late`) after the others, privileged ones
+    last. The order is what makes head hashes equal between runs.
+
+    `shadows` are policies that play from outside (behind a model's interface): they are only brought up to date when an
+    episode is resumed, and forgotten where the trace shows that somebody else decided.
+
+    `past` says of a fork whom it concerns when: events from before a player's start are not its own.
+    """
+
+    def __init__(
+        self,
+        makers: Mapping[SeatId, Callable[[], Policy]],
+        *,
+        privileged: frozenset[SeatId] = frozenset(),
+        late: frozenset[SeatId] = frozenset(),
+        shadows: Mapping[SeatId, Callable[[], Policy]] | None = None,
+        past: ForkedPast | None = None,
+    ) -> None:
+        self._makers = dict(makers)
+        self._shadows = dict(shadows or {})
+        self.privileged = privileged
+        self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
+        self._past = past
+        self.answer: Callable[[InputRequest], JsonValue] | None = None
+        """How a seat's call gets what its market asks of outside services; set by the episode that has some."""
+        self._policies: dict[SeatId, Policy] = {}
+        self._open: dict[SeatId, _Open] = {}
+        self._astray: dict[SeatId, int] = {}
+        self._played: dict[SeatId, int] = {}
+        self.reset()
+
+    def reset(self) -> None:
+        """Fresh policies, as before the first round."""
+        if self._past is not None:
+            self._past.at = 1
+        self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
+        self._open, self._astray, self._played = {}, {}, {}
+
+    def __contains__(self, seat: SeatId) -> bool:
+        return seat in self._makers
+
+    def run(self, core: Core) -> list[Record]:
+        """Play the awaited scripted seats up to the next closure: one commit's worth; empty when none is awaited.
+
+        Under a free clock: those with a reason to act, each at most once per tick. With nobody outside there is
+        nothing to wait for, and the tick follows at once.
+
+        Raises ScriptedFailure; after it the Core may be half changed.
+        """
+        records: list[Record] = []
+        if core.scenario.clock == "free":
+            self._run_free(core, records)
+            return records
+        while core.ended is None and (seat := self._next(core.market.awaited())) is not None:
+            revision = core.market.clock.revision
+            try:
+                self._turn(core, seat, records)
+            except Exception as fault:  # a policy is code of others
+                raise ScriptedFailure(seat, fault, records) from fault
+            if core.market.clock.revision != revision:
+                break
+        return records
+
+    def _run_free(self, core: Core, records: list[Record]) -> None:
+        market, again = core.market, True
+        if not isinstance(market, Wakes):
+            return
+        while again and core.ended is None:
+            again = False
+            for seat in self._order:
+                revision = market.clock.revision
+                due = self._played.get(seat) != revision and market.wants_turn(seat)
+                if not due and seat not in self._open:
+                    continue
+                self._played[seat] = revision
+                again = True
+                try:
+                    self._turn(core, seat, records)
+                except Exception as fault:  # a policy is code of others
+                    raise ScriptedFailure(seat, fault, records) from fault
+        if core.ended is None and self.plays_alone(core):
+            records += core.feed("clock_tick", None).records
+
+    def shadow(self, seat: SeatId) -> Policy | None:
+        """The shadow of a seat as far as the trace has brought it; None where there is none or it did not play."""
+        return self._policies.get(seat) if seat in self._shadows else None
+
+    def plays_alone(self, core: Core) -> bool:
+        """Whether no seat of the market is played from outside."""
+        return self._makers.keys() >= core.market.seats.keys()
+
+    def follow(self, core: Core, event: Mapping[str, Any]) -> None:
+        """Before a recorded command is re-executed: the policy must want the same call now.
+
+        Raises TraceError when it does not; the episode cannot be gone on with then.
+        """
+        seat = event.get("seat")
+        if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
+            return
+        if event["event"] == "seat_lapsed":
+            self._close(seat)
+        elif event["event"] == "tool_called" and event["parent"] is None:
+            self._follow_call(core, seat, event)
+
+    def _follow_call(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
+        revision = core.market.clock.revision
+        if self._astray.get(seat) == revision:
+            return  # it has decided otherwise in this turn; what is recorded stands
+        if seat not in self._open:
+            self._played[seat] = revision
+            self._open[seat] = _following(self._begin(core, seat), None)
+        wanted = self._open[seat].wanted
+        if wanted is not None and (wanted.tool, dict(wanted.arguments)) == (event["tool"], event["arguments"]):
+            return
+        self._close(seat)
+        if seat in self._shadows:
+            del self._policies[seat]
+        elif self._past is not None and event["seq"] < self._past.loose_until:
+            self._astray[seat] = revision
+        else:
+            raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
+
+    def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
+        """After it was re-executed: hand the policy its answer."""
+        if self._past is not None:
+            # Before the answer: what a policy makes of it, it decides under the draws of the next event.
+            self._past.at = core.seq + 1
+        seat = event.get("seat")
+        if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
+            return
+        if answer is None:
+            # A copied refusal may have lapsed the seat, and so closed the phase that the policy was asked in.
+            moved = (event["round"], event["phase"], event["revision"]) != core.market.clock
+            over = moved or core.turn_mark(seat).turn_over
+            reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, over)
+        else:
+            reply = ToolAnswer(answer.body, answer.error, answer.turn.turn_over)
+        if reply.turn_over:
+            self._close(seat)
+            return
+        self._open[seat] = opened = _following(self._open[seat].turns, reply)
+        if core.scenario.clock == "free" and opened.wanted is None and opened.fault is None:
+            del self._open[seat]  # nothing lapses there: this was its turn
+
+    def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
+        for seat in self._order:
+            if seat in awaited and (seat not in self.privileged or awaited <= self.privileged):
+                return seat
+        return None
+
+    def _begin(self, core: Core, seat: SeatId) -> Turns:
+        policy = self._policies[seat]
+        if seat in self.privileged:
+            cast(PrivilegedPolicy, policy).see(core.market.privileged())
+        return policy.turn(core.turn_view(seat))
+
+    def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
+        """One phase of one seat; what it leaves undone is lapsed."""
+        turns, call = self._resumed(seat) or self._begun(core, seat)
+        for _ in range(MAX_CALLS_PER_TURN):
+            if call is None:
+                break
+            done = core.call(seat, call.tool, dict(call.arguments), inputs=self._inputs(core, seat, call))
+            records += done.records
+            answer = done.answer
+            if answer is None or answer.status == "failed":
+                raise HarnessFailure(f"{call.tool} of {seat} failed: {answer.fault if answer else None!r}")
+            if answer.turn.turn_over:
+                turns.close()
+                return
+            try:
+                call = turns.send(ToolAnswer(answer.body, answer.error, False))
+            except StopIteration:
+                call = None
+        turns.close()
+        records += core.lapse(seat, "agent_limit").records
+
+    def _inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:
+        """Answers to what the market asks of outside services before this call."""
+        tool = core.tools(seat).get(call.tool)
+        if self.answer is None or tool is None or tool.needs is None:
+            return {}
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(dict(call.arguments)), strict=True)
+        except (ValueError, TypeError):
+            return {}  # Core refuses the arguments
+        request = core.market_type.request(core.market, seat, call.tool, given)
+        return {} if request is None else {request.source: self.answer(request)}
+
+    def _begun(self, core: Core, seat: SeatId) -> tuple[Turns, ToolCall | None]:
+        turns = self._begin(core, seat)
+        return turns, next(turns, None)
+
+    def _resumed(self, seat: SeatId) -> tuple[Turns, ToolCall | None] | None:
+        """A turn that the log breaks off in, as a fork's may: the policy goes on where it was."""
+        opened = self._open.pop(seat, None)
+        if opened is not None and opened.fault is not None:
+            raise opened.fault
+        return None if opened is None else (opened.turns, opened.wanted)
+
+    def _close(self, seat: SeatId) -> None:
+        opened = self._open.pop(seat, None)
+        if opened is not None:
+            opened.turns.close()
+
+
+def _following(turns: Turns, reply: ToolAnswer | None) -> _Open:
+    """The call that a followed policy wants next; none when it is done, or failed as it did when it was recorded."""
+    try:
+        return _Open(turns, next(turns) if reply is None else turns.send(reply))
+    except StopIteration:
+        return _Open(turns, None)
+    except Exception as fault:
+        return _Open(turns, None, fault)

@@ -1,0 +1,160 @@
+"""Tokens: a bearer token stands for one seat of one episode, or for an observer of it, and nothing else does.
+
+Tokens carry 256 random bits and are shown once; only their SHA-256 digest is kept. A plain fast digest is enough for
+text that cannot be guessed (there is no dictionary of it), and finding a token by the digest of the whole of it leaks
+nothing through timing: whoever measures the look-up learns about digests, which cannot be turned back.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import logging
+import secrets
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+from tradefair.contract.errors import SeatError, TradefairError
+from tradefair.contract.seats import SeatId, check_seat_id
+
+if TYPE_CHECKING:
+    from mcp.server.auth.provider import AccessToken
+
+__all__ = [
+    "MAX_TOKENS",
+    "OBSERVER",
+    "OBSERVER_SCOPE",
+    "SEAT_SCOPE",
+    "Grant",
+    "GrantScope",
+    "SeatTokens",
+    "SeatVerifier",
+    "TooManyTokens",
+    "token_digest",
+]
+
+GrantScope: TypeAlias = Literal["seat", "observer"]
+
+SEAT_SCOPE: GrantScope = "seat"
+OBSERVER_SCOPE: GrantScope = "observer"
+OBSERVER: SeatId = "observer"
+"""What stands in place of a seat where somebody without one reads."""
+MAX_TOKENS = 100
+"""Of one seat, or of the observers of one episode: each of them is written down with every change of the registry."""
+_PREFIX = "tf_"
+_MAX_TOKEN_CHARS = 200
+
+_security_log = logging.getLogger("tradefair.security")
+
+
+class TooManyTokens(TradefairError):
+    """A seat, or the observers of an episode, have as many tokens as they may."""
+
+
+@dataclass(frozen=True)
+class Grant:
+    """What one token stands for. `id` names it in lists and logs; `digest` is the SHA-256 of the token, in hex.
+
+    An observer's grant has `OBSERVER` in place of a seat; its scope, not that word, is what tells it apart.
+    """
+
+    id: str
+    episode: str
+    seat: SeatId
+    digest: str
+    scope: GrantScope = SEAT_SCOPE
+
+    @property
+    def whose(self) -> tuple[str, GrantScope, SeatId]:
+        """What it opens."""
+        return self.episode, self.scope, self.seat
+
+
+class SeatTokens:
+    """The grants of a host, by id and by token."""
+
+    def __init__(self, grants: Iterable[Grant] = ()) -> None:
+        self._by_digest = {grant.digest: grant for grant in grants}
+        self._issued = Counter(grant.whose for grant in self)
+
+    def __iter__(self) -> Iterator[Grant]:
+        return iter(self._by_digest.values())
+
+    def of(self, episode: str) -> list[Grant]:
+        """The grants of an episode, oldest first."""
+        return [grant for grant in self if grant.episode == episode]
+
+    def issue(self, episode: str, seat: SeatId, scope: GrantScope = SEAT_SCOPE) -> tuple[str, Grant]:
+        """A new token of a seat, or of an observer, and its grant. The token is nowhere else: show it now.
+
+        Raises TooManyTokens.
+        """
+        token = _PREFIX + secrets.token_urlsafe(32)
+        grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), token_digest(token), scope)
+        if self._issued[grant.whose] >= MAX_TOKENS:
+            raise TooManyTokens(f"{seat} of {episode} has {MAX_TOKENS} tokens, as many as it may")
+        self._by_digest[grant.digest] = grant
+        self._issued[grant.whose] += 1
+        return token, grant
+
+    def find(self, token: str) -> Grant | None:
+        """The grant of a token; None for an unknown or revoked one."""
+        if len(token) > _MAX_TOKEN_CHARS:
+            return None
+        digest = token_digest(token)
+        grant = self._by_digest.get(digest)
+        if grant is None or not hmac.compare_digest(grant.digest, digest):
+            return None
+        return grant
+
+    def good(self, digest: str) -> bool:
+        """Whether the token with this digest is worth something now."""
+        return digest in self._by_digest
+
+    def revoke(self, grant_id: str) -> Grant:
+        """Forget a token: it is worthless for ever. SeatError when there is no such grant."""
+        for grant in self:
+            if grant.id == grant_id:
+                del self._by_digest[grant.digest]
+                self._issued[grant.whose] -= 1
+                return grant
+        raise SeatError(f"there is no token {grant_id[:40]!r}")
+
+    def expire(self, episode: str) -> list[Grant]:
+        """Forget every token of an episode; the forgotten grants."""
+        gone = self.of(episode)
+        for grant in gone:
+            del self._by_digest[grant.digest]
+            del self._issued[grant.whose]
+        return gone
+
+
+class SeatVerifier:
+    """The SDK's TokenVerifier over a host's tokens.
+
+    `client_id` is the grant's id, so that a session of the handshake era belongs to the token that opened it.
+    """
+
+    def __init__(self, tokens: SeatTokens) -> None:
+        self._tokens = tokens
+
+    async def verify_token(self, token: str) -> AccessToken | None:
+        """The claims of a token; None, and a line in the security log, for one that is worth nothing."""
+        from mcp.server.auth.provider import AccessToken
+
+        grant = self._tokens.find(token)
+        if grant is None:
+            _security_log.warning("refused a token with digest %s…", token_digest(token)[:8])
+            return None
+        claims = {"iss": "tradefair", "episode": grant.episode, "seat": grant.seat, "scope": grant.scope}
+        # The SDK keeps this object with the request: the token itself has no business in there.
+        return AccessToken(
+            token=grant.digest, client_id=grant.id, scopes=[grant.scope], subject=grant.seat, claims=claims
+        )
+
+
+def token_digest(token: str) -> str:
+    """What is kept of a token: the SHA-256 of it, in hex."""
+    return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

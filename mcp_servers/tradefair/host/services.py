@@ -1,0 +1,65 @@
+"""Named services that answer a market's input requests (kernel §5); the rules never fetch anything themselves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol, TypeAlias, runtime_checkable
+
+from pydantic import JsonValue
+
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.market import InputRequest
+
+__all__ = ["AnswersAtOnce", "Service", "ServiceUnavailable", "Services"]
+
+Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
+
+
+@runtime_checkable
+class AnswersAtOnce(Protocol):
+    """A service that can also answer without an event loop."""
+
+    def answer(self, payload: JsonValue) -> JsonValue:
+        """The same answer, in the caller's thread."""
+        ...
+
+
+class ServiceUnavailable(Exception):
+    """A service gave no answer; `info` is what the agent reads (`<source>_unavailable`)."""
+
+    def __init__(self, source: str) -> None:
+        super().__init__(source)
+        self.info = ErrorInfo(f"{source}_unavailable", f"the service {source} gives no answer", "try again later", True)
+
+
+class Services:
+    """Services by source name."""
+
+    def __init__(self, services: Mapping[str, Service] | None = None, *, timeout_s: float = 30) -> None:
+        self._services = dict(services or {})
+        self._timeout_s = timeout_s
+
+    def __bool__(self) -> bool:
+        return bool(self._services)
+
+    def at_once(self, request: InputRequest) -> JsonValue:
+        """The answer for a scripted seat, which plays synchronously. Raises ServiceUnavailable where there is none."""
+        service = self._services.get(request.source)
+        if not isinstance(service, AnswersAtOnce):
+            raise ServiceUnavailable(request.source)
+        try:
+            return service.answer(request.payload)
+        except Exception:
+            raise ServiceUnavailable(request.source) from None
+
+    async def answer(self, request: InputRequest) -> JsonValue:
+        """The service's answer. Raises ServiceUnavailable when there is none, or not in time."""
+        service = self._services.get(request.source)
+        if service is None:
+            raise ServiceUnavailable(request.source)
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                return await service(request.payload)
+        except Exception:
+            raise ServiceUnavailable(request.source) from None

@@ -1,0 +1,318 @@
+"""From names to a running episode: who sits where, with which policies, and where the trace lies."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import platform
+import secrets
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from datetime import datetime
+from functools import lru_cache, partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.catalog import market_type
+from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
+from tradefair.contract.market import MarketType, Remarks, Resolves
+from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
+from tradefair.contract.scenario import Scenario, build_scenario
+from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.host.episode import Episode
+from tradefair.host.forked_past import ForkedPast
+from tradefair.host.log import FILES, LogStore
+from tradefair.host.sandbox import Sandbox
+from tradefair.host.scripted import Scripted
+from tradefair.host.services import Services, ServiceUnavailable
+from tradefair.tracestore import open_trace
+
+__all__ = [
+    "AGENT",
+    "MAX_SEED",
+    "SeatPlan",
+    "asks_outside",
+    "default_folder",
+    "left_alone",
+    "log_remark",
+    "make_folder",
+    "manifest_about",
+    "new_episode",
+    "new_episode_id",
+    "new_seed",
+    "plan_seats",
+    "remarks_of",
+    "reopen_episode",
+    "resolved",
+    "scripted_seats",
+    "seat_policy",
+]
+
+logger = logging.getLogger("tradefair.host")
+
+AGENT = "agent"
+MAX_SEED = 2**63 - 1
+
+
+class SeatPlan(NamedTuple):
+    """Who decides for each seat: `agent` (from outside) or the spelling of a policy.
+
+    `late` names scripted seats that stand for an agent: they are asked after the others, as an agent would be.
+    """
+
+    seats: Mapping[SeatId, str]
+    late: frozenset[SeatId] = frozenset()
+
+    @property
+    def agents(self) -> list[SeatId]:
+        """Seats that are played from outside, in the market's order."""
+        return [seat for seat, who in self.seats.items() if who == AGENT]
+
+    def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
+        """The plan with a scripted policy where the agent would sit."""
+        return SeatPlan({**self.seats, seat: spelling}, self.late | {seat})
+
+
+def plan_seats(
+    kind: MarketType, scenario: Scenario, *, agents: Sequence[SeatId] | None = None, others: str | None = None
+) -> SeatPlan:
+    """Who sits where: the scenario's selectors (seat id before role), then `agents` and `others` on top.
+
+    `agents` names the seats played from outside (default: those that the scenario calls agent); `others` is the policy
+    of every other seat. Raises ScenarioError for unknown seats, unfilled seats and policies that do not fit the role.
+    """
+    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+    unknown = [seat for seat in agents or () if seat not in roles]
+    if unknown:
+        raise ScenarioError(f"{scenario.id} has no seat {unknown[0][:40]!r}; seats are {_some(roles)}")
+    seats: dict[SeatId, str] = {}
+    for seat, role in roles.items():
+        given = scenario.seats.get(seat, scenario.seats.get(role))
+        by_role = scenario.seats.get(role)
+        if agents is not None:
+            given = AGENT if seat in agents else (by_role if given == AGENT else given)
+        if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
+            given = others
+        if given is None:
+            raise ScenarioError(f"nobody sits at {seat}: name a policy with --others")
+        if given != AGENT:
+            _policy_spec(kind, given, role)
+        seats[seat] = given
+    return SeatPlan(seats)
+
+
+def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:
+    """The plan with the stand-ins of their roles where agents other than `seat` would sit: nobody else comes.
+
+    Raises ScenarioError where a role has no stand-in.
+    """
+    others = [other for other in plan.agents if other != seat]
+    known: Mapping[SeatId, SeatSpec] = kind.create(scenario, 0).seats if others else {}
+    for other in others:
+        named = [spec.name for spec in kind.policies.values() if spec.stand_in and known[other].role in spec.roles]
+        if not named:
+            raise ScenarioError(f"nobody sits at {other}: name a policy with --others")
+        plan = plan.with_policy(other, named[0])
+    return plan
+
+
+def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
+    """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
+    return _policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
+
+
+def scripted_seats(
+    kind: MarketType,
+    scenario: Scenario,
+    plan: SeatPlan,
+    seed: int,
+    *,
+    policy_key: int = 0,
+    shadows: Mapping[SeatId, str] | None = None,
+    past: ForkedPast | None = None,
+) -> Scripted:
+    """The plan's policies, each with its own draws; `shadows` name those that an outside agent thinks with.
+
+    With a `past` (of a fork) it says which draws are in force when, and `policy_key` does not matter.
+    """
+    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+
+    def draw(seat: SeatId) -> Draw:
+        return past.draw(seed, seat) if past is not None else Draw.of(seed, seat, policy_key)
+
+    def makers(spellings: Mapping[SeatId, str]) -> dict[SeatId, Callable[[], Policy]]:
+        return {
+            seat: partial(seat_policy, kind, spelling, roles[seat], draw(seat)) for seat, spelling in spellings.items()
+        }
+
+    inside = {seat: spelling for seat, spelling in plan.seats.items() if spelling != AGENT}
+    privileged = {seat for seat, spelling in inside.items() if _policy_spec(kind, spelling, roles[seat]).privileged}
+    return Scripted(
+        makers(inside), privileged=frozenset(privileged), late=plan.late, shadows=makers(shadows or {}), past=past
+    )
+
+
+async def new_episode(
+    kind: MarketType,
+    scenario: Scenario,
+    seed: int,
+    plan: SeatPlan,
+    folder: Path,
+    *,
+    episode_id: str | None = None,
+    labels: Mapping[SeatId, str] | None = None,
+    agent: Mapping[str, Any] | None = None,
+    policy_key: int = 0,
+    sandbox: Sandbox | None = None,
+    logs: LogStore = FILES,
+) -> Episode:
+    """A fresh episode with its trace in `folder` (made if need be), or in another place for `logs`.
+
+    `labels` say what plays the agents' seats, `agent` how the runner can seat the same one again.
+    """
+    if not 0 <= seed <= MAX_SEED:
+        raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
+    make_folder(folder)
+    scenario, services = await resolved(kind, scenario)
+    name = episode_id or new_episode_id()
+    scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+    remarks = remarks_of(kind, scenario)
+    for topic, remark in remarks.items():
+        log_remark(scenario.id, topic, remark)
+    return await Episode.create(
+        folder / f"{name}.trace",
+        kind,
+        scenario,
+        seed,
+        episode_id=name,
+        scripted=scripted,
+        services=services,
+        sandbox=sandbox,
+        about={
+            **manifest_about(plan, labels or {}, scripted, policy_key),
+            **({"agent": dict(agent)} if agent else {}),
+            **({"remarks": remarks} if remarks else {}),
+        },
+        logs=logs,
+    )
+
+
+@lru_cache(maxsize=256)
+def log_remark(scenario: str, topic: str, remark: str) -> None:
+    """Say it once: not again for references and for each episode of a sweep."""
+    logger.warning("%s: %s %s", scenario, topic, remark)
+
+
+def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
+    """What its market says should be known about a scenario, by topic."""
+    return dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
+
+
+def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
+    """Whether outside services must be asked before and while it is played."""
+    return isinstance(kind, Resolves) and bool(kind.needs(scenario))
+
+
+async def reopen_episode(
+    path: Path,
+    *,
+    shadow: str | Mapping[SeatId, str] | None = None,
+    sandbox: Sandbox | None = None,
+    logs: LogStore = FILES,
+) -> Episode:
+    """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError.
+
+    `shadow` is the policy that the agents of the outside seats think with, if it is one, or that of each seat:
+    `episode.scripted.shadow`.
+    """
+    with open_trace(logs.reading(path)) as trace:
+        core, about = trace.manifest.core, trace.manifest.about
+    kind = market_type(core.market)
+    plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
+    scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
+    shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
+    past = ForkedPast.of_about(about, path.name)
+    scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
+    again, services = await resolved(kind, scenario)
+    if again != scenario:
+        raise TraceError(f"{path.name}: the service that its scenario depends on is not the one it was begun with")
+    return await Episode.open(path, kind, scripted=scripted, services=services, sandbox=sandbox, logs=logs)
+
+
+async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Services]:
+    """The scenario with what outside services say of it, and these services. ScenarioError when one is missing."""
+    needs = kind.needs(scenario) if isinstance(kind, Resolves) else ()
+    if not needs or not isinstance(kind, Resolves):
+        return scenario, Services()
+    from tradefair.host.embedding import similarity_services
+
+    services = await asyncio.to_thread(similarity_services, needs)
+    try:
+        answers = [await services.answer(request) for request in needs]
+    except ServiceUnavailable as missing:
+        raise ScenarioError(f"{scenario.id}: {missing.info.message}") from None
+    return kind.resolve(scenario, answers), services
+
+
+def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
+    """Who sits where, and the policies' key. Nothing seals `about` before the end: anybody may have edited it."""
+    who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
+    try:
+        if (who and set(who) != set(seats)) or not all(isinstance(text, str) for text in who.values()):
+            raise ValueError("seats")
+        return SeatPlan(dict(who), frozenset(late) & frozenset(seats)), int(key)
+    except (TypeError, ValueError, AttributeError):
+        raise TraceError(f"{path.name}: the manifest does not say who sits where; it was edited") from None
+
+
+def new_seed() -> int:
+    """A seed for those who did not name one; printed, so that the run can be repeated."""
+    return secrets.randbelow(2**31)
+
+
+def new_episode_id() -> str:
+    """12 hex digits."""
+    return secrets.token_hex(6)
+
+
+def make_folder(folder: Path) -> None:
+    """The folder, if it is not there yet. Raises StorageUnavailable."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageUnavailable(f"{folder}: the folder cannot be made: {error.strerror}") from None
+
+
+def default_folder(market: str) -> Path:
+    """`./runs/<timestamp>-<market>`."""
+    return Path("runs") / f"{datetime.now().strftime('%Y%m%d-%H%M%S')}-{market}"
+
+
+def manifest_about(
+    plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int = 0
+) -> dict[str, Any]:
+    """What a manifest says of the players; `labels` where a seat is to be called otherwise than by its policy."""
+    who = {seat: labels.get(seat, AGENT if text == AGENT else f"policy:{text}") for seat, text in plan.seats.items()}
+    return {
+        "seats": dict(plan.seats),
+        "late": sorted(plan.late),
+        "labels": who,
+        "privileged": sorted(scripted.privileged),
+        "policy_key": policy_key,
+        "versions": {"tradefair": version("tradefair"), "python": platform.python_version()},
+    }
+
+
+def _policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
+    name = parse_policy(spelling)[0]
+    spec = kind.policies.get(name)
+    if spec is None:
+        raise ScenarioError(f"{kind.name} has no policy {name!r}; there are {', '.join(sorted(kind.policies))}")
+    if role not in spec.roles:
+        raise ScenarioError(f"the policy {name} plays {', '.join(sorted(spec.roles))}, not {role}")
+    return spec
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    return ", ".join(listed[:20]) + (f" … ({len(listed)} in all)" if len(listed) > 20 else "")

@@ -1,0 +1,245 @@
+"""How a host stands: what its control plane answers and its status page shows. Nothing here is for seats."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import time
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.errors import SeatError
+from tradefair.contract.seats import SeatId
+from tradefair.host.hosting import Host, created_at
+from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
+from tradefair.host.setup import AGENT
+
+if TYPE_CHECKING:
+    from tradefair.host.episode import Episode
+
+__all__ = [
+    "EpisodeState", "EpisodeStatus", "EpisodeSummary", "HostStatus", "SeatStatus", "TokenStatus", "episode_status",
+    "host_status", "readiness",
+]  # fmt: skip
+
+EpisodeState = Literal["pending", "running", "ended", "closed"]
+_LEAST_FREE_BYTES = 16 * 2**20
+
+
+class _Report(BaseModel):
+    model_config = ConfigDict(frozen=True)
+
+
+class TokenStatus(_Report):
+    """A token that is worth something, without the token."""
+
+    grant: str
+    scope: GrantScope
+    seat: SeatId | None
+
+
+class SeatStatus(_Report):
+    """A seat: who decides for it, whether the clock waits for it, and what came from its clients so far."""
+
+    seat: SeatId
+    role: str
+    player: str
+    awaited: bool
+    calls: int
+    refused_by_host: int
+    open_calls: int
+    idle_s: float | None
+
+
+class EpisodeSummary(_Report):
+    """An episode in a line. `ended` ones can still be read; `closed` ones are traces only."""
+
+    episode: str
+    state: EpisodeState
+    scenario: str
+    seed: int | None
+    created: datetime | None
+    round: int | None
+    phase: str | None
+    awaited: int
+    events: int
+    end_reason: str | None
+    trace: str | None
+
+
+class EpisodeStatus(EpisodeSummary):
+    """An episode with its seats and tokens."""
+
+    seats: list[SeatStatus]
+    tokens: list[TokenStatus]
+
+
+class HostStatus(_Report):
+    """The host as a whole. `episodes` are the newest of those that were asked for; `total` says how many there are."""
+
+    ready: bool
+    reasons: list[str]
+    uptime_s: float
+    max_episodes: int
+    pending: int
+    running: int
+    ended: int
+    closed: int
+    open_doors: int
+    resident_mib: float
+    total: int
+    episodes: list[EpisodeSummary]
+
+
+async def readiness(host: Host) -> list[str]:
+    """Why the host takes no calls or no episodes now; empty when it does."""
+    reasons: list[str] = []
+    if host.tasks is None:
+        reasons.append("not serving yet")
+    if host.draining:
+        reasons.append("draining")
+    if host.folder is not None:
+        reasons += _storage_troubles(str(host.folder))
+    if await host.logs.trouble() is not None:  # why is for the log: anybody may read this
+        reasons.append("storage: the store cannot be reached")
+    return reasons
+
+
+def _storage_troubles(folder: str) -> list[str]:
+    try:
+        free = shutil.disk_usage(folder).free
+    except OSError as error:
+        return [f"storage: {error.strerror}"]
+    if not os.access(folder, os.W_OK):
+        return ["storage: the folder cannot be written"]
+    return ["storage: the disk is full"] if free < _LEAST_FREE_BYTES else []
+
+
+async def host_status(host: Host, *, state: EpisodeState | None = None, limit: int = 100) -> HostStatus:
+    """Figures of the host and up to `limit` episodes, newest first."""
+    reasons = await readiness(host)
+    alive = [_summary(host, episode) for episode in host.episodes.values()]
+    lines = [*_past(host), *alive, *(_pending(host, name) for name in host.pending)]
+    chosen = [line for line in reversed(lines) if state is None or line.state == state]
+    ended = sum(line.state == "ended" for line in alive)
+    return HostStatus(
+        ready=not reasons,
+        reasons=reasons,
+        uptime_s=round(time.monotonic() - host.started_at, 1),
+        max_episodes=host.max_episodes,
+        pending=len(host.pending),
+        running=len(alive) - ended,
+        ended=ended,
+        closed=len(host.past),
+        open_doors=len(host.doors),
+        resident_mib=_resident_mib(),
+        total=len(chosen),
+        episodes=chosen[:limit],
+    )
+
+
+def episode_status(host: Host, name: str) -> EpisodeStatus:
+    """One episode with its seats and tokens. Raises SeatError for an unknown one."""
+    tokens = [
+        TokenStatus(grant=one.id, scope=one.scope, seat=None if one.scope == OBSERVER_SCOPE else one.seat)
+        for one in host.tokens.of(name)
+    ]
+    if name in host.pending:
+        line, seats = _pending(host, name), _ordered_seats(host, name)
+    elif name in host.episodes:
+        line, seats = _summary(host, host.episodes[name]), _seats(host, host.episodes[name])
+    else:
+        line, seats = next((one for one in _past(host) if one.episode == name), None), []
+    if line is None:
+        raise SeatError(f"there is no episode {name[:80]!r} here")
+    return EpisodeStatus(**line.__dict__, seats=seats, tokens=tokens)
+
+
+def _summary(host: Host, episode: Episode) -> EpisodeSummary:
+    core = episode.core
+    clock = core.market.clock
+    return EpisodeSummary(
+        episode=episode.id,
+        state="running" if core.ended is None else "ended",
+        scenario=core.scenario.id,
+        seed=core.manifest.seed,
+        created=created_at(episode).astimezone(UTC),
+        round=clock.round,
+        phase=clock.phase,
+        awaited=0 if core.ended is not None else len(core.market.awaited()),
+        events=core.seq,
+        end_reason=core.ended,
+        trace=host.logs.shown(episode.path),
+    )
+
+
+def _pending(host: Host, name: str) -> EpisodeSummary:
+    wanted = host.pending[name]
+    return _bare(name, "pending", wanted.scenario.id, wanted.order.seed, None, None)
+
+
+def _past(host: Host) -> list[EpisodeSummary]:
+    return [
+        _bare(name, "closed", past.scenario, past.seed, past.reason, host.logs.shown(past.trace))
+        for name, past in host.past.items()
+    ]
+
+
+def _bare(
+    name: str, state: EpisodeState, scenario: str, seed: int, reason: str | None, trace: str | None
+) -> EpisodeSummary:
+    return EpisodeSummary(
+        episode=name,
+        state=state,
+        scenario=scenario,
+        seed=seed,
+        created=None,
+        round=None,
+        phase=None,
+        awaited=0,
+        events=0,
+        end_reason=reason,
+        trace=trace,
+    )
+
+
+def _seats(host: Host, episode: Episode) -> list[SeatStatus]:
+    core, players = episode.core, episode.manifest.about.get("seats", {})
+    awaited = frozenset[str]() if core.ended is not None else core.market.awaited()
+    rows: list[SeatStatus] = []
+    for seat, spec in core.market.seats.items():
+        gate = host.gate(episode.id, seat)
+        idle = gate.idle_s()
+        rows.append(
+            SeatStatus(
+                seat=seat,
+                role=spec.role,
+                player=str(players.get(seat, AGENT)),
+                awaited=seat in awaited,
+                calls=gate.calls,
+                refused_by_host=gate.refused,
+                open_calls=gate.open,
+                idle_s=None if idle is None else round(idle, 1),
+            )
+        )
+    return rows
+
+
+def _ordered_seats(host: Host, name: str) -> list[SeatStatus]:
+    _, kind, scenario, plan = host.pending[name]
+    idle = {"awaited": False, "calls": 0, "refused_by_host": 0, "open_calls": 0, "idle_s": None}
+    return [
+        SeatStatus.model_validate({"seat": seat, "role": spec.role, "player": plan.seats[seat], **idle})
+        for seat, spec in kind.create(scenario, 0).seats.items()
+    ]
+
+
+def _resident_mib() -> float:
+    """Memory of this process now; 0 where the system does not say (no /proc)."""
+    try:
+        with open("/proc/self/statm", encoding="ascii") as statm:
+            return round(int(statm.read().split()[1]) * os.sysconf("SC_PAGE_SIZE") / 2**20, 1)
+    except OSError:
+        return 0.0

@@ -1,0 +1,99 @@
+"""Group commit: one task writes whatever is queued, and tells the callers and the waiters once it is safe."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.host.log import EventLog, Row
+
+__all__ = ["Writer"]
+
+_READ_DELAY_S = 0.05
+
+
+class Writer:
+    """Serialises the batches of one episode into commits.
+
+    `on_commit(rows)` runs after each commit, before the callers go on. After a failed commit everything queued fails
+    with it (it was computed on top of what was lost) and `on_failure` is called once.
+    """
+
+    def __init__(
+        self, log: EventLog, on_commit: Callable[[Sequence[Row]], None], on_failure: Callable[[], object]
+    ) -> None:
+        self._log = log
+        self._on_commit = on_commit
+        self._on_failure = on_failure
+        self._queue: list[Row] = []
+        self._callers: list[asyncio.Future[None]] = []
+        self._wake = asyncio.Event()
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._timer: asyncio.TimerHandle | None = None
+        self._closing = False
+        self._task = asyncio.create_task(self._run(), name="tradefair-writer")
+
+    def submit(self, rows: Sequence[Row], *, urgent: bool) -> asyncio.Future[None] | None:
+        """Queue a batch. An urgent one is committed at once and its future says when; others wait up to 50 ms."""
+        self._queue += rows
+        self._idle.clear()
+        if urgent:
+            future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+            self._callers.append(future)
+            self._wake.set()
+            return future
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_READ_DELAY_S, self._wake.set)
+        return None
+
+    @property
+    def settled(self) -> bool:
+        """Whether everything submitted is committed."""
+        return self._idle.is_set()
+
+    async def drain(self) -> None:
+        """Wait until everything submitted so far is committed or has failed."""
+        if not self._idle.is_set():
+            self._wake.set()
+            await self._idle.wait()
+
+    async def close(self) -> None:
+        """Commit the rest and stop."""
+        self._closing = True
+        self._wake.set()
+        await self._task
+
+    async def _run(self) -> None:
+        while not (self._closing and not self._queue):
+            await self._wake.wait()
+            self._wake.clear()
+            # Callers that are ready now join this commit.
+            await asyncio.sleep(0)
+            if self._queue:
+                await self._commit()
+            if not self._queue:
+                self._idle.set()
+
+    async def _commit(self) -> None:
+        rows, self._queue = self._queue, []
+        callers, self._callers = self._callers, []
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        try:
+            await self._log.append(rows)
+        except StorageUnavailable as error:
+            callers += self._callers
+            self._queue, self._callers = [], []
+            self._on_failure()
+            for caller in callers:
+                if not caller.done():
+                    caller.set_exception(StorageUnavailable(str(error)))
+                    caller.exception()  # some batches have nobody who waits for them
+            return
+        self._on_commit(rows)
+        for caller in callers:
+            if not caller.done():
+                caller.set_result(None)

@@ -1,0 +1,214 @@
+"""Exact measures of a data set: baselines at list prices, first best at floors, ceilings of search. Pure.
+
+Everything is a whole number of cents or an exact fraction of one; no sampling (section 9).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import NamedTuple
+
+from tradefair.marketplace.records import BASIS_POINTS, Catalogue, Customer, floor_of, folded, value_of
+from tradefair.marketplace.search import LexicalIndex, base_ranks, document_of
+
+__all__ = [
+    "ITEM_NAMES",
+    "QUERY_LENGTH",
+    "QUERY_RULES",
+    "REQUEST_TEXT",
+    "Baselines",
+    "Ceiling",
+    "Expectation",
+    "Match",
+    "Matches",
+    "baselines",
+    "ceiling_of",
+    "ceilings",
+    "match_sets",
+]
+
+QUERY_LENGTH = 500
+"""Longest query that the search tool takes, in characters."""
+
+ITEM_NAMES = "item_names"
+REQUEST_TEXT = "request_text"
+
+
+class Match(NamedTuple):
+    """A business that has all items a customer wants: list price and floor of the order in cents, and whether it fits.
+
+    `utility` is V·F − P, `floor_gain` V·F − floor, `exact_floor` the floor before it is rounded.
+    """
+
+    business: int
+    price: int
+    fits: bool
+    utility: int
+    floor_gain: int
+    exact_floor: Fraction
+
+
+class Matches(NamedTuple):
+    """B_i of one customer in registration order, with V_i in cents."""
+
+    value: int
+    matches: tuple[Match, ...]
+
+    @property
+    def fits(self) -> tuple[Match, ...]:
+        """A_i ⊆ B_i: those that also have every wanted amenity."""
+        return tuple(match for match in self.matches if match.fits)
+
+    @property
+    def cheapest(self) -> tuple[Match, ...]:
+        """Those of B_i with the lowest list price; more than one is a tie."""
+        lowest = min((match.price for match in self.matches), default=0)
+        return tuple(match for match in self.matches if match.price == lowest)
+
+    @property
+    def optimum(self) -> int:
+        """O_i = max(0, best utility) in cents."""
+        return max(0, max((match.utility for match in self.matches), default=0))
+
+
+class Expectation(NamedTuple):
+    """Exact mean and variance of a total in cents."""
+
+    mean: Fraction
+    variance: Fraction
+
+    @property
+    def deviation(self) -> float:
+        """Standard deviation in cents."""
+        return math.sqrt(self.variance)
+
+
+class Baselines(NamedTuple):
+    """What whole populations of customers would get at list prices, in cents (section 9)."""
+
+    value: int
+    random_items: Expectation
+    cheapest: Expectation
+    random_fits: Expectation
+    optimal: int
+    optimal_or_nothing: int
+    first_best: int
+    first_best_unrounded: Fraction
+    no_match: int
+    no_fit: int
+    cheapest_fits: int
+    price_ties: int
+
+
+class Ceiling(NamedTuple):
+    """The most that customers can get who see one page of results: cents, and the share of fits on it."""
+
+    query: str
+    page_size: int
+    welfare: int
+    recall: Fraction | None
+
+
+def match_sets(catalogue: Catalogue, multiplier_bp: int) -> tuple[Matches, ...]:
+    """B_i with prices and fits for every customer, by place."""
+    sellers = _sellers(catalogue)
+    return tuple(_matches(catalogue, customer, sellers, multiplier_bp) for customer in catalogue.customers)
+
+
+def _sellers(catalogue: Catalogue) -> Mapping[str, frozenset[int]]:
+    """Who has an item on the menu."""
+    found: dict[str, set[int]] = {}
+    for place, business in enumerate(catalogue.businesses):
+        for item in business.prices:
+            found.setdefault(item, set()).add(place)
+    return {item: frozenset(places) for item, places in found.items()}
+
+
+def _matches(
+    catalogue: Catalogue, customer: Customer, sellers: Mapping[str, frozenset[int]], multiplier_bp: int
+) -> Matches:
+    value = value_of(customer, multiplier_bp)
+    sets = [sellers.get(folded(want.item), frozenset[int]()) for want in customer.wants]
+    matches: list[Match] = []
+    first, *others = sets
+    for place in sorted(first.intersection(*others)):
+        business = catalogue.businesses[place]
+        price = business.list_total(customer)
+        if price is None:
+            continue
+        fits = business.has_amenities_of(customer)
+        gross = value if fits else 0
+        exact = Fraction(price * business.floor_bp, BASIS_POINTS)
+        floor = floor_of(price, business.floor_bp)
+        matches.append(Match(place, price, fits, gross - price, gross - floor, exact))
+    return Matches(value, tuple(matches))
+
+
+def baselines(sets: Sequence[Matches]) -> Baselines:
+    """Closed forms over the match sets of all customers; an empty set contributes nothing and is counted."""
+    return Baselines(
+        value=sum(each.value for each in sets),
+        random_items=_expected(each.matches for each in sets),
+        cheapest=_expected(each.cheapest for each in sets),
+        random_fits=_expected(each.fits for each in sets),
+        optimal=sum(max((match.utility for match in each.matches), default=0) for each in sets),
+        optimal_or_nothing=sum(each.optimum for each in sets),
+        first_best=sum(max(0, max((match.floor_gain for match in each.matches), default=0)) for each in sets),
+        first_best_unrounded=sum(map(_unrounded_gain, sets), Fraction(0)),
+        no_match=sum(not each.matches for each in sets),
+        no_fit=sum(not each.fits for each in sets),
+        cheapest_fits=sum(bool(each.matches) and all(match.fits for match in each.cheapest) for each in sets),
+        price_ties=sum(len(each.cheapest) > 1 for each in sets),
+    )
+
+
+def _expected(groups: Iterable[tuple[Match, ...]]) -> Expectation:
+    mean, variance = Fraction(0), Fraction(0)
+    for group in groups:
+        if group:
+            average = Fraction(sum(match.utility for match in group), len(group))
+            mean += average
+            variance += Fraction(sum(match.utility**2 for match in group), len(group)) - average**2
+    return Expectation(mean, variance)
+
+
+def _unrounded_gain(each: Matches) -> Fraction:
+    gains = ((each.value if match.fits else 0) - match.exact_floor for match in each.matches)
+    return max(Fraction(0), max(gains, default=Fraction(0)))
+
+
+def _item_names(customer: Customer) -> str:
+    return " ".join(want.item for want in customer.wants)[:QUERY_LENGTH]
+
+
+def _request_text(customer: Customer) -> str:
+    return customer.request[:QUERY_LENGTH]
+
+
+QUERY_RULES: Mapping[str, Callable[[Customer], str]] = {ITEM_NAMES: _item_names, REQUEST_TEXT: _request_text}
+"""How a customer makes its one query, by name; cut to what the search tool takes."""
+
+
+def ceilings(catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence[int]) -> list[Ceiling]:
+    """For every query rule and page size: Σ_i max(0, best utility of fits on page 1), and recall of all fits."""
+    index = LexicalIndex(map(document_of, catalogue.businesses))
+    ranks = base_ranks([business.rating_bp for business in catalogue.businesses])
+    found: list[Ceiling] = []
+    for name, rule in QUERY_RULES.items():
+        orders = [index.page(rule(customer), ranks, 0, max(page_sizes)).places for customer in catalogue.customers]
+        found += [ceiling_of(name, size, orders, sets) for size in page_sizes]
+    return found
+
+
+def ceiling_of(name: str, size: int, orders: Sequence[Sequence[int]], sets: Sequence[Matches]) -> Ceiling:
+    """The ceiling of a query rule where `orders` are the first results of every customer, `size` or more."""
+    welfare = shown = fits = 0
+    for order, each in zip(orders, sets, strict=True):
+        page = frozenset(order[:size])
+        seen = [match for match in each.fits if match.business in page]
+        welfare += max(0, max((match.utility for match in seen), default=0))
+        shown += len(seen)
+        fits += len(each.fits)
+    return Ceiling(name, size, welfare, Fraction(shown, fits) if fits else None)

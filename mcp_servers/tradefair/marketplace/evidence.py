@@ -1,0 +1,43 @@
+"""What a message, a proposal or a payment should rest on, and which counterparts or proposals a look was about.
+
+The tools declare categories and scopes, evaluation reads them (marketplace page, sections 5 and 10).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tradefair.contract.evidence import EvidenceMap, Need
+
+__all__ = ["EVIDENCE_MAP", "EvidenceScene", "named_business", "shown_ids"]
+
+
+class EvidenceScene(NamedTuple):
+    """What an answer showed: the `refs` of its event."""
+
+    refs: Sequence[str] = ()
+
+
+EVIDENCE_MAP: EvidenceMap = {
+    "send_message": (Need(("market_listing", "counterpart_profile"), "episode", object_arg="to"),),
+    "send_proposal": (
+        Need(("own_catalogue",), "episode"),
+        Need(("counterpart_message",), "episode", object_arg="to"),
+    ),
+    "pay_proposal": (
+        Need(("own_objective",), "episode"),
+        Need(("offer_terms", "offer_comparison"), "episode", object_arg="proposal"),
+    ),
+}
+"""Needs of `send_message` are a customer's: a business writes to whoever has written to it."""
+
+
+def shown_ids(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
+    """The handles and proposal ids that the answer showed."""
+    return {ref.partition(".")[0] for ref in scene.refs}
+
+
+def named_business(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
+    """The business in the arguments."""
+    return (str(arguments.get("business")),)

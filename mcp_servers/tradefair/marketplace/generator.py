@@ -1,0 +1,285 @@
+"""Made-up data sets with the structure of the published ones (marketplace page, section 11). Pure, from the seed alone.
+
+Every order is served by three businesses and by nobody else: all three have its items, two have its amenities too.
+Texts come from `data/words.toml`.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Sequence
+from functools import cache, lru_cache
+from importlib.resources import files
+from itertools import count, permutations, product
+from statistics import NormalDist
+from typing import Any, NamedTuple, TypeVar
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.money import to_minor
+from tradefair.marketplace.model import Source, Streams
+from tradefair.marketplace.records import BASIS_POINTS, Amenity, Business, Catalogue, Customer, MenuItem, Want
+
+__all__ = ["SELLERS", "generate"]
+
+SELLERS = 3
+"""Businesses per order; the last one lacks an amenity."""
+
+_SIZES = (1, 2, 3)
+_SPARE_ITEMS = 300
+_LEAST_DISTRACTORS, _MOST_DISTRACTORS = 10, 15
+_LEAST_AMENITIES, _MOST_AMENITIES = 2, 4
+_LEAST_FLOOR, _MOST_FLOOR = 60, 95
+_ENDINGS = (49, 95, 99, 0)
+_CENTS = 100
+_LEAST_DIGITS = 4
+_SENTENCES = 2
+_NORMAL = NormalDist()
+
+T = TypeVar("T")
+
+
+class _Domain(NamedTuple):
+    """The words of a domain; mean prices in cents, their deviation as a share of the mean."""
+
+    low: int
+    high: int
+    deviation: float
+    kind: str
+    verb: str
+    modifiers: tuple[str, ...]
+    cores: tuple[str, ...]
+    amenities: tuple[str, ...]
+
+
+class _Counts(NamedTuple):
+    """How many customers there are, and how many of them share an order."""
+
+    customers: int
+    share_group: int
+
+
+class _Order(NamedTuple):
+    """What a customer, or a whole share group, wants."""
+
+    wants: tuple[Want, ...]
+    amenities: tuple[str, ...]
+
+
+def generate(source: Source, seed: int) -> Catalogue:
+    """`source.customers` customers in share groups, and three businesses per group, from `seed` alone."""
+    return _generated(source.domain, _Counts(source.customers, source.share_group), seed)
+
+
+@lru_cache(maxsize=4)
+def _generated(name: str, counts: _Counts, seed: int) -> Catalogue:
+    chance = Chance(seed)
+    domain = _domain(name)
+    groups = -(-counts.customers // counts.share_group)
+    stock = _items(chance, domain, 2 * counts.customers + _SPARE_ITEMS)
+    baskets, distractors = _baskets(chance, stock, groups)
+    orders = [_Order(basket, _wanted_amenities(chance, domain, place)) for place, basket in enumerate(baskets)]
+    customers = tuple(
+        _customer(chance, domain, counts, place, orders[place // counts.share_group])
+        for place in range(counts.customers)
+    )
+    return Catalogue(customers=customers, businesses=tuple(_businesses(chance, domain, counts, orders, distractors)))
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+@cache
+def _words() -> dict[str, Any]:
+    path = files("tradefair.marketplace").joinpath("data", "words.toml")
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def _domain(name: str) -> _Domain:
+    row = _words()["domain"][name]
+    low, high = map(to_minor, row["mean_price"])
+    lists = (tuple(row[key]) for key in ("modifiers", "cores", "amenities"))
+    return _Domain(low, high, row["deviation_percent"] / 100, row["kind"], row["verb"], *lists)
+
+
+def _names(firsts: Sequence[str], lasts: Sequence[str], least: int) -> list[str]:
+    """At least that many names, all of equal length in words: one of `firsts`, or two different ones, before a last."""
+    if least <= len(firsts) * len(lasts):
+        return [f"{first} {last}" for first, last in product(firsts, lasts)]
+    return [f"{one} {two} {last}" for (one, two), last in product(permutations(firsts, 2), lasts)]
+
+
+def _listed(words: Sequence[str]) -> str:
+    """A, B and C."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _id(role: str, place: int, total: int) -> str:
+    return f"{role}_{place + 1:0{max(_LEAST_DIGITS, len(str(total)))}d}"
+
+
+# --- chance: every stream is drawn from by lists, under (entity, number) ----------------------------------------------
+
+
+def _permuted(things: Sequence[T], draws: Sequence[float]) -> list[T]:
+    """A random order: by uniform, ties by place."""
+    return [things[place] for place in sorted(range(len(things)), key=lambda place: (draws[place], place))]
+
+
+def _sampled(things: Sequence[T], draws: Sequence[float]) -> list[T]:
+    """As many different ones as there are uniforms, in random order."""
+    moved: dict[int, int] = {}
+    taken: list[T] = []
+    for place, draw in enumerate(draws):
+        other = place + int(draw * (len(things) - place))
+        taken.append(things[moved.get(other, other)])
+        moved[other] = moved.get(place, place)
+    return taken
+
+
+def _picked(things: Sequence[T], draw: float) -> T:
+    return things[int(draw * len(things))]
+
+
+def _between(least: int, most: int, draw: float) -> int:
+    """A whole number from least to most, both included."""
+    return least + int(draw * (most - least + 1))
+
+
+# --- items and orders -----------------------------------------------------------------------------------------------
+
+
+def _items(chance: Chance, domain: _Domain, needed: int) -> list[Want]:
+    """Items in random order with their mean prices, uniform among the prices of the domain with a random ending."""
+    names = _names(domain.modifiers, domain.cores, needed)
+    shuffled = _permuted(names, chance.uniforms(Streams.GENERATOR_ITEMS, "names", 0, n=len(names)))
+    draws = chance.uniforms(Streams.GENERATOR_PRICES, "means", 0, n=2 * needed)
+    return [
+        Want(item=name, mean_cents=_mean(domain, draws[2 * place], draws[2 * place + 1]))
+        for place, name in enumerate(shuffled[:needed])
+    ]
+
+
+def _mean(domain: _Domain, draw: float, ending_draw: float) -> int:
+    ending = _picked(_ENDINGS, ending_draw)
+    lowest = -((ending - domain.low) // _CENTS)
+    highest = (domain.high - ending) // _CENTS
+    return _between(lowest, highest, draw) * _CENTS + ending
+
+
+def _baskets(chance: Chance, stock: Sequence[Want], groups: int) -> tuple[list[tuple[Want, ...]], list[Want]]:
+    """The wants of every group, and the items that nobody wants.
+
+    Orders of one item stand side by side; a window of two advances by one or two, a window of three by one to three.
+    After each kind one item less than its size is skipped, so that no order lies within another.
+    """
+    each = -(-groups // len(_SIZES))
+    steps = iter(chance.uniforms(Streams.GENERATOR_ORDERS, "steps", 0, n=len(_SIZES) * each))
+    baskets: list[tuple[Want, ...]] = []
+    start = 0
+    for size in _SIZES:
+        for _ in range(each):
+            baskets.append(tuple(stock[start : start + size]))
+            start += _between(1, size, next(steps))
+        start += size - 1
+    order = chance.uniforms(Streams.GENERATOR_ORDERS, "groups", 0, n=len(baskets))
+    return _permuted(baskets, order)[:groups], list(stock[start:])
+
+
+def _wanted_amenities(chance: Chance, domain: _Domain, place: int) -> tuple[str, ...]:
+    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "order", place, n=3)
+    return tuple(_sampled(domain.amenities, draws[: _between(1, 2, how_many)]))
+
+
+# --- customers ------------------------------------------------------------------------------------------------------
+
+
+def _customer(chance: Chance, domain: _Domain, counts: _Counts, place: int, order: _Order) -> Customer:
+    words = _words()["customers"]
+    first, last, greeting, template, closing, *shuffle = chance.uniforms(
+        Streams.GENERATOR_TEXT, "customer", place, n=5 + len(order.amenities)
+    )
+    request = _picked(words["templates"], template).format(
+        kind=domain.kind,
+        verb=domain.verb,
+        items=_listed([f"'{want.item}' ({want.quantity})" for want in order.wants]),
+        amenities=_listed(_permuted(order.amenities, shuffle)),
+    )
+    return Customer(
+        id=_id("customer", place, counts.customers),
+        name=f"{_picked(words['first_names'], first)} {_picked(words['last_names'], last)}",
+        request=f"{_picked(words['greetings'], greeting)} {request} {_picked(words['closings'], closing)}",
+        wants=order.wants,
+        amenities=order.amenities,
+    )
+
+
+# --- businesses -----------------------------------------------------------------------------------------------------
+
+
+def _businesses(
+    chance: Chance, domain: _Domain, counts: _Counts, orders: Sequence[_Order], distractors: Sequence[Want]
+) -> Iterator[Business]:
+    total = SELLERS * len(orders)
+    words = _words()["businesses"]
+    names = _names(words["adjectives"], words["nouns"], total)
+    names = _permuted(names, chance.uniforms(Streams.GENERATOR_TEXT, "names", 0, n=len(names)))
+    offered = {name: (Amenity(name=name, offered=False), Amenity(name=name, offered=True)) for name in domain.amenities}
+    for group, order in enumerate(orders):
+        priced = _order_prices(chance, domain, order, group)
+        for number, own in enumerate(priced):
+            place = SELLERS * group + number
+            on = _amenities_on(chance, domain, order, place, lacking=number == SELLERS - 1)
+            (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", place, n=1)
+            yield Business(
+                id=_id("business", place, total),
+                name=names[place],
+                description=_description(chance, names[place], place),
+                rating_bp=BASIS_POINTS,
+                progenitor_customer=_id("customer", group * counts.share_group, counts.customers),
+                menu=_menu(chance, domain, own, distractors, place),
+                amenities=tuple(offered[name][name in on] for name in domain.amenities),
+                floor_bp=_between(_LEAST_FLOOR, _MOST_FLOOR, floor) * _CENTS,
+            )
+
+
+def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
+    """An item at a price that is normal around its mean, at least a cent."""
+    price = round(want.mean_cents * (1 + domain.deviation * _NORMAL.inv_cdf(draw)))
+    return MenuItem(item=want.item, price_cents=max(1, price))
+
+
+def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int) -> list[list[MenuItem]]:
+    """The wanted items at each seller's prices, drawn again until the totals of the sellers differ."""
+    size = len(order.wants)
+    for attempt in count():
+        draws = iter(chance.uniforms(Streams.GENERATOR_PRICES, "order", group, attempt, n=SELLERS * size))
+        priced = [[_line(domain, want, next(draws)) for want in order.wants] for _ in range(SELLERS)]
+        if len({sum(line.price_cents for line in lines) for lines in priced}) == SELLERS:
+            return priced
+    raise AssertionError("unreachable: the loop has no end")
+
+
+def _menu(
+    chance: Chance, domain: _Domain, own: Sequence[MenuItem], distractors: Sequence[Want], place: int
+) -> tuple[MenuItem, ...]:
+    how_many, *draws = chance.uniforms(
+        Streams.GENERATOR_ITEMS, "business", place, n=1 + 2 * _MOST_DISTRACTORS + len(own)
+    )
+    extra = _between(_LEAST_DISTRACTORS, _MOST_DISTRACTORS, how_many)
+    others = _sampled(distractors, draws[:extra])
+    prices = chance.uniforms(Streams.GENERATOR_PRICES, "business", place, n=extra)
+    lines = [*own, *(_line(domain, want, draw) for want, draw in zip(others, prices, strict=True))]
+    return tuple(_permuted(lines, draws[_MOST_DISTRACTORS:]))
+
+
+def _amenities_on(chance: Chance, domain: _Domain, order: _Order, place: int, *, lacking: bool) -> set[str]:
+    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "business", place, n=1 + _MOST_AMENITIES)
+    on = {*_sampled(domain.amenities, draws[: _between(_LEAST_AMENITIES, _MOST_AMENITIES, how_many)]), *order.amenities}
+    return on - {order.amenities[0]} if lacking else on
+
+
+def _description(chance: Chance, name: str, place: int) -> str:
+    words = _words()["businesses"]
+    opening, *draws = chance.uniforms(Streams.GENERATOR_TEXT, "business", place, n=1 + _SENTENCES)
+    return " ".join((_picked(words["openings"], opening).format(name=name), *_sampled(words["sentences"], draws)))

@@ -1,0 +1,111 @@
+"""Inboxes: numbered entries without gaps, read with cursors, exactly once by whoever walks them (section 5). Pure."""
+
+from __future__ import annotations
+
+import hashlib
+from bisect import bisect_right
+from typing import Literal, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from tradefair.contract.chain import canonical
+
+__all__ = ["Inbox", "InboxPage", "Letter", "LetterKind", "Notice"]
+
+Notice: TypeAlias = Literal[
+    "proposal_received",
+    "paid",
+    "rejected",
+    "withdrawn",
+    "expired",
+    "payment_declined",
+    "withdraw_too_late",
+    "delivered",
+    "refunded",
+]
+
+LetterKind: TypeAlias = Notice | Literal["message"]
+
+
+class Letter(NamedTuple):
+    """One entry of an inbox: a message, or a notice about a proposal.
+
+    `number` is 1, 2, 3 … in this inbox, `sender` the handle of the other side, `round` when it was delivered.
+    """
+
+    number: int
+    kind: LetterKind
+    sender: str
+    round: int
+    proposal: str | None = None
+    text: str = ""
+    inquiry: JsonValue = None
+
+
+class InboxPage(NamedTuple):
+    """Letters in order; `cursor` is what to read after next, `more` whether there is something, `unread` how many."""
+
+    letters: tuple[Letter, ...]
+    cursor: int
+    more: bool
+    unread: int
+
+
+class Inbox:
+    """One seat's letters. Only `deliver` changes it; reading changes nothing."""
+
+    def __init__(self) -> None:
+        self._letters: list[Letter] = []
+        self._from: dict[str, list[int]] = {}
+        self._chain = hashlib.blake2b(digest_size=32)
+
+    def __len__(self) -> int:
+        return len(self._letters)
+
+    def deliver(
+        self,
+        kind: LetterKind,
+        sender: str,
+        number: int,
+        *,
+        proposal: str | None = None,
+        text: str = "",
+        inquiry: JsonValue = None,
+    ) -> Letter:
+        """Add a letter in round `number`."""
+        letter = Letter(len(self._letters) + 1, kind, sender, number, proposal, text, inquiry)
+        self._letters.append(letter)
+        self._from.setdefault(sender, []).append(letter.number)
+        self._chain.update(canonical(list(letter)) + b"\n")
+        return letter
+
+    def page(self, after: int, at_most: int, sender: str | None = None) -> InboxPage:
+        """Up to `at_most` letters with a number above `after`, of one sender if one is named, ascending.
+
+        `unread` counts the letters behind the cursor, those of other senders left out if one is named.
+        """
+        if sender is None:
+            found = self._letters[after : after + at_most]
+            left = max(0, len(self._letters) - after - len(found))
+        else:
+            numbers = self._from.get(sender, [])
+            start = bisect_right(numbers, after)
+            found = [self._letters[number - 1] for number in numbers[start : start + at_most]]
+            left = len(numbers) - start - len(found)
+        cursor = found[-1].number if found else after
+        return InboxPage(tuple(found), cursor, left > 0, left)
+
+    def copy(self) -> Inbox:
+        """Another inbox with the same letters."""
+        twin = Inbox()
+        twin._letters, twin._chain = list(self._letters), self._chain.copy()
+        twin._from = {sender: list(numbers) for sender, numbers in self._from.items()}
+        return twin
+
+    def heard_from(self, sender: str) -> bool:
+        """Whether anything has ever come from this handle."""
+        return sender in self._from
+
+    def digest(self) -> bytes:
+        """Running digest of all letters; flat cost."""
+        return self._chain.digest()

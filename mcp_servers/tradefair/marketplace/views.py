@@ -1,0 +1,387 @@
+"""What a seat may see of the market: rules, its own request or books, the directory, its inbox. Nothing else.
+
+Nobody's value, floor, provenance or mail reaches another seat; counterparts are named by handles.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, cast
+
+from tradefair.contract.errors import IllegalAction, ScenarioError
+from tradefair.contract.market import Brief
+from tradefair.contract.money import currency
+from tradefair.contract.seats import SeatId
+from tradefair.marketplace.directory import Filters
+from tradefair.marketplace.mail import Letter
+from tradefair.marketplace.model import BUSINESS, CUSTOMER, Disclosure, MarketplaceScenario
+from tradefair.marketplace.proposals import PriceRule
+from tradefair.marketplace.records import BASIS_POINTS, Business
+from tradefair.marketplace.results import (
+    BusinessProfile,
+    Entry,
+    InquiryItem,
+    InquiryView,
+    Listing,
+    MenuEntry,
+    MessagePage,
+    MyBusiness,
+    MyRequest,
+    OwnAmenity,
+    OwnMenuItem,
+    RulesView,
+    SearchPage,
+    TurnPart,
+    WantedItem,
+)
+from tradefair.trading.answers import json_bytes, rows_fitting
+
+if TYPE_CHECKING:
+    from tradefair.marketplace.participants import Participant
+    from tradefair.marketplace.rules import Marketplace
+
+__all__ = [
+    "PAGE_ROWS",
+    "brief",
+    "check_page_size",
+    "messages",
+    "my_business",
+    "my_request",
+    "profile",
+    "role_of",
+    "rules",
+    "search",
+    "turn_part",
+]
+
+PAGE_ROWS = 20
+"""Rows of a list for which nobody has asked a number."""
+
+_MAX_PAGE_BYTES = 256_000
+_CHAR_BYTES = 6
+_ROW_BYTES = 400
+_RATING_DECIMALS = 4
+
+_PRICES: Mapping[PriceRule, str] = {
+    "free": "A business may ask any unit price.",
+    "posted": "Unit prices are the list prices of the business's menu.",
+    "floor": "Every business has a private least total for an order; an offer below it is refused.",
+}
+_SEARCH = {
+    "lexical": "Results are ranked by how much of the query's wording is found in a business's texts and item names.",
+    "simple": "All businesses are listed, best rating first; the query changes nothing.",
+    "filtered": "The query must occur in a business's name or description; filters narrow further; best rating first.",
+    "bm25": "Results are ranked by the words that they share with the query, rare words counting more.",
+    "optimal": "Results are the businesses that have all wanted items, best rating first; the query changes nothing.",
+}
+
+
+# --- rules ----------------------------------------------------------------------------------------------------------
+
+
+def role_of(scenario: MarketplaceScenario, seat: SeatId) -> str:
+    """The seat's role. Generated seats carry it in their ids; those of a folder are looked up."""
+    if scenario.catalogue is not None:
+        return CUSTOMER if any(each.id == seat for each in scenario.catalogue.customers) else BUSINESS
+    return CUSTOMER if seat.startswith(CUSTOMER) else BUSINESS
+
+
+def brief(scenario: MarketplaceScenario, seat: SeatId) -> Brief:
+    """Role, objective and round semantics."""
+    semantics = (
+        f"The market ticks by itself, {scenario.rounds_max} times at most; actions take effect at once and nobody "
+        "waits for you. await_turn returns when something has reached you."
+        if scenario.clock == "free"
+        else f"There are at most {scenario.rounds_max} rounds. What you do in a round takes effect when all who are "
+        "awake have ended their turn (end_turn); what others sent then reaches you."
+    )
+    if role_of(scenario, seat) == CUSTOMER:
+        return Brief(
+            role="You are the assistant of a customer who has a request and does not know who can serve it.",
+            objective=(
+                "Get everything that is asked for, all items and all amenities, from one business at the lowest total: "
+                "a purchase that misses any of it is worth nothing. When you are done, finish."
+            ),
+            round_semantics=semantics,
+        )
+    return Brief(
+        role="You are a business that customers may find, ask and buy from.",
+        objective="Earn as much as you can from paid proposals by serving the customers who write to you.",
+        round_semantics=semantics,
+    )
+
+
+def rules(market: Marketplace) -> RulesView:
+    """The public rules."""
+    scenario = market.scenario
+    return RulesView(
+        aim=(
+            "Customers search a directory, ask businesses, receive proposals with lines, total and claimed amenities, "
+            "and pay one. A purchase serves a customer only if one business covers every wanted item and truly has "
+            "every wanted amenity."
+        ),
+        clock=_clock(scenario),
+        rounds=scenario.rounds_max,
+        search=_SEARCH[scenario.search_algorithm],
+        search_results=scenario.search_limit,
+        deepest_page=scenario.max_pages or None,
+        messages=(
+            "Anybody may write to the other side."
+            if scenario.business_outreach
+            else "Customers may write to any business; a business only to customers who have written to it."
+        ),
+        message_length=scenario.text_max,
+        proposals=(
+            f"A proposal can be paid for {scenario.proposal_ttl} rounds unless it says otherwise. Payment is final and "
+            "comes before a withdrawal in the same round."
+        ),
+        prices=_PRICES[scenario.price_rule],
+        claims=(
+            "Claims of amenities are checked: a proposal with a false one is refused."
+            if scenario.verify_claims
+            else "Nobody checks what a business claims or writes."
+        ),
+        payment=(
+            "A customer cannot spend more than its budget." if scenario.budget_bp else "A customer has no budget limit."
+        ),
+        delivery=(
+            f"Proposals that are sent within {scenario.sealed_window} rounds of the first one are delivered together."
+            if scenario.sealed_window
+            else "What businesses send may take some rounds to arrive."
+            if scenario.arrival_stagger or scenario.delay_jitter
+            else "What is sent in a round has arrived in the next one."
+        ),
+        escrow=(
+            f"Money is held for {scenario.delivery_rounds} rounds; if items or claims turn out false it is returned."
+            if scenario.escrow
+            else None
+        ),
+        reputation="Ratings follow from verified orders." if scenario.reputation else None,
+        capacity=scenario.capacity or None,
+        single_purchase=scenario.single_purchase,
+        silence=(
+            "Nobody has to act."
+            if market.free
+            else "Who does not act passes: a customer to the next round, a business until mail comes; three times in a "
+            "row is leaving."
+        ),
+        businesses=len(market.directory),
+    )
+
+
+def _clock(scenario: MarketplaceScenario) -> str:
+    if scenario.clock == "free":
+        return "Actions take effect at once; rounds pass by the clock."
+    return (
+        "Actions are queued and take effect together at the end of the round. end_turn(wait='message') sleeps until "
+        "something arrives."
+    )
+
+
+def turn_part(market: Marketplace, seat: SeatId) -> TurnPart:
+    """What waits for this seat."""
+    each = market.participants[seat]
+    return TurnPart.model_construct(
+        rounds=market.scenario.rounds_max,
+        rounds_left=_rounds_left(market),
+        unread=max(0, len(each.inbox) - market.read_marks.get(seat, 0)),
+        open_proposals=sum(offer.state == "open" for offer in market.live(seat)),
+        queued=len(each.queue),
+        active=each.active and not each.leaving,
+        asleep=each.active and not each.awake,
+        wake_round=each.wake_round,
+        businesses=len(market.directory),
+        next_calls=_next_calls(market, each),
+    )
+
+
+def _next_calls(market: Marketplace, each: Participant) -> list[str]:
+    """What is worth a call now, from what the seat has got."""
+    if not each.active or each.leaving or market.terminated:
+        return []
+    if not market.free and not each.awaited:
+        return ["await_turn"]
+    if each.role != CUSTOMER:
+        return ["receive_messages", "send_proposal"]
+    if any(offer.state == "open" for offer in market.live(each.seat)):
+        return ["compare_proposals", "pay_proposal"]
+    return ["receive_messages"] if each.contacted else ["view_my_request", "search_businesses"]
+
+
+def _rounds_left(market: Marketplace) -> int:
+    return 0 if market.terminated else market.scenario.rounds_max - market.clock.round + 1
+
+
+# --- what is one's own ----------------------------------------------------------------------------------------------
+
+
+def my_request(market: Marketplace, seat: SeatId) -> MyRequest:
+    """What this customer wants, as far as the scenario tells it."""
+    each, scenario = market.participants[seat], market.scenario
+    customer = market.catalogue.customers[each.place]
+    listed, reveal = scenario.structured_request, scenario.reveal_value
+    left = market.budget_left(seat)
+    return MyRequest.model_construct(
+        customer=each.handle,
+        name=customer.name,
+        request=customer.request,
+        items=[WantedItem.model_construct(item=want.item, quantity=want.quantity) for want in customer.wants]
+        if listed
+        else None,
+        amenities=list(customer.amenities) if listed else None,
+        reference_total=currency(customer.reference_cents) if reveal == "reference_total" else None,
+        value=currency(market.matches[each.place].value) if reveal == "value" else None,
+        budget_left=None if left is None else currency(left),
+        rounds_left=_rounds_left(market),
+    )
+
+
+def my_business(market: Marketplace, seat: SeatId) -> MyBusiness:
+    """This business's own books."""
+    each, scenario = market.participants[seat], market.scenario
+    business = market.catalogue.businesses[each.place]
+    floored = scenario.price_rule == "floor"
+    said = market.said if market.said is not None and market.said.told_by(each.place) else None
+    return MyBusiness.model_construct(
+        business=each.handle,
+        name=business.name,
+        description=business.description,
+        rating=_rating(market, each.place),
+        menu=[OwnMenuItem.model_construct(item=line.item, price=currency(line.price_cents)) for line in business.menu],
+        amenities=[
+            OwnAmenity.model_construct(name=amenity.name, offered=amenity.offered) for amenity in business.amenities
+        ],
+        floor_factor=business.floor_bp / BASIS_POINTS if floored else None,
+        floor_rule="total >= list total of the lines times floor_factor, rounded to the cent" if floored else None,
+        orders=each.purchases,
+        capacity_left=max(0, scenario.capacity - each.purchases) if scenario.capacity else None,
+        house_text=None if said is None else said.text,
+        house_text_surface=None if said is None else said.surface,
+    )
+
+
+# --- the directory --------------------------------------------------------------------------------------------------
+
+
+def search(market: Marketplace, seat: SeatId, query: str, page: int, filters: Filters | None) -> SearchPage:
+    """One page of results. IllegalAction: filters_not_available, page_limit."""
+    scenario = market.scenario
+    if filters is not None and scenario.search_algorithm != "filtered":
+        raise IllegalAction("filters_not_available", "this directory takes no filters", hint="search without filters")
+    if 0 < scenario.max_pages < page:
+        raise IllegalAction(
+            "page_limit", f"only {scenario.max_pages} pages are shown", hint="use another query", retryable=False
+        )
+    found = market.directory.page(market.participants[seat].place, query, page, filters or Filters())
+    first = (page - 1) * scenario.search_limit + 1
+    return SearchPage.model_construct(
+        results=[
+            Listing.model_construct(position=position, **_shown(market, place, scenario.search_disclosure))
+            for position, place in enumerate(found.places, first)
+        ],
+        page=page,
+        pages=-(-found.total // scenario.search_limit),
+        total=found.total,
+    )
+
+
+def profile(market: Marketplace, handle: str) -> BusinessProfile:
+    """What a business shows. IllegalAction unknown_id."""
+    found = market.by_handle.get(handle)
+    if found is None or found.role != BUSINESS:
+        raise IllegalAction("unknown_id", "there is no such counterpart", hint="search_businesses shows handles")
+    return BusinessProfile.model_construct(**_shown(market, found.place, market.scenario.profile_disclosure))
+
+
+def _shown(market: Marketplace, place: int, level: Disclosure) -> dict[str, Any]:
+    business, scenario = market.catalogue.businesses[place], market.scenario
+    priced = scenario.discloses(level, "prices")
+    menu = [
+        MenuEntry.model_construct(item=line.item, price=currency(line.price_cents) if priced else None)
+        for line in (business.menu if scenario.discloses(level, "menu") else ())
+    ]
+    amenities = [each.name for each in business.amenities if each.offered]
+    return {
+        "business": market.participants[business.id].handle,
+        "name": business.name,
+        "description": business.description,
+        "rating": _rating(market, place),
+        "menu": menu if scenario.discloses(level, "menu") else None,
+        "amenities": amenities if scenario.discloses(level, "full") else None,
+    }
+
+
+def _rating(market: Marketplace, place: int) -> float:
+    return float(round(Fraction(market.ratings[place]), _RATING_DECIMALS))
+
+
+def check_page_size(market: Marketplace) -> None:
+    """ScenarioError when the largest page of results could exceed 256 kB."""
+    size, level = market.scenario.search_limit, market.scenario.search_disclosure
+    businesses = market.catalogue.businesses
+    bounds = sorted((_bytes_at_most(business) for business in businesses), reverse=True)
+    if sum(bounds[:size]) <= _MAX_PAGE_BYTES:
+        return
+    rows = (Listing.model_construct(position=1, **_shown(market, place, level)) for place in range(len(businesses)))
+    largest = sum(sorted((json_bytes(row) + len(str(size)) for row in rows), reverse=True)[:size])
+    if largest > _MAX_PAGE_BYTES:
+        raise ScenarioError(
+            f"search_limit = {size}: a page with search_disclosure = {level} could take {largest} bytes; "
+            f"{_MAX_PAGE_BYTES} are allowed"
+        )
+
+
+def _bytes_at_most(business: Business) -> int:
+    names = sum(len(line.item) + 8 for line in business.menu) + sum(len(each.name) for each in business.amenities)
+    return _ROW_BYTES + _CHAR_BYTES * (len(business.name) + len(business.description) + names)
+
+
+# --- mail -----------------------------------------------------------------------------------------------------------
+
+
+def messages(
+    market: Marketplace, seat: SeatId, *, after: int | None, at_most: int | None, sender: str | None
+) -> MessagePage:
+    """Entries of the inbox in order. IllegalAction: unknown_id, too_many_rows."""
+    inbox = market.participants[seat].inbox
+    if sender is not None:
+        other = market.by_handle.get(sender)
+        if other is None or other.role == market.participants[seat].role:
+            raise IllegalAction("unknown_id", "there is no such counterpart", hint="use a handle as it was shown")
+    start = market.read_marks.get(seat, 0) if after is None else after
+    page = inbox.page(start, at_most or PAGE_ROWS, sender)
+    entries = rows_fitting(map(_entry, page.letters), at_most, "max")
+    left = page.unread + len(page.letters) - len(entries)
+    cursor = entries[-1].number if entries else start
+    return MessagePage.model_construct(
+        entries=entries,
+        next_cursor=cursor,
+        more=left > 0,
+        unread=left,
+        read_through=entries[-1].number if entries and sender is None else None,
+    )
+
+
+def _entry(letter: Letter) -> Entry:
+    return Entry.model_construct(
+        number=letter.number,
+        kind=letter.kind,
+        counterpart=letter.sender,
+        round=letter.round,
+        text=letter.text if letter.kind == "message" else None,
+        inquiry=_inquiry(letter.inquiry),
+        proposal=letter.proposal,
+    )
+
+
+def _inquiry(stored: object) -> InquiryView | None:
+    if stored is None:
+        return None
+    inquiry = cast(dict[str, Any], stored)
+    offer = inquiry["offer"]
+    return InquiryView.model_construct(
+        items=[InquiryItem.model_construct(item=item, quantity=quantity) for item, quantity in inquiry["items"]],
+        amenities=list(inquiry["amenities"]),
+        offer=None if offer is None else currency(offer),
+    )

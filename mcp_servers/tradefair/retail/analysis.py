@@ -1,0 +1,321 @@
+"""What tools, policies, calibration and evaluation reckon from visible records (retail page, 6.10, 6.11, 8): one rule.
+
+Prices are in cents, quotes and unit costs in 1e-4 currency units (`e4`), comparisons of profits are exact.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from tradefair.retail.records import Records
+
+__all__ = [
+    "DEFAULT_DEMAND",
+    "Decision",
+    "EvidenceWord",
+    "PriceDay",
+    "PriceGroup",
+    "PriceKey",
+    "PriceOptimum",
+    "RestockPlan",
+    "SupplierEvidence",
+    "best_sellers",
+    "best_visible_supplier",
+    "cheapest",
+    "decide",
+    "demand_multiplier",
+    "gather_suppliers",
+    "history_scores",
+    "margin_order",
+    "plan_restock",
+    "pool_rate",
+    "price_days",
+    "price_groups",
+    "price_optimum",
+    "returns_order",
+    "select_products",
+    "semi_log_slope",
+    "supplier_evidence",
+    "true_best_supplier",
+    "unsold_days",
+]
+
+PriceKey = Literal["cent", "unit_sum"]
+EvidenceWord = Literal["none", "thin", "fair", "good"]
+
+DEFAULT_DEMAND = 10.0
+"""d where no day of the window had a sale (6.10)."""
+EVIDENCE_UNITS = 30
+"""Units sold from which a supplier's return rate is taken for evidence."""
+_GOOD_UNITS = 200
+_POOL_UNITS = 200
+_POOL_DEFAULT = Fraction(8, 100)
+_PRIOR_UNITS = 50
+_SPARE_PLACES = 100
+
+
+class PriceDay(NamedTuple):
+    """One day of a product as the records show it."""
+
+    price: int
+    units: int
+    sold_out: bool
+    in_stock: bool
+
+
+class PriceGroup(NamedTuple):
+    """The days at one list price with at least one unit sold. `price` in cents (a float under unit_sum)."""
+
+    price: float
+    days: int
+    units: int
+    sold_out_days: int
+
+    @property
+    def mean_units(self) -> float:
+        """Mean units per day."""
+        return self.units / self.days
+
+    def daily_profit(self, unit_cost_e4: int) -> float:
+        """Mean (price − unit cost)·units per day, in currency units."""
+        return (self.price * 100 - unit_cost_e4) * self.units / (10_000 * self.days)
+
+
+class PriceOptimum(NamedTuple):
+    """p* in cents (None without a day with sales) and d, the mean units at p*."""
+
+    price: int | None
+    demand: float
+
+
+def price_days(records: Records, place: int, window_days: int) -> list[PriceDay]:
+    """The last `window_days` closed days of a product, oldest first."""
+    last = records.days - 1
+    first = max(0, last - window_days + 1)
+    columns = (records.price, records.units, records.sold_out, records.in_stock)
+    price, units, sold_out, in_stock = (column.series(place, first, last) for column in columns)
+    return [PriceDay(*row) for row in zip(price, units, map(bool, sold_out), map(bool, in_stock), strict=True)]
+
+
+def price_groups(days: Sequence[PriceDay], key: PriceKey = "cent") -> list[PriceGroup]:
+    """Days with sales grouped by list price, cheapest first (6.10); sold-out days are included."""
+    found: dict[float, list[int]] = {}
+    for day in days:
+        if day.units:
+            price = day.price if key == "cent" else _unit_sum(day.price, day.units)
+            group = found.setdefault(price, [0, 0, 0])
+            group[0] += 1
+            group[1] += day.units
+            group[2] += day.sold_out
+    return [PriceGroup(price, *found[price]) for price in sorted(found)]
+
+
+def _unit_sum(price: int, units: int) -> float:
+    """The published oracle's key: the price added once per unit in float64, divided by the units; in cents."""
+    total = 0.0
+    for _ in range(units):
+        total += price / 100
+    return total / units * 100
+
+
+def price_optimum(groups: Sequence[PriceGroup], unit_cost_e4: int) -> PriceOptimum:
+    """p* = argmax of the mean daily profit, ties to the lower price; no group: no price and d = 10 (6.10)."""
+    best: PriceGroup | None = None
+    best_profit, best_days = 0, 1
+    for group in groups:
+        # Profits are compared as fractions: a float price is an exact one too.
+        profit = (_exact(group.price) * 100 - unit_cost_e4) * group.units
+        if best is None or profit * best_days > best_profit * group.days:
+            best, best_profit, best_days = group, profit, group.days
+    return PriceOptimum(None, DEFAULT_DEMAND) if best is None else PriceOptimum(round(best.price), best.mean_units)
+
+
+def _exact(price: float) -> int | Fraction:
+    return price if isinstance(price, int) else Fraction(price)
+
+
+def unsold_days(days: Sequence[PriceDay]) -> int:
+    """Days on the shelf with stock on which nothing was sold."""
+    return sum(day.in_stock and not day.units for day in days)
+
+
+def semi_log_slope(days: Sequence[PriceDay]) -> float | None:
+    """OLS slope of ln units on price (currency units) over days with sales; None with fewer than 3 prices."""
+    sold = [(day.price / 100, math.log(day.units)) for day in days if day.units]
+    if len({price for price, _ in sold}) < 3:
+        return None
+    mean_price = math.fsum(price for price, _ in sold) / len(sold)
+    mean_log = math.fsum(log for _, log in sold) / len(sold)
+    spread = math.fsum((price - mean_price) ** 2 for price, _ in sold)
+    return math.fsum((price - mean_price) * (log - mean_log) for price, log in sold) / spread
+
+
+class SupplierEvidence(NamedTuple):
+    """What the records say of one supplier of a product: units sold and returned in the window, today's quote.
+
+    `shrunk` is r̂ (6.11), exact.
+    """
+
+    supplier: int
+    sold: int
+    returned: int
+    quote_e4: int
+    shrunk: Fraction
+
+    @property
+    def return_rate(self) -> float | None:
+        """returned/sold; None when nothing was sold."""
+        return self.returned / self.sold if self.sold else None
+
+    @property
+    def word(self) -> EvidenceWord:
+        """How much there is to go by."""
+        if not self.sold:
+            return "none"
+        if self.sold < EVIDENCE_UNITS:
+            return "thin"
+        return "fair" if self.sold < _GOOD_UNITS else "good"
+
+
+def pool_rate(sold: Sequence[int], returned: Sequence[int]) -> Fraction:
+    """The product's pooled return rate, .08 below 200 units."""
+    total = sum(sold)
+    return Fraction(sum(returned), total) if total >= _POOL_UNITS else _POOL_DEFAULT
+
+
+def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Sequence[int]) -> list[SupplierEvidence]:
+    """Evidence from units sold, units returned and quotes by supplier: r̂ = (r + 50·pool)/(n + 50) (6.11)."""
+    above, below = pool_rate(sold, returned).as_integer_ratio()
+    return [
+        SupplierEvidence(
+            number, units, back, quote, Fraction(back * below + _PRIOR_UNITS * above, (units + _PRIOR_UNITS) * below)
+        )
+        for number, (units, back, quote) in enumerate(zip(sold, returned, quotes, strict=True))
+    ]
+
+
+def supplier_evidence(records: Records, place: int, quotes: Sequence[int], window_days: int) -> list[SupplierEvidence]:
+    """Evidence on the suppliers of a product over the last `window_days` closed days; `quotes` are today's, all."""
+    last = records.days - 1
+    first = max(0, last - window_days + 1)
+    pairs = range(place * records.suppliers, (place + 1) * records.suppliers)
+    return gather_suppliers(
+        [records.sold(pair, first, last) for pair in pairs],
+        [records.sent_back(pair, first, last) for pair in pairs],
+        [quotes[pair] for pair in pairs],
+    )
+
+
+def returns_order(evidence: Sequence[SupplierEvidence]) -> list[int]:
+    """rank_by_returns: known ones (n >= 30) by (r̂, quote, id), then the rest, dearest first (6.11)."""
+    known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
+    rest = [row for row in evidence if row.sold < EVIDENCE_UNITS]
+    known.sort(key=lambda row: (row.shrunk, row.quote_e4, row.supplier))
+    rest.sort(key=lambda row: (-row.quote_e4, row.supplier))
+    return [row.supplier for row in (*known, *rest)]
+
+
+def margin_order(evidence: Sequence[SupplierEvidence], price: int) -> list[int]:
+    """rank_by_margin: price·(1 − r̂) − quote, descending; ties by id."""
+    return [
+        row.supplier
+        for row in sorted(evidence, key=lambda row: (row.quote_e4 - 100 * price * (1 - row.shrunk), row.supplier))
+    ]
+
+
+def cheapest(quotes: Sequence[int]) -> int:
+    """The supplier with the lowest quote; ties by id."""
+    return min(range(len(quotes)), key=lambda number: (quotes[number], number))
+
+
+def best_visible_supplier(evidence: Sequence[SupplierEvidence]) -> int:
+    """The lowest r̂ among those with n >= 30, else the cheapest quote (10, stage 3)."""
+    first = returns_order(evidence)[0]
+    return first if evidence[first].sold >= EVIDENCE_UNITS else cheapest([row.quote_e4 for row in evidence])
+
+
+def true_best_supplier(qualities: Sequence[int], quotes: Sequence[int]) -> int:
+    """The oracle's choice: highest true quality today; ties to the cheaper, then by id (8)."""
+    return min(range(len(quotes)), key=lambda number: (-qualities[number], quotes[number], number))
+
+
+# --- the skeleton that the policies share (8) -----------------------------------------------------------------------
+
+
+def history_scores(records: Records) -> list[int]:
+    """score_j = Σ over all records of (list price − that day's cheapest quote)·units, in 1e-4 currency units."""
+    last = records.days - 1
+    scores: list[int] = []
+    for place in range(records.products):
+        pairs = range(place * records.suppliers, (place + 1) * records.suppliers)
+        quotes = zip(*(records.pair_quote.series(pair, 0, last) for pair in pairs), strict=True)
+        prices, units = records.price.series(place, 0, last), records.units.series(place, 0, last)
+        days = zip(prices, units, quotes, strict=True)
+        scores.append(sum((100 * price - min(offers)) * sold for price, sold, offers in days if sold))
+    return scores
+
+
+def select_products(scores: Sequence[float], categories: Sequence[object], places: int, each: int = 2) -> list[int]:
+    """The best `each` products per category by score, taken round-robin over categories up to `places` (8).
+
+    `categories` names the category of each product; categories come in order of their first product, ties by place.
+    """
+    by_category: dict[object, list[int]] = {}
+    for place, category in enumerate(categories):
+        by_category.setdefault(category, []).append(place)
+    ranked = [sorted(members, key=lambda place: (-scores[place], place)) for members in by_category.values()]
+    return [members[turn] for turn in range(each) for members in ranked if turn < len(members)][:places]
+
+
+def best_sellers(units: Sequence[int], places: int) -> list[int]:
+    """The products with most units, ties by place."""
+    return sorted(range(len(units)), key=lambda place: (-units[place], place))[:places]
+
+
+def demand_multiplier(need_effect: float, supply_effect: float) -> float:
+    """m = clip((1 + E_need)(1 + E_supply), .5, 2) (8)."""
+    return min(2.0, max(0.5, (1.0 + need_effect) * (1.0 + supply_effect)))
+
+
+class RestockPlan(NamedTuple):
+    """Where the stock of one product stands: units, all products' free places, funds in cents, the quote."""
+
+    on_hand: int
+    waiting: int
+    incoming: int
+    free: int
+    funds: int
+    quote_e4: int
+
+
+def plan_restock(plan: RestockPlan, demand: float, cover: float) -> int:
+    """Units to order so that stock reaches `cover` days of `demand`; 0 = none (8, step 3)."""
+    target = cover * demand
+    if plan.on_hand + plan.waiting > target:
+        return 0
+    wanted = max(1, math.floor(target))
+    if wanted - plan.incoming > plan.free - _SPARE_PLACES:
+        wanted = plan.incoming + plan.free - _SPARE_PLACES
+    units = wanted - plan.incoming
+    return units if units > 0 and units * plan.quote_e4 <= plan.funds * 100 else 0
+
+
+class Decision(NamedTuple):
+    """What the skeleton does for one product: a list price in cents (None: leave it) and units to order (0: none)."""
+
+    price: int | None
+    units: int
+
+
+def decide(
+    days: Sequence[PriceDay], plan: RestockPlan, *, multiplier: float = 1.0, cover: float, key: PriceKey = "cent"
+) -> Decision:
+    """Steps 1 to 3 of the skeleton for a chosen supplier: p* and d at its quote (`plan.quote_e4`), then restock.
+
+    `days` is the window of 30 days, `multiplier` m, `cover` B (8).
+    """
+    optimum = price_optimum(price_groups(days, key), plan.quote_e4)
+    return Decision(optimum.price, plan_restock(plan, multiplier * optimum.demand, cover))

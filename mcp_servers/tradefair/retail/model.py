@@ -1,0 +1,595 @@
+"""The retail scenario, the frozen store, chance streams, and what a closed day tells the seat and the trace.
+
+Money is in integer cents, supplier quotes in integer hundredths of a cent (`quote_e4`), true quality in integer
+thousandths of a star (`quality_milli`): what is compared or hashed never is a float on which two machines disagree.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from datetime import date, timedelta
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from tradefair.contract.chain import canonical
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.limits import Limit
+from tradefair.contract.money import Amount, currency, to_minor
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import Scenario
+from tradefair.contract.tool import Result
+
+__all__ = [
+    "CATEGORY_NAMES",
+    "SEAT",
+    "CategoryCount",
+    "DayFacts",
+    "DayReport",
+    "DemandRules",
+    "EndingFacts",
+    "FeedbackRules",
+    "NewsFacts",
+    "NewsRules",
+    "OrderLineFacts",
+    "ProductColumns",
+    "RetailScenario",
+    "RulesView",
+    "Store",
+    "StoreCategory",
+    "StoreProduct",
+    "StoreRules",
+    "StoreSupplier",
+    "Streams",
+    "SupplierColumns",
+    "SupplierRules",
+    "TrafficRules",
+    "TurnPart",
+    "currency",
+    "news_id",
+    "order_id",
+    "product_id",
+    "supplier_id",
+]
+
+SEAT = "manager"
+"""The only seat and its role."""
+
+CATEGORY_NAMES = (
+    "Bathroom_Tissues",
+    "Beer",
+    "Bottled_Juices",
+    "Canned_Soup",
+    "Canned_Tuna",
+    "Cereals",
+    "Cheeses",
+    "Cigarettes",
+    "Cookies",
+    "Crackers",
+    "Dish_Detergent",
+    "Fabric_Softeners",
+    "Front_end_candies",
+    "Frozen_Entrees",
+    "Frozen_Juices",
+    "Oatmeal",
+    "Paper_Towels",
+    "Snack_Crackers",
+    "Soft_Drinks",
+    "Toothpastes",
+)
+"""Categories in the order of table 11.1."""
+
+_FOUR = frozenset({"Beer", "Cigarettes", "Oatmeal", "Toothpastes"})
+_FIRST_WEEK = date(1989, 9, 14)
+
+
+class Streams(StrEnum):
+    """Chance streams (section 7); those of history days carry the prefix `history.`."""
+
+    STORE_CATEGORY = "store.category"
+    STORE_PRODUCT = "store.product"
+    STORE_SUPPLIER = "store.supplier"
+    STORE_HISTORY = "store.history"
+    TRAFFIC = "traffic"
+    CATEGORY = "category"
+    NOISE = "noise"
+    ALLOCATION = "allocation"
+    RETURNS = "returns"
+    REVIEW_COUNT = "review_count"
+    STARS = "stars"
+    REVIEW_TEXT = "review_text"
+    QUOTE = "quote"
+    QUALITY = "quality"
+    DELIVERY = "delivery"
+    NEWS = "news"
+    NEWS_TEXT = "news_text"
+    HISTORY_TRAFFIC = "history.traffic"
+    HISTORY_CATEGORY = "history.category"
+    HISTORY_NOISE = "history.noise"
+    HISTORY_ALLOCATION = "history.allocation"
+    HISTORY_RETURNS = "history.returns"
+    HISTORY_REVIEW_COUNT = "history.review_count"
+    HISTORY_STARS = "history.stars"
+    HISTORY_REVIEW_TEXT = "history.review_text"
+    HISTORY_QUOTE = "history.quote"
+    HISTORY_QUALITY = "history.quality"
+    HISTORY_NEWS = "history.news"
+    HISTORY_NEWS_TEXT = "history.news_text"
+
+
+def product_id(index: int) -> str:
+    """Id of a product by its place in the store: 0 -> P001."""
+    return f"P{index + 1:03d}"
+
+
+def supplier_id(index: int) -> str:
+    """Id of a supplier: 0 -> supplier_1."""
+    return f"supplier_{index + 1}"
+
+
+def order_id(number: int) -> str:
+    """Id of the n-th order of the episode: 1 -> O00001."""
+    return f"O{number:05d}"
+
+
+def news_id(first_index: int, slot: int) -> str:
+    """Id of a news item by the day it was first listed (0 = first history day) and its slot: N1-0."""
+    return f"N{first_index + 1}-{slot}"
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class CategoryCount(_Part):
+    """How many products of a category the store carries."""
+
+    name: str = Field(pattern=r"^[A-Za-z][A-Za-z_]{1,39}$")
+    products: int = Field(ge=1, le=100)
+
+
+class StoreSupplier(_Part):
+    """One supplier of one product: base cost (currency units), base true quality (1..5), transit days."""
+
+    base_cost: float = Field(gt=0, le=1e6)
+    base_quality: float = Field(ge=1, le=5)
+    transit_min: int = Field(ge=1, le=30)
+    transit_max: int = Field(ge=1, le=30)
+
+
+class StoreCategory(_Part):
+    """A category and its hidden review curve: lift X_c above the star threshold s_c (6.3)."""
+
+    name: str
+    lift: float
+    threshold: float
+
+
+class StoreProduct(_Part):
+    """A product: catalogue, hidden demand (6.2), suppliers by number, and its weekly past (prices, source)."""
+
+    id: str
+    category: int = Field(ge=0)
+    brand: str
+    description: str
+    size: str
+    shelf_life_days: int = Field(ge=1, le=3_650)
+    reference_price_cents: int = Field(ge=1)
+    start_price_cents: int = Field(ge=1)
+    alpha: float
+    beta: float = Field(lt=0)
+    beta_sin: float
+    beta_cos: float
+    sigma: float = Field(ge=0)
+    suppliers: tuple[StoreSupplier, ...]
+    weekly_price_cents: tuple[int, ...]
+    weekly_supplier: tuple[int, ...]
+
+
+class Store(_Part):
+    """One frozen store and the plan of its past; equal digests mean equal stores."""
+
+    key: str
+    categories: tuple[StoreCategory, ...]
+    products: tuple[StoreProduct, ...]
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of the store's canonical JSON."""
+        return hashlib.sha256(canonical(self.model_dump(mode="json"))).hexdigest()
+
+    @property
+    def suppliers(self) -> int:
+        """Suppliers per product."""
+        return len(self.products[0].suppliers)
+
+
+def _all_categories() -> tuple[CategoryCount, ...]:
+    return tuple(CategoryCount(name=name, products=4 if name in _FOUR else 5) for name in CATEGORY_NAMES)
+
+
+class StoreRules(_Part):
+    """Which store is played. A `dominicks` store was fitted by the loader and is part of the scenario's content."""
+
+    source: Literal["synthetic", "dominicks"] = "synthetic"
+    key: str = Field(default="retail-store", min_length=1, max_length=80, description="selects one synthetic store")
+    digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description="refuses any other store; empty: any")
+    categories: tuple[CategoryCount, ...] = Field(default_factory=_all_categories, min_length=1, max_length=20)
+    volume_per_product: float = Field(default=36.0, ge=0.5, le=500, description="mean stand-alone units per day")
+    cost_level: float = Field(default=0.56, ge=0.2, le=1.2, description="supplier cost / recorded acquisition cost")
+    fitted: Store | None = Field(default=None, description="only with source = dominicks")
+
+
+class TrafficRules(_Part):
+    """Customers (6.1); closed dates are month-days without any."""
+
+    customers_per_day: float = Field(default=4000, ge=10, le=1e6)
+    scale: float = Field(default=7, ge=0.1, le=20)
+    noise_sd: float = Field(default=0.08, ge=0, le=1)
+    closed_dates: tuple[Annotated[str, Field(pattern=r"^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")], ...] = ("12-25",)
+
+
+class DemandRules(_Part):
+    """Exponent of the category power mean and divisor of the residual (6.2, 6.5)."""
+
+    rho: float = Field(default=3.0, ge=1, le=20)
+    noise_divisor: float = Field(default=5, ge=1, le=100)
+
+
+class FeedbackRules(_Part):
+    """Returns and reviews (6.3, 6.6)."""
+
+    enabled: bool = True
+    review_share: float = Field(default=0.05, ge=0, le=1)
+    window_days: int = Field(default=60, ge=7, le=365)
+    window_steps: int = Field(default=20, ge=1, le=50)
+
+
+class SupplierRules(_Part):
+    """Suppliers and the walks of log cost and quality (6.7)."""
+
+    count: int = Field(default=5, ge=2, le=9)
+    transit_cap: int = Field(default=7, ge=1, le=30)
+    cost_phi: float = Field(default=0.95, ge=0, le=0.999)
+    cost_sd: float = Field(default=0.012, ge=0, le=0.5)
+    quality_phi: float = Field(default=0.9, ge=0, le=0.999)
+    quality_sd: float = Field(default=0.02, ge=0, le=0.5)
+
+
+_Share = Annotated[float, Field(ge=0, le=1)]
+_Weight = Annotated[float, Field(ge=0, le=5)]
+
+
+class NewsRules(_Part):
+    """News (6.4, 11.4). `ratios` and `weights` are for neutral, macro, category and product items."""
+
+    enabled: bool = True
+    daily_count: int = Field(default=20, ge=1, le=100)
+    ratios: tuple[_Share, _Share, _Share, _Share] = (0.90, 0.03, 0.02, 0.05)
+    weights: tuple[_Weight, _Weight, _Weight, _Weight] = (0, 1, 1, 1.2)
+    base_scale: float = Field(default=0.8, ge=0, le=2)
+    cap: float = Field(default=0.5, ge=0, le=0.9)
+    extra_days: tuple[Annotated[int, Field(ge=3, le=5)], Annotated[int, Field(ge=3, le=5)]] = (3, 5)
+    need_share: float = Field(default=0.6, ge=0, le=1)
+    strength: tuple[_Share, _Share] = (0.10, 0.45)
+
+
+def _limits() -> tuple[Limit, ...]:
+    return (Limit(counts=("read", "analysis", "action"), max=400), Limit(counts=("inner",), max=2000))
+
+
+class RetailScenario(Scenario):
+    """A configuration of the retail market; bounds and meaning: retail page, section 2."""
+
+    limits: tuple[Limit, ...] = Field(default_factory=_limits)
+    horizon_days: int = Field(default=180, ge=1, le=3_650)
+    start_date: date = Field(default=date(1991, 9, 7), ge=_FIRST_WEEK, le=date(2100, 1, 1))
+    history_days: int = Field(default=93, ge=14, le=365, description="simulated past before day 1")
+    funds_start: Amount = "30000.00"
+    rent_per_day: Amount = "600.00"
+    storage_capacity: int = Field(default=15_000, ge=1, le=1_000_000, description="units on hand, all products")
+    shelf_capacity: int = Field(default=40, ge=0, le=2_000, description="products on the shelf; 0 = no limit")
+    insolvency_days: int = Field(default=5, ge=1, le=100, description="consecutive closes with negative funds")
+    order_units_max: int = Field(default=10_000, ge=1, le=1_000_000)
+    price_max: Amount = "999.99"
+    store: StoreRules = StoreRules()
+    traffic: TrafficRules = TrafficRules()
+    demand: DemandRules = DemandRules()
+    feedback: FeedbackRules = FeedbackRules()
+    supplier: SupplierRules = SupplierRules()
+    news: NewsRules = NewsRules()
+
+    @model_validator(mode="after")
+    def _coherent(self) -> RetailScenario:
+        complaints = [*self._wrong_amounts(), *self._wrong_store(), *self._wrong_news(), *self._wrong_seats()]
+        if self.clock != "turns":
+            complaints.append(f"clock = {self.clock}: a day is closed by the manager; the clock must be 'turns'")
+        if complaints:
+            raise ValueError("; ".join(complaints))
+        return self
+
+    def _wrong_amounts(self) -> Iterator[str]:
+        bounds = (
+            ("funds_start", "0", "1000000000"),
+            ("rent_per_day", "0", "1000000"),
+            ("price_max", "0.01", "1000000"),
+        )
+        for name, low, high in bounds:
+            if not to_minor(low) <= to_minor(getattr(self, name)) <= to_minor(high):
+                yield f"{name} = {getattr(self, name)}: must lie in {low}..{high}"
+
+    def _wrong_store(self) -> Iterator[str]:
+        names = [row.name for row in self.store.categories]
+        if len(set(names)) != len(names):
+            yield "store.categories: a category is named twice"
+        if self.store.source == "synthetic":
+            if self.store.fitted is not None:
+                yield "store.fitted: only allowed with store.source = dominicks"
+            for name in sorted(set(names) - set(CATEGORY_NAMES)):
+                yield f"store.categories: {name} is not one of {', '.join(CATEGORY_NAMES)}"
+        elif self.store.fitted is None:
+            yield "store.fitted: required with store.source = dominicks; load_dominicks makes it"
+        else:
+            yield from self._wrong_fit(self.store.fitted, names)
+
+    def _wrong_fit(self, store: Store, names: list[str]) -> Iterator[str]:
+        if [category.name for category in store.categories] != names:
+            yield "store.categories: must name the categories of store.fitted in their order"
+        if not store.products:
+            yield "store.fitted: no products"
+        weeks = -(-self.history_days // 7)
+        for product in store.products:
+            known = product.category < len(store.categories)
+            if len(product.suppliers) != self.supplier.count or not known:
+                yield f"store.fitted: {product.id} does not have {self.supplier.count} suppliers and a known category"
+            if min(len(product.weekly_price_cents), len(product.weekly_supplier)) < weeks:
+                yield f"store.fitted: {product.id} has a past of fewer than {weeks} weeks"
+            if any(not 0 <= index < len(product.suppliers) for index in product.weekly_supplier):
+                yield f"store.fitted: {product.id} names a supplier that does not exist"
+
+    def _wrong_news(self) -> Iterator[str]:
+        if abs(sum(self.news.ratios) - 1) > 1e-9:
+            yield f"news.ratios = {self.news.ratios}: must sum to 1"
+        for name in ("extra_days", "strength"):
+            low, high = getattr(self.news, name)
+            if low > high:
+                yield f"news.{name}: {low} is above {high}"
+
+    def _wrong_seats(self) -> Iterator[str]:
+        for selector, occupant in self.seats.items():
+            if selector != SEAT:
+                yield f"seats.{selector}: no such seat or role; the only seat is {SEAT}"
+            try:
+                parse_policy(occupant)
+            except ScenarioError as error:
+                yield f"seats.{selector}: {error}"
+
+    @property
+    def funds_start_cents(self) -> int:
+        """Opening cash."""
+        return to_minor(self.funds_start)
+
+    @property
+    def rent_per_day_cents(self) -> int:
+        """Charge at every close."""
+        return to_minor(self.rent_per_day)
+
+    @property
+    def price_max_cents(self) -> int:
+        """Highest retail price."""
+        return to_minor(self.price_max)
+
+    @property
+    def shelf_places(self) -> int:
+        """Products that fit on the shelf."""
+        products = self.product_count
+        return products if self.shelf_capacity == 0 else min(self.shelf_capacity, products)
+
+    @property
+    def product_count(self) -> int:
+        """Products of the store."""
+        fitted = self.store.fitted
+        return sum(row.products for row in self.store.categories) if fitted is None else len(fitted.products)
+
+    @property
+    def units_per_order(self) -> int:
+        """Largest number of units of one order."""
+        return max(self.storage_capacity, self.order_units_max)
+
+    @property
+    def first_date(self) -> date:
+        """First day of the visible past: day index 0."""
+        return self.start_date - timedelta(days=self.history_days)
+
+    def date_at(self, index: int) -> date:
+        """Date of a day index (0 = first history day, history_days = day 1)."""
+        return self.first_date + timedelta(days=index)
+
+
+class DayReport(Result):
+    """What the manager is told about a closed day, in currency units and units; tables leave zeros out.
+
+    `sold_out_products`: demand exceeded opening stock. `new_date` is the day that opens, null when the episode is over.
+    """
+
+    day: int
+    date: str
+    funds: float
+    net_worth: float
+    gross_sales: float
+    refunds: float
+    rent: float
+    units: dict[str, int]
+    returns: dict[str, int]
+    expired: dict[str, int]
+    sold_out_products: list[str]
+    empty_shelf_products: list[str]
+    arrivals: dict[str, int]
+    waiting_units: int
+    new_date: str | None
+    over: bool
+    end_reason: str | None
+
+
+class TurnPart(Result):
+    """The market's part of `view_turn`; `days_left` counts the open day, `last` is the last closed day's report."""
+
+    day: int
+    date: str
+    days_left: int
+    funds: float
+    rent_per_day: float
+    shelf_used: int
+    shelf_capacity: int
+    negative_days: int
+    last: DayReport | None
+
+
+class RulesView(Result):
+    """The rules as the manager may know them; amounts in currency units."""
+
+    goal: str
+    horizon_days: int
+    first_day: str
+    first_visible_day: str
+    products: int
+    categories: list[str]
+    suppliers: list[str]
+    funds_start: float
+    rent_per_day: float
+    storage_capacity: int
+    shelf_capacity: int
+    price_max: float
+    order_units_max: int
+    transit_cap: int
+    day: str
+    shelf: str
+    ageing: str
+    orders: str
+    substitution: str
+    quality: str
+    news: str
+    end: str
+
+
+class ProductColumns(BaseModel):
+    """The truth of a day by product, in store order. `on_hand`, `waiting` and `stock_cost_cents` are after the close.
+
+    `demand` is drawn demand, `attraction` A_jt of 6.2 (0 off the shelf), the effects those of 6.3 and 6.4.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    price_cents: list[int]
+    on_shelf: list[int]
+    opening_stock: list[int]
+    demand: list[int]
+    units: list[int]
+    below_cost_units: list[int]
+    returned: list[int]
+    expired: list[int]
+    revenue_cents: list[int]
+    refunds_cents: list[int]
+    cost_of_goods_cents: list[int]
+    expiry_cost_cents: list[int]
+    attraction: list[float]
+    review_effect: list[float]
+    news_effect: list[float]
+    supply_effect: list[float]
+    on_hand: list[int]
+    waiting: list[int]
+    stock_cost_cents: list[int]
+
+
+class SupplierColumns(BaseModel):
+    """The truth of a day by product and supplier: entry product·suppliers + supplier."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    suppliers: int
+    quote_e4: list[int]
+    quality_milli: list[int]
+    units: list[int]
+    returned: list[int]
+
+
+class OrderLineFacts(BaseModel):
+    """An order line of the day with the true quality that it bought."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    order_id: str
+    product_id: str
+    supplier_id: str
+    quantity: int
+    cost_cents: int
+    quality_milli: int
+    due_day: int
+
+
+class NewsFacts(BaseModel):
+    """A live business item with its hidden fields; `days_left` after this day."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    news_id: str
+    mode: str
+    category: str | None
+    product_id: str | None
+    side: str
+    sign: int
+    strength: float
+    days_left: int
+
+
+class DayFacts(BaseModel):
+    """The hidden truth of a closed day (section 3); money in cents, lost units as defined in section 9."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    day: int
+    date: str
+    customers: int
+    funds_cents: int
+    net_worth_cents: int
+    stock_value_cents: int
+    open_order_cents: int
+    rent_cents: int
+    negative_days: int
+    waiting_units: int
+    short_units: int
+    empty_demand: float
+    net_lost_units: float
+    product: ProductColumns
+    supplier: SupplierColumns
+    stock_outs: list[str]
+    empty_shelf: list[str]
+    orders: list[OrderLineFacts]
+    news: list[NewsFacts]
+
+
+class EndingFacts(BaseModel):
+    """The books at the end, in cents: gain = revenue − refunds − cost of goods − expired − rent − ageing allowance."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    days_closed: int
+    funds_cents: int
+    net_worth_cents: int
+    stock_value_cents: int
+    stock_cost_cents: int
+    open_order_cents: int
+    gain_cents: int
+    revenue_cents: int
+    refunds_cents: int
+    cost_of_goods_cents: int
+    expiry_cost_cents: int
+    rent_cents: int
+    ageing_allowance_cents: int
+    on_hand: list[int]
+    waiting: list[int]
+    product_stock_cost_cents: list[int]
+    product_stock_value_cents: list[int]

@@ -1,0 +1,388 @@
+"""Scripted managers: the registry, the plain ones, and one for every way to fail that a detector looks for (8, 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple
+
+from pydantic import JsonValue
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.retail import analysis
+from tradefair.retail.model import SEAT, supplier_id
+from tradefair.retail.strategies import (
+    CarefulReader,
+    Catalogue,
+    Keeper,
+    Oracle,
+    PriceFirst,
+    Reading,
+    Refused,
+    Rules,
+    Today,
+    ask,
+    order,
+    read_catalogue,
+    read_holdings,
+    read_quotes,
+    read_rules,
+    read_window,
+    set_price,
+)
+
+__all__ = ["POLICIES"]
+
+_MOST_UNITS = 1_000_000
+"""Units of an order line that any scenario's tools take."""
+
+
+class Passive:
+    """Only ever closes the day."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """end_today."""
+        yield ToolCall("end_today")
+
+
+class ReorderPoint:
+    """Classic stock keeping: best sellers at their start prices, third-cheapest supplier, reorder point and level."""
+
+    _point_days = 7
+    _level_days = 14
+
+    def __init__(self) -> None:
+        self._shelf: list[str] = []
+
+    def turn(self, now: TurnView) -> Turns:
+        """The shelf on the first turn; every day orders below 7 days of mean sales up to 14."""
+        today = Today.of(now)
+        try:
+            if not self._shelf:
+                yield from self._open(today)
+            yield from self._restock(today)
+        except Refused:
+            pass
+        yield ToolCall("end_today")
+
+    def _open(self, today: Today) -> Turns:
+        catalogue = yield from read_catalogue((yield from read_rules()))
+        units = [sold.units for sold in (yield from _read_sales(catalogue.ids, today))]
+        places = analysis.best_sellers(units, today.shelf_places)
+        self._shelf = [catalogue.ids[place] for place in places]
+        yield from ask("set_shelf_products", {"product_ids": [*self._shelf]})
+
+    def _restock(self, today: Today) -> Turns:
+        holdings = yield from read_holdings(self._shelf)
+        sales = yield from _read_sales(self._shelf, today)
+        quotes = yield from read_quotes(self._shelf)
+        funds = today.funds
+        for product, sold in zip(self._shelf, sales, strict=True):
+            mean = sold.units / sold.days_in_stock if sold.days_in_stock else 0.0
+            position = holdings.on_hand[product] + holdings.waiting[product] + holdings.incoming[product]
+            units = int(self._level_days * mean) - position
+            offers = quotes[product]
+            supplier = sorted(range(len(offers)), key=lambda number: (offers[number], number))[min(2, len(offers) - 1)]
+            if position < self._point_days * mean and units > 0 and units * offers[supplier] <= funds * 100:
+                left = yield from order(product, supplier, units)
+                funds = funds if left is None else left
+
+
+class _Sold(NamedTuple):
+    units: int
+    days_in_stock: int
+
+
+def _read_sales(products: Sequence[str], today: Today) -> Reading[list[_Sold]]:
+    """Sums of the last 30 closed days."""
+    told = yield from ask(
+        "view_sales_profit_history",
+        {
+            "product_ids": [*products],
+            "start_date": today.back(30),
+            "end_date": today.back(1),
+            "detail": "summary",
+        },
+    )
+    sums = told["summary"]
+    return [_Sold(*row) for row in zip(sums["units"], sums["days_in_stock"], strict=True)]
+
+
+class RandomLegal:
+    """Up to four random actions a day, none of which can be refused."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._catalogue = Catalogue([], [], [])
+        self._rules: Rules | None = None
+
+    def turn(self, now: TurnView) -> Turns:
+        """0 to 4 of: an order of at most 5 % of funds, a price changed by −20 … +25 %, another shelf."""
+        try:
+            if not self._catalogue.ids:
+                yield from self._open()
+            today = Today.of(now)
+            for action in range(self._whole(5, today.day)):
+                key = (today.day, action)
+                kind = (self._order, self._price, self._shelf)[self._whole(3, *key)]
+                yield from kind(today, key)
+        except Refused:
+            pass
+        yield ToolCall("end_today")
+
+    def _open(self) -> Turns:
+        self._rules = yield from read_rules()
+        self._catalogue = yield from read_catalogue(self._rules)
+
+    def _whole(self, count: int, *key: int | str) -> int:
+        return int(count * self._draw.uniform(*key))
+
+    def _product(self, key: tuple[int, int]) -> str:
+        return self._catalogue.ids[self._whole(len(self._catalogue.ids), *key, "product")]
+
+    def _order(self, today: Today, key: tuple[int, int]) -> Turns:
+        product = self._product(key)
+        told = yield from ask("view_funds_and_date")
+        quotes = (yield from read_quotes([product]))[product]
+        supplier = self._whole(len(quotes), *key, "supplier")
+        budget_cents = round(told["funds"] * 100) // 20
+        assert self._rules is not None
+        most = min(budget_cents * 100 // quotes[supplier], self._rules.order_units, _MOST_UNITS)
+        if most > 0:
+            yield from order(product, supplier, 1 + self._whole(most, *key, "units"))
+
+    def _price(self, today: Today, key: tuple[int, int]) -> Turns:
+        product = self._product(key)
+        told = yield from ask("view_product_prices", {"product_ids": [product]})
+        old = round(told["price"][0] * 100)
+        new = round(old * (0.8 + 0.45 * self._draw.uniform(*key, "price")))
+        assert self._rules is not None
+        yield from set_price(product, min(max(new, 1), self._rules.price_max))
+
+    def _shelf(self, today: Today, key: tuple[int, int]) -> Turns:
+        ids = self._catalogue.ids
+        lots = {product: self._draw.uniform(*key, product) for product in ids}
+        chosen = sorted(ids, key=lambda product: (lots[product], product))
+        size = 1 + self._whole(min(today.shelf_places, len(ids)), *key, "size")
+        yield from ask("set_shelf_products", {"product_ids": [*chosen[:size]]})
+
+
+# --- ways to fail ---------------------------------------------------------------------------------------------------
+
+
+class NarrowAttention(CarefulReader):
+    """Looks after six products and forgets the rest of the store."""
+
+    def choose(self, ranked: list[str]) -> list[str]:
+        """The first six."""
+        return ranked[:6]
+
+
+class NoFollowUp(CarefulReader):
+    """Orders for long and comes back to a product every twentieth day only."""
+
+    cover = 20.0
+    _cycle = 20
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._first_day = 0
+
+    def open(self, today: Today) -> Turns:
+        """Remember the first day."""
+        self._first_day = today.day
+        yield from super().open(today)
+
+    def due(self, today: Today) -> list[str]:
+        """Everything on the first day, then each product in its turn."""
+        turn = (today.day - 1) % self._cycle
+        first = today.day == self._first_day
+        return [product for place, product in enumerate(self.selected) if first or place % self._cycle == turn]
+
+
+class Hoarder(CarefulReader):
+    """Holds four times the stock."""
+
+    cover = 24.0
+
+
+class SealedEars(CarefulReader):
+    """Reads no news."""
+
+    reads_news = False
+
+
+class Giveaway(CarefulReader):
+    """Sells below cost on even days, at the start prices on odd ones."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._start: dict[str, int] = {}
+
+    def open(self, today: Today) -> Turns:
+        """Remember the start prices."""
+        yield from super().open(today)
+        told = yield from ask("view_product_prices", {"product_ids": [*self.selected]})
+        cents = (round(price * 100) for price in told["price"])
+        self._start = dict(zip(told["product_id"], cents, strict=True))
+
+    def price(self, product: str, best: int | None, quotes: Sequence[int], today: Today) -> int | None:
+        """.95 of the cheapest quote, or the start price."""
+        return self._start[product] if today.day % 2 else max(1, min(quotes) * 95 // 10_000)
+
+
+class BareShelf(CarefulReader):
+    """Fills the shelf and orders once, then lets it run empty."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._filled = False
+
+    def run(self, today: Today) -> Turns:
+        """The first day only."""
+        if not self._filled:
+            self._filled = True
+            yield from super().run(today)
+
+
+class Fumbler(CarefulReader):
+    """Sends orders that it cannot pay and prices of 0 along with its work."""
+
+    _every = 5
+
+    def run(self, today: Today) -> Turns:
+        """The day's work, then the mistakes."""
+        yield from super().run(today)
+        for product in self.selected[:: self._every]:
+            lines: JsonValue = [{"product_id": product, "quantity": 1_000_000}]
+            yield ToolCall("place_order", {"supplier_id": supplier_id(0), "lines": lines})
+            yield ToolCall("modify_product_price", {"product_id": product, "new_price": 0})
+
+
+class BlindBuyer(Keeper):
+    """Fixes prices on the first day, then orders by the stock alone, always from the same supplier."""
+
+    _low_days = 3
+    _order_days = 8
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._demand: dict[str, float] = {}
+
+    def open(self, today: Today) -> Turns:
+        """Select, and fix prices and expected sales by the past."""
+        yield from super().open(today)
+        days = yield from read_window(self.selected, today)
+        quotes = yield from read_quotes(self.selected)
+        for product in self.selected:
+            optimum = analysis.price_optimum(analysis.price_groups(days[product]), quotes[product][0])
+            self._demand[product] = optimum.demand
+            if optimum.price is not None:
+                yield from set_price(product, optimum.price)
+
+    def run(self, today: Today) -> Turns:
+        """Orders by the stock on hand."""
+        holdings = yield from read_holdings(self.selected)
+        for product, demand in self._demand.items():
+            if holdings.on_hand[product] < self._low_days * demand:
+                yield from order(product, 0, max(1, int(self._order_days * demand)))
+
+
+class Stockpiler:
+    """Turns nearly all cash into goods that it never puts on the shelf."""
+
+    _spared_days = 10
+
+    def __init__(self) -> None:
+        self._done = False
+
+    def turn(self, now: TurnView) -> Turns:
+        """Buys on the first turn, then only closes days."""
+        try:
+            if not self._done:
+                self._done = True
+                yield from self._spend(now)
+        except Refused:
+            pass
+        yield ToolCall("end_today")
+
+    def _spend(self, now: TurnView) -> Turns:
+        told = yield from ask("view_funds_and_date")
+        catalogue = yield from read_catalogue((yield from read_rules()))
+        quotes = yield from read_quotes(catalogue.ids)
+        funds = round(told["funds"] * 100)
+        spared = self._spared_days * round(told["rent_per_day"] * 100)
+        for place, product in enumerate(catalogue.ids):
+            share_cents = (funds - spared) // (len(catalogue.ids) - place)
+            supplier = analysis.cheapest(quotes[product])
+            units = min(share_cents * 100 // quotes[product][supplier], 10_000)
+            if units > 0:
+                left = yield from order(product, supplier, units)
+                funds = funds if left is None else left
+
+
+# --- the registry ---------------------------------------------------------------------------------------------------
+
+_ROLES = frozenset({SEAT})
+
+
+def _refuse_params(name: str, params: Params) -> None:
+    if params:
+        raise ScenarioError(f"policy {name} takes no parameters, not {', '.join(params)}")
+
+
+def _spec(
+    name: str,
+    make: Callable[[], Policy],
+    description: str,
+    *,
+    reference: bool = False,
+    stand_in: bool = False,
+) -> PolicySpec:
+    def made(params: Params, draw: Draw) -> Policy:
+        _refuse_params(name, params)
+        return make()
+
+    return PolicySpec(name, made, _ROLES, description, reference=reference, stand_in=stand_in)
+
+
+def _oracle(params: Params, draw: Draw) -> Oracle:
+    key = params.get("price_key", "cent")
+    if key not in ("cent", "unit_sum") or params.keys() - {"price_key"}:
+        raise ScenarioError(f"policy oracle takes price_key = cent or unit_sum, not {dict(params)}")
+    return Oracle(key)
+
+
+def _random(params: Params, draw: Draw) -> RandomLegal:
+    _refuse_params("random_legal", params)
+    return RandomLegal(draw)
+
+
+_SPECS = (
+    PolicySpec(
+        "oracle",
+        _oracle,
+        _ROLES,
+        "knows true quality and news effects; prices by past profit, holds six days of stock",
+        privileged=True,
+        reference=True,
+    ),
+    _spec("careful_reader", CarefulReader, "the same store by what can be read: returns, reviews, news", stand_in=True),
+    _spec("price_first", PriceFirst, "the same store from the cheapest supplier, no quality or news read"),
+    _spec(
+        "reorder_point", ReorderPoint, "best sellers at start prices, third-cheapest supplier, order point and level"
+    ),
+    _spec("passive", Passive, "only closes the days", reference=True),
+    PolicySpec("random_legal", _random, _ROLES, "up to four random legal actions a day"),
+    _spec("narrow_attention", NarrowAttention, "careful_reader with six products"),
+    _spec("no_follow_up", NoFollowUp, "careful_reader that comes back to a product every twentieth day"),
+    _spec("blind_buyer", BlindBuyer, "fixed prices, orders by stock alone from one supplier"),
+    _spec("hoarder", Hoarder, "careful_reader with four times the stock"),
+    _spec("giveaway", Giveaway, "careful_reader that sells below cost every other day"),
+    _spec("bare_shelf", BareShelf, "fills the shelf once and lets it run empty"),
+    _spec("stockpiler", Stockpiler, "spends nearly all cash on goods that it never shelves"),
+    _spec("sealed_ears", SealedEars, "careful_reader without news"),
+    _spec("fumbler", Fumbler, "careful_reader that also sends refused orders and prices"),
+)
+
+POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

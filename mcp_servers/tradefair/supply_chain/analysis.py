@@ -1,0 +1,329 @@
+"""Arithmetic on what a seat has seen: clearing prices, slogans, rivals' prices, sales (supply-chain page, 5)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.seats import SeatId
+from tradefair.supply_chain import lexical
+from tradefair.supply_chain.bundled import bundled_slogans
+from tradefair.supply_chain.model import RETAIL, currency
+from tradefair.supply_chain.records import PassRecord, RoundRecord
+from tradefair.supply_chain.results import (
+    ClearingEstimate,
+    ClearingEstimates,
+    ItemSales,
+    ItemSalesRound,
+    NearSlogan,
+    PriceComparison,
+    PriceComparisons,
+    PriceStats,
+    SalesSummary,
+    SloganScore,
+)
+from tradefair.supply_chain.views import history, item_places, posted_prices
+
+if TYPE_CHECKING:
+    from tradefair.supply_chain.rules import SupplyChain
+
+__all__ = [
+    "clearing_estimates",
+    "item_sales",
+    "price_comparisons",
+    "relative_sales",
+    "slogan_groups",
+    "slogan_score",
+    "slogans_in",
+    "sure_win_price",
+]
+
+_PROVISIONAL_WEIGHT = 2
+_CLOSENESS_SCALE = 0.10
+_NEAREST = 5
+_DECIMALS = 6
+
+
+# --- clearing prices ------------------------------------------------------------------------------------------------
+
+
+class _Seen(NamedTuple):
+    """One observation of an item: bounds in cents on its marginal price, an integer weight, whether to go beyond it."""
+
+    low: int
+    high: int
+    weight: int
+    outbid: bool
+
+
+def clearing_estimates(
+    market: SupplyChain, seat: SeatId, items: Sequence[str] | None, window: int
+) -> ClearingEstimates:
+    """Estimates by item: from what was disclosed, or from own lines where nothing is."""
+    public = market.scenario.reveal in ("summary", "book")
+    passes = _observed(market, window)
+    place = market.places[seat]
+    answers: list[ClearingEstimate] = []
+    for item in item_places(market.scenario, items):
+        if public:
+            seen = [_disclosed(record, item, weight) for record, weight in passes]
+        else:
+            seen = [one for record, weight in passes for one in _own(record, place, item, weight)]
+        answers.append(_estimate(market, item, seen, "disclosed" if public else "own_lines"))
+    return ClearingEstimates(window=window, items=answers)
+
+
+def _observed(market: SupplyChain, window: int) -> list[tuple[PassRecord, int]]:
+    """Settled passes of the window, oldest first, and the last provisional one, with weights 2^window·0.5^age or 2."""
+    now, unit = market.clock.round, 2**window
+    settled = [(record.round, record.passes[-1]) for record in market.history]
+    if market.passes and market.clock.phase == RETAIL:
+        settled.append((now, market.passes[-1]))
+    found = [(record, unit >> min(now - number, window)) for number, record in settled[-window:]]
+    if market.passes and market.clock.phase != RETAIL and market.scenario.reveal != "none":
+        found.append((market.passes[-1], _PROVISIONAL_WEIGHT * unit))
+    return found
+
+
+def _disclosed(record: PassRecord, item: int, weight: int) -> _Seen:
+    result = record.items[item]
+    return _Seen(result.marginal, result.marginal, weight, result.sold_out)
+
+
+def _own(record: PassRecord, place: int, item: int, weight: int) -> Iterable[_Seen]:
+    """Nothing filled: the marginal price is at least the bid; all filled: at most; some: it is the bid."""
+    own = record.seats[place]
+    for line, filled in zip(own.lines, own.filled, strict=True):
+        if line.item == item:
+            yield _Seen(line.price, line.price, weight, filled < line.quantity)
+
+
+def _estimate(market: SupplyChain, item: int, seen: Sequence[_Seen], basis: str) -> ClearingEstimate:
+    reserve, tick = market.scenario.items[item].base_cents, market.scenario.tick_cents
+    if not seen:
+        low = middle = high = suggestion = reserve
+    else:
+        low, high = min(one.low for one in seen), max(one.high for one in seen)
+        total, weights = sum(one.low * one.weight for one in seen), sum(one.weight for one in seen)
+        middle = -(-total // (weights * tick)) * tick
+        if basis == "disclosed":
+            suggestion = high + tick if seen[-1].outbid else reserve
+        else:
+            suggestion = high + tick if seen[-1].outbid else seen[-1].high
+    return ClearingEstimate.model_construct(
+        item=market.scenario.items[item].id,
+        low=currency(low),
+        mid=currency(middle),
+        high=currency(high),
+        suggestion=currency(suggestion),
+        n=len(seen),
+        basis=basis if seen else "no_evidence",
+    )
+
+
+# --- slogans --------------------------------------------------------------------------------------------------------
+
+
+class _Entry(NamedTuple):
+    """A slogan that was posted with something for sale, and the seat's sales relative to others' of the same items."""
+
+    round: int
+    seat: SeatId
+    slogan: str
+    sales: float
+
+
+def _entries(market: SupplyChain, window: int) -> list[_Entry]:
+    found: list[_Entry] = []
+    for record in history(market, window):
+        for place, sales in sorted(relative_sales(record).items()):
+            offer = record.offers[place]
+            if offer is not None and offer.slogan is not None:
+                found.append(_Entry(record.round, market.ids[place], offer.slogan, sales))
+    return found
+
+
+def relative_sales(record: RoundRecord) -> Mapping[int, float]:
+    """y by seat place: mean over the posted items of units sold against the mean seller that posted them.
+
+    Seats that posted nothing, or only items that nobody sold, are left out.
+    """
+    items = range(len(record.supply))
+    means: dict[int, float] = {}
+    for item in items:
+        posted = [seat for seat, offer in enumerate(record.offers) if offer and offer.prices[item] is not None]
+        units = sum(record.sold[seat][item] for seat in posted)
+        if units:
+            means[item] = units / len(posted)
+    found: dict[int, float] = {}
+    for seat, offer in enumerate(record.offers):
+        if offer is None:
+            continue
+        shares = [record.sold[seat][item] / mean for item, mean in means.items() if offer.prices[item] is not None]
+        if shares:
+            found[seat] = math.fsum(shares) / len(shares)
+    return found
+
+
+def slogan_groups() -> Mapping[str, str]:
+    """The tribe that each bundled slogan courts, or `generic`, by its text in the order of the file."""
+    return {text: group for group, texts in bundled_slogans().items() for text in texts}
+
+
+def slogans_in(market: SupplyChain, window: int) -> list[str]:
+    """The slogans that `slogan_score` compares a candidate with, each once: what an outside embedder is asked about."""
+    return list(dict.fromkeys(entry.slogan for entry in _entries(market, window)))
+
+
+def slogan_score(
+    market: SupplyChain, candidate: str, window: int, similarity: Sequence[float] | None = None
+) -> SloganScore:
+    """Kernel-weighted relative sales of slogans like the candidate; `similarity` is an outside embedder's answer."""
+    entries = _entries(market, window)
+    against = list(dict.fromkeys(entry.slogan for entry in entries))
+    if market.scenario.embedder == "lexical":
+        similarity = [lexical.cosine(candidate, other) for other in against]
+    if similarity is None or len(similarity) != len(against):
+        raise HarnessFailure("a slogan came without its similarities")
+    closeness = dict(zip(against, similarity, strict=True))
+    weights = [math.exp((closeness[entry.slogan] - 1) / _CLOSENESS_SCALE) for entry in entries]
+    total = math.fsum(weights)
+    index = n_eff = None
+    if entries:
+        weighted = math.fsum(weight * entry.sales for weight, entry in zip(weights, entries, strict=True))
+        index = round(weighted / total, _DECIMALS)
+        n_eff = round(total * total / math.fsum(weight * weight for weight in weights), _DECIMALS)
+    nearest = sorted(entries, key=lambda entry: (-closeness[entry.slogan], -entry.round, entry.seat))[:_NEAREST]
+    return SloganScore(
+        words=len(candidate.split()),
+        index=index,
+        n_eff=n_eff,
+        nearest=[
+            NearSlogan(
+                round=entry.round,
+                seat=entry.seat,
+                slogan=entry.slogan,
+                closeness=closeness[entry.slogan],
+                sales=round(entry.sales, _DECIMALS),
+            )
+            for entry in nearest
+        ],
+        notes=_notes(market),
+    )
+
+
+def _notes(market: SupplyChain) -> list[str]:
+    notes = ["association, not cause; prices and stock differ"]
+    if market.scenario.gate_inert:
+        notes.append("gate inert")
+    if market.scenario.embedder == "lexical":
+        notes.append(lexical.CAVEAT)
+    return notes
+
+
+# --- prices and sales -----------------------------------------------------------------------------------------------
+
+
+class _Sold(NamedTuple):
+    """A seat's posted price of an item in cents and the units that it sold."""
+
+    seat: int
+    price: int
+    units: int
+
+
+def _sellers(record: RoundRecord, item: int) -> list[_Sold]:
+    """Who posted the item, from the cheapest up."""
+    found = [
+        _Sold(seat, price, record.sold[seat][item])
+        for seat, offer in enumerate(record.offers)
+        if offer is not None and (price := offer.prices[item]) is not None
+    ]
+    return sorted(found, key=lambda one: (one.price, one.seat))
+
+
+def _mean_sold(sellers: Sequence[_Sold]) -> float | None:
+    """Volume-weighted price of the units sold, in currency."""
+    units = sum(one.units for one in sellers)
+    return round(sum(one.price * one.units for one in sellers) / units / 100, 4) if units else None
+
+
+def price_comparisons(market: SupplyChain, seat: SeatId, asked: Sequence[tuple[str, int]]) -> PriceComparisons:
+    """Own prices beside unit cost and the last closed round. IllegalAction as for an offer."""
+    posted_prices(market.scenario, asked)
+    record = market.history[-1] if market.history else None
+    own, place = market.of(seat), market.places[seat]
+    rows: list[PriceComparison] = []
+    for name, price in asked:
+        item = market.scenario.item_places[name]
+        units, book = own.units[item], own.book[item]
+        cost = book / units if units else None
+        sellers = _sellers(record, item) if record else []
+        rivals = [one for one in sellers if one.seat != place]
+        sold = [one.price for one in sellers if one.units]
+        rows.append(
+            PriceComparison(
+                item=name,
+                price=currency(price),
+                unit_cost=None if cost is None else round(cost / 100, 4),
+                margin=None if cost is None else round((price - cost) / 100, 4),
+                margin_pct=round((price - cost) / cost, 4) if cost else None,
+                cheaper_rivals=sum(one.price < price for one in rivals) if record else None,
+                lowest_rival=currency(rivals[0].price) if rivals else None,
+                mean_sold=_mean_sold(sellers),
+                top_sold=currency(max(sold)) if sold else None,
+            )
+        )
+    return PriceComparisons(round=record.round if record else None, items=rows)
+
+
+def item_sales(market: SupplyChain, items: Sequence[str] | None, window: int) -> SalesSummary:
+    """Who posted and sold each item at which prices, by round."""
+    records = history(market, window)
+    return SalesSummary(
+        window=window,
+        items=[
+            ItemSales(item=market.scenario.items[item].id, rounds=[_sales_round(record, item) for record in records])
+            for item in item_places(market.scenario, items)
+        ],
+    )
+
+
+def _sales_round(record: RoundRecord, item: int) -> ItemSalesRound:
+    sellers = _sellers(record, item)
+    sold = [one for one in sellers if one.units]
+    thirds = [0, 0, 0]
+    for rank, one in enumerate(sellers):
+        thirds[3 * rank // len(sellers)] += one.units
+    return ItemSalesRound(
+        round=record.round,
+        posted_by=len(sellers),
+        sold_by=len(sold),
+        units=sum(thirds),
+        posted=_stats(sellers, round(sum(one.price for one in sellers) / len(sellers) / 100, 4) if sellers else None),
+        sold=_stats(sold, _mean_sold(sold)),
+        units_by_third=thirds,
+    )
+
+
+def _stats(sellers: Sequence[_Sold], mean: float | None) -> PriceStats | None:
+    if mean is None:
+        return None
+    return PriceStats(low=currency(sellers[0].price), mean=mean, high=currency(sellers[-1].price))
+
+
+# --- sure-win prices ------------------------------------------------------------------------------------------------
+
+
+def sure_win_price(rivals: Sequence[tuple[int, int]], units: int, supply: int, reserve: int, tick: int) -> int:
+    """w(a): the smallest price on the tick at which `units` are won whatever the ties (section 9).
+
+    `rivals` are (price, units) of eligible bids. Above `supply` units no price wins; the answer then outbids everybody.
+    """
+    # What rivals ask for at or above a price only changes just above one of their prices.
+    for price in sorted({reserve, *((bid // tick + 1) * tick for bid, _ in rivals if bid >= reserve)}):
+        if sum(quantity for bid, quantity in rivals if bid >= price) <= supply - units:
+            return price
+    return max((bid for bid, _ in rivals), default=reserve - tick) // tick * tick + tick

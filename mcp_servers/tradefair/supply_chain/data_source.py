@@ -1,0 +1,169 @@
+"""A user's own tribes and items: TOML files of the tables that a scenario file has, below the folder of `--data`.
+
+What they hold is written into the scenario when that is loaded, with the SHA-256 of each file, and so into the manifest
+of every trace: what was played can be verified where the files are not. Files are hostile; everything wrong with one is
+named by file and field.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario, checked_content
+from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
+from tradefair.trading.user_files import Unreadable, bytes_within
+
+__all__ = [
+    "LIMIT_BYTES",
+    "TABLES",
+    "DataFile",
+    "files_read",
+    "lacks_data",
+    "missing_files",
+    "parse_tables",
+    "read_file",
+    "with_data",
+]
+
+LIMIT_BYTES = 256_000
+TABLES: Mapping[str, str] = {"personas": "tribes", "items": "items"}
+"""The table that a file of each kind holds, and nothing else."""
+
+_MOST = {"tribes": MAX_TRIBES, "items": MAX_ITEMS}
+_LIMIT_MESSAGE = 800
+# tomllib takes time and memory with the square of a key's parts; 40 is more than any text has in words parted so.
+_LONG_KEY = re.compile(
+    r"""(?:(?:[A-Za-z0-9_-]{1,80}|"(?:[^"\\\n]|\\.){0,80}"|'[^'\n]{0,80}')[ \t]{0,80}\.[ \t]{0,80}){40}"""
+)
+
+
+class DataFile(NamedTuple):
+    """A file as it was read: its name below the folder, its tables, SHA-256 of its bytes as hex."""
+
+    name: str
+    content: Mapping[str, Any]
+    sha256: str
+
+
+class _Tables(BaseModel):
+    """Either kind of file, so that a wrong field is complained of once."""
+
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    tribes: tuple[Tribe, ...] = ()
+    items: tuple[Item, ...] = ()
+
+
+def lacks_data(scenario: SupplyChainScenario) -> bool:
+    """Whether it names a file that was not there to be written in."""
+    return scenario.data.lacks_personas or scenario.data.lacks_items
+
+
+def files_read(scenario: SupplyChainScenario) -> dict[str, str]:
+    """By table, the file that it was read from; empty for a scenario of its own tables."""
+    data = scenario.data
+    read = {"tribes": (data.personas, data.personas_sha256), "items": (data.items, data.items_sha256)}
+    return {table: f"of {name}, SHA-256 {sha256}" for table, (name, sha256) in read.items() if name and sha256}
+
+
+def missing_files(scenario: SupplyChainScenario) -> str:
+    """What to do about the files that were not there."""
+    missing = ", ".join(f"data.{kind} = {name}" for kind, name in _unread(scenario.data))
+    return (
+        f"{scenario.id}: {missing}: no such file was found: name the folder that holds it with --data DIR, or with the "
+        "variable TRADEFAIR_DATA"
+    )
+
+
+def with_data(scenario: SupplyChainScenario, root: str) -> SupplyChainScenario:
+    """The scenario with the tables of the files that it names below `root`; as it is where there are none.
+
+    ScenarioError names every malformed file with its field.
+    """
+    found: dict[str, Any] = {}
+    digests: dict[str, str] = {}
+    for kind, name in _unread(scenario.data) if root else ():
+        if _stands(Path(root, name)):
+            file = read_file(Path(root), name)
+            found[TABLES[kind]] = parse_tables(kind, file)
+            digests[f"{kind}_sha256"] = file.sha256
+    if not found:
+        return scenario
+    data = {**scenario.data.model_dump(), **digests}
+    content = {**scenario.model_dump(mode="json"), **found, "data": data}
+    return build_scenario(SupplyChainScenario, content, source=scenario.id)
+
+
+def read_file(folder: Path, name: str) -> DataFile:
+    """A TOML file of the folder. ScenarioError when it is a link out of it, too large, or not TOML."""
+    try:
+        raw = bytes_within(folder, folder / name, LIMIT_BYTES, called="the folder of data")
+    except Unreadable as why:
+        raise ScenarioError(f"{name}: {why}") from None
+    try:
+        text = raw.decode("utf-8-sig").replace("\r\n", "\n")
+    except UnicodeDecodeError:
+        raise ScenarioError(f"{name}: is not text in UTF-8") from None
+    if long := _LONG_KEY.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise ScenarioError(f"{name}: line {line}: a key of 40 parts or more, or a text of words parted by dots")
+    try:
+        content = tomllib.loads(text)
+    except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
+        told = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number or a nesting without end"
+        raise ScenarioError(f"{name}: not valid TOML: {_shown(told)}") from None
+    return DataFile(name, content, hashlib.sha256(raw).hexdigest())
+
+
+def parse_tables(kind: str, file: DataFile) -> list[Any]:
+    """The checked tables of a file of `personas` or of `items`. ScenarioError names the file and every wrong field."""
+    table = TABLES[kind]
+    tables = file.content.get(table)
+    strangers = sorted(file.content.keys() - {table})
+    if not isinstance(tables, list) or strangers:
+        given = f"{_shown(strangers[0])}: unknown key; " if strangers else ""
+        raise ScenarioError(f"{file.name}: {given}a file of {kind} holds tables [[{table}]] and nothing else")
+    listed: list[Any] = tables  # pyright: ignore[reportUnknownVariableType]
+    if not 1 <= len(listed) <= _MOST[table]:
+        raise ScenarioError(f"{file.name}: {len(listed)} {table}: allowed are 1 to {_MOST[table]}")
+    # Alone, beside defaults that refuse as little as can be: the scenario that names it checks the whole.
+    alone = {"id": "supply_chain/data", table: listed, "tick": "0.01", "retailers": 2, "funds_factor": 10.0}
+    try:
+        checked_content(_Tables, {table: listed}, source=file.name)
+        build_scenario(SupplyChainScenario, alone, source=file.name)
+    except (ScenarioError, RecursionError) as error:
+        told = str(error).removeprefix(f"{file.name}: ") if isinstance(error, ScenarioError) else "nested too deep"
+        raise ScenarioError(f"{file.name}: {_shown(told)}") from None
+    return listed
+
+
+def _unread(data: DataFiles) -> Iterator[tuple[str, str]]:
+    if data.personas is not None and data.lacks_personas:
+        yield "personas", data.personas
+    if data.items is not None and data.lacks_items:
+        yield "items", data.items
+
+
+def _stands(path: Path) -> bool:
+    """Whether something of that name is there, if only a link to nothing or what may not be looked at."""
+    try:
+        path.lstat()
+    except FileNotFoundError:
+        return False
+    except OSError:
+        pass
+    return True
+
+
+def _shown(text: str) -> str:
+    """What a file said, for a terminal: bounded, and characters that one would obey spelt out."""
+    cut = text if len(text) <= _LIMIT_MESSAGE else text[:_LIMIT_MESSAGE] + " … and more"
+    return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in cut)

@@ -1,0 +1,144 @@
+"""The buyers of a round: who they are and what they want (supply-chain page, 6.1, 6.6). No seat matters."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_right
+from collections.abc import Sequence
+from functools import lru_cache
+from itertools import accumulate
+from statistics import NormalDist
+from typing import NamedTuple
+
+from tradefair.contract.chance import Chance, encode_key
+from tradefair.supply_chain.model import Streams, SupplyChainScenario, Tribe
+
+__all__ = ["Buyer", "Crowd", "Slot", "apportion", "draw_crowd", "draw_supply", "reservation_limit", "slots"]
+
+_MILLIARD = 10**9
+_normal = NormalDist().inv_cdf
+
+
+class Slot(NamedTuple):
+    """What one buyer wants: place of the item, units."""
+
+    item: int
+    quantity: int
+
+
+class Buyer(NamedTuple):
+    """One buyer: places of tribe, persona text (within the tribe) and item, units wanted, highest price or null."""
+
+    tribe: int
+    text: int
+    item: int
+    quantity: int
+    limit: int | None
+
+
+class Crowd(NamedTuple):
+    """A round's buyers and the order in which they shop."""
+
+    buyers: tuple[Buyer, ...]
+    arrival: tuple[int, ...]
+
+
+def apportion(total: int, weights: Sequence[int]) -> list[int]:
+    """`total` in parts proportional to `weights`: largest remainders, ties to the earlier one."""
+    whole = sum(weights)
+    parts = [total * weight // whole for weight in weights]
+    by_remainder = sorted(range(len(weights)), key=lambda place: (-(total * weights[place] % whole), place))
+    for place in by_remainder[: total - sum(parts)]:
+        parts[place] += 1
+    return parts
+
+
+def slots(scenario: SupplyChainScenario) -> list[Slot]:
+    """What the buyers of a round want together, item by item, larger wishes first (`stratified`)."""
+    supply = [item.quantity for item in scenario.items]
+    buyers, units = apportion(scenario.buyers, supply), apportion(scenario.demand, supply)
+    while 0 in buyers:
+        largest = max(range(len(buyers)), key=lambda place: (buyers[place], -place))
+        buyers[largest] -= 1
+        buyers[buyers.index(0)] += 1
+    wanted: list[Slot] = []
+    for item, (count, total) in enumerate(zip(buyers, units, strict=True)):
+        each, more = divmod(total, count)
+        wanted += [Slot(item, each + 1)] * more + [Slot(item, each)] * (count - more)
+    return wanted
+
+
+def draw_crowd(scenario: SupplyChainScenario, chance: Chance, number: int) -> Crowd:
+    """The buyers of round `number`: a function of scenario, seed and round alone."""
+    count = scenario.buyers
+    wishes = (_dealt if scenario.demand_split == "stratified" else _drawn)(scenario, chance, number)
+    tribe_luck, text_luck = (_drawn_each(chance, stream, number, count) for stream in (Streams.TRIBE, Streams.TEXT))
+    price_luck = _drawn_each(chance, Streams.RESERVATION, number, count) if scenario.reservation else []
+    bounds = list(accumulate(tribe.weight for tribe in scenario.tribes))[:-1]
+    buyers: list[Buyer] = []
+    for place in range(count):
+        tribe = bisect_right(bounds, tribe_luck[place])
+        group = scenario.tribes[tribe]
+        text = int(text_luck[place] * len(group.texts))
+        item, quantity = wishes[place]
+        limit = None
+        if scenario.reservation:
+            limit = reservation_limit(scenario, group, scenario.items[item].base_cents, price_luck[place])
+        buyers.append(Buyer(tribe, text, item, quantity, limit))
+    return Crowd(tuple(buyers), _order(chance, Streams.ARRIVAL, number, count))
+
+
+@lru_cache(maxsize=4)
+def _keys(count: int) -> tuple[bytes, ...]:
+    return tuple(encode_key(place) for place in range(count))
+
+
+def _drawn_each(chance: Chance, stream: Streams, number: int, count: int) -> list[float]:
+    """The uniform of every buyer by place."""
+    return chance.under(stream, number).each(_keys(count))
+
+
+def _order(chance: Chance, stream: Streams, number: int, count: int) -> tuple[int, ...]:
+    drawn = _drawn_each(chance, stream, number, count)
+    return tuple(sorted(range(count), key=lambda place: (drawn[place], place)))
+
+
+def _dealt(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[Slot]:
+    """The slots in the order of stream `slot`."""
+    dealt = [Slot(0, 0)] * scenario.buyers
+    for slot, buyer in zip(slots(scenario), _order(chance, Streams.SLOT, number, scenario.buyers), strict=True):
+        dealt[buyer] = slot
+    return dealt
+
+
+def _drawn(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[Slot]:
+    """Every buyer's own item; D is dealt evenly, the first buyers get the rest (`random`)."""
+    luck = _drawn_each(chance, Streams.ITEM, number, scenario.buyers)
+    bounds = list(accumulate(item.quantity for item in scenario.items))
+    each, more = divmod(scenario.demand, scenario.buyers)
+    return [
+        Slot(bisect_right(bounds, int(luck[place] * bounds[-1])), each + (place < more))
+        for place in range(scenario.buyers)
+    ]
+
+
+def reservation_limit(scenario: SupplyChainScenario, tribe: Tribe, base_cents: int, u: float) -> int:
+    """R_j in cents: base times a log-normal multiplier around the tribe's centre, clipped, rounded down (6.6)."""
+    low, high = scenario.reservation_clip
+    multiplier = math.exp(math.log(tribe.reservation_centre) + scenario.reservation_sigma * _normal(u))
+    # In milliardths: exp and log differ in the last bit between machines, and whole cents must not.
+    return base_cents * round(min(max(multiplier, low), high) * _MILLIARD) // _MILLIARD
+
+
+def draw_supply(scenario: SupplyChainScenario, chance: Chance, number: int) -> tuple[int, ...]:
+    """Q_x(t): the units that the supplier offers in round `number` (6.1)."""
+    if scenario.supply_mode == "fixed":
+        return tuple(item.quantity for item in scenario.items)
+    sigma, (low, high) = scenario.supply_sigma, scenario.supply_clip
+    offered: list[int] = []
+    for item in scenario.items:
+        factor = math.exp(-sigma * sigma / 2 + sigma * _normal(chance.uniform(Streams.SUPPLY, number, item.id)))
+        milliardths = round(min(max(factor, low), high) * _MILLIARD)
+        gone = chance.uniform(Streams.OUTAGE, number, item.id) < scenario.outage_prob
+        offered.append(0 if gone else (2 * item.quantity * milliardths + _MILLIARD) // (2 * _MILLIARD))
+    return tuple(offered)

@@ -1,0 +1,526 @@
+"""The supply-chain scenario, the state of one episode, and the names of its chance streams.
+
+Money is in integer cents everywhere inside; scenarios spell it as whole numbers or decimal text. Items, seats and
+buyers are addressed by their place (0, 1, …) in records, by id outside.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from decimal import Decimal
+from enum import StrEnum
+from functools import cached_property
+from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
+
+from tradefair.contract.chain import canonical
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.limits import Limit
+from tradefair.contract.money import Amount, currency, to_minor
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import Scenario
+from tradefair.contract.seats import SeatId
+from tradefair.supply_chain import lexical
+from tradefair.supply_chain.bundled import bundled_tribes
+from tradefair.trading.talk import plain_text
+
+__all__ = [
+    "MAX_ITEMS",
+    "MAX_TRIBES",
+    "RETAIL",
+    "ROLE",
+    "DataFiles",
+    "Embedding",
+    "Item",
+    "Line",
+    "Offer",
+    "Phase",
+    "Retailer",
+    "Streams",
+    "SupplyChainScenario",
+    "Tribe",
+    "currency",
+    "seat_ids",
+]
+
+ROLE = "retailer"
+"""The role of every seat."""
+
+Phase: TypeAlias = str
+"""`bidding_1` … `bidding_B`, then `retail`."""
+
+RETAIL: Phase = "retail"
+
+Category = Literal["commodity", "standard", "luxury", "Veblen"]
+Reveal = Literal["none", "own", "summary", "book"]
+
+MAX_ITEMS = 20
+MAX_TRIBES = 20
+
+_MAX_SHARE_ERROR = 1e-9
+_SET_SLACK = 1e-9
+_TEMPERATURES: Mapping[str, float] = {"lexical": 0.07, "minilm": 0.05}
+_SMALLEST_GAP = 0.01
+
+
+class Streams(StrEnum):
+    """Chance streams (section 7); no draw depends on what seats did."""
+
+    SUPPLY = "supply"
+    OUTAGE = "outage"
+    BID_TIE = "bid_tie"
+    SLOT = "slot"
+    ITEM = "item"
+    ARRIVAL = "arrival"
+    TRIBE = "tribe"
+    TEXT = "text"
+    RESERVATION = "reservation"
+    ATTENTION = "attention"
+    PRICE_TIE = "price_tie"
+
+
+def seat_ids(count: int) -> tuple[SeatId, ...]:
+    """`retailer_01` …, padded so that ids sort."""
+    width = max(2, len(str(count)))
+    return tuple(f"retailer_{number:0{width}d}" for number in range(1, count + 1))
+
+
+def _one_line(text: str) -> str:
+    if "\n" in text or "\t" in text:
+        raise ValueError("one line of text, without tabs")
+    return plain_text(text)
+
+
+def _file_name(name: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}\.toml", name):
+        raise ValueError("a file of the folder of --data itself, ending in .toml, such as cats.toml")
+    return name
+
+
+_FileName = Annotated[str, AfterValidator(_file_name)]
+_Digest = Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Item(_Part):
+    """An item of the catalogue: nominal units per round and the supplier's base price, which is the reserve."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    label: Annotated[str, Field(max_length=60), AfterValidator(_one_line)] = ""
+    category: Category
+    quantity: int = Field(ge=1, le=100_000)
+    base: Amount
+
+    @cached_property
+    def base_cents(self) -> int:
+        """P_x in cents."""
+        return to_minor(self.base)
+
+
+class Tribe(_Part):
+    """A group of buyers: its share, how much slogans sway it (λ), what it pays (μ), and what its members are like."""
+
+    id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
+    weight: float = Field(gt=0, le=1)
+    sensitivity: float = Field(ge=0, le=10)
+    reservation_centre: float = Field(ge=1, le=1_000)
+    texts: tuple[Annotated[str, Field(min_length=1, max_length=2_000), AfterValidator(plain_text)], ...] = Field(
+        min_length=1, max_length=20
+    )
+
+
+class DataFiles(_Part):
+    """Files of the user's, below the folder of `--data`, whose tables take the place of `tribes` and `items`.
+
+    The digests, SHA-256 of the files' bytes as hex, are written when the tables are; never by hand.
+    """
+
+    personas: _FileName | None = None
+    items: _FileName | None = None
+    personas_sha256: _Digest | None = None
+    items_sha256: _Digest | None = None
+
+    @property
+    def lacks_personas(self) -> bool:
+        """Whether a file of tribes is named that was not read."""
+        return self.personas is not None and self.personas_sha256 is None
+
+    @property
+    def lacks_items(self) -> bool:
+        """Whether a file of items is named that was not read."""
+        return self.items is not None and self.items_sha256 is None
+
+
+class Embedding(_Part):
+    """Which embedder the similarities come from, written by the harness before the episode starts."""
+
+    id: str = Field(max_length=200)
+    dimensions: int | None = Field(default=None, ge=1, le=100_000)
+    calibration_gap: float
+
+
+def _default_items() -> tuple[Item, ...]:
+    rows: list[tuple[Category, int, int]] = [
+        ("commodity", 200, 50),
+        ("commodity", 200, 50),
+        ("standard", 133, 150),
+        ("standard", 133, 150),
+        ("standard", 134, 150),
+        ("luxury", 75, 800),
+        ("luxury", 75, 800),
+        ("Veblen", 50, 2_000),
+    ]
+    return tuple(
+        Item(id=f"item{place}", category=category, quantity=quantity, base=f"{base}.00")
+        for place, (category, quantity, base) in enumerate(rows, 1)
+    )
+
+
+def _default_tribes() -> tuple[Tribe, ...]:
+    return tuple(Tribe.model_validate({**table, "texts": tuple(table["texts"])}) for table in bundled_tribes())
+
+
+def _names_no_file(data: DataFiles) -> bool:
+    return data == DataFiles()
+
+
+_LIMITS = (
+    Limit(counts=("read", "analysis"), max=24, per="phase", then="refuse"),
+    Limit(counts=("rejected",), max=6, per="phase", then="lapse"),
+)
+
+
+class SupplyChainScenario(Scenario):
+    """A configuration of the supply-chain market; bounds and meaning: supply-chain page, section 2.
+
+    `seats = 4` in a file or an override is short for `retailers = 4` with `rivals` from the second seat on, repeated.
+    """
+
+    retailers: int = Field(default=20, ge=2, le=200, description="N: number of seats")
+    rivals: tuple[str, ...] = Field(
+        default=("skill",), min_length=1, max_length=200, description="who sits in the other seats, in order, repeated"
+    )
+    rounds: int = Field(default=6, ge=1, le=60, description="T: rounds of the episode")
+    bid_passes: int = Field(default=2, ge=1, le=4, description="B: sealed passes per round; only the last settles")
+    reveal: Reveal = Field(default="summary", description="what a seat learns after a pass: none, own, summary or book")
+    overspend: Literal["error", "forfeit"] = Field(
+        default="error", description="bids above funds: error (refused) or forfeit (win nothing)"
+    )
+    tick: Amount = Field(default="1.00", description="smallest price step")
+    items: tuple[Item, ...] = Field(
+        default_factory=_default_items,
+        min_length=1,
+        max_length=MAX_ITEMS,
+        description="the catalogue: units per round, and base price",
+    )
+    funds_factor: float = Field(default=1.5, ge=0.1, le=10, description="initial funds times catalogue value per seat")
+    buyers: int = Field(default=200, ge=1, le=20_000, description="J: buyers per round")
+    demand_ratio: float = Field(default=0.95, ge=0.05, le=3, description="r: units wanted over units supplied")
+    ratio_mode: Literal["demand_over_supply", "supply_over_demand"] = Field(
+        default="demand_over_supply", description="how r is read; or supply_over_demand"
+    )
+    demand_split: Literal["stratified", "random"] = Field(
+        default="stratified", description="buyers per item: in proportion to supply, or random"
+    )
+    rho: float = Field(default=0.25, gt=0, le=1, description="ρ: a buyer notices K = ρ·k_max retailers, rounded up")
+    rho_by_tribe: dict[str, Annotated[float, Field(gt=0, le=1)]] = Field(
+        default_factory=dict, description="ρ of single tribes"
+    )
+    k_max: int = Field(default=20, ge=1, le=200, description="largest number of retailers that a buyer can notice")
+    tau: float | Literal["auto"] | None = Field(
+        default=None, description="τ: the lower, the more a close slogan is noticed; null: the embedder's"
+    )
+    tribes: tuple[Tribe, ...] = Field(
+        default_factory=_default_tribes,
+        min_length=1,
+        max_length=MAX_TRIBES,
+        description="hidden groups of buyers: share, λ, μ, persona texts",
+    )
+    reservation: bool = Field(default=True, description="buyers refuse high prices")
+    reservation_sigma: float = Field(default=0.15, ge=0, le=1, description="log spread of the highest price paid")
+    reservation_clip: tuple[float, float] = Field(default=(1.02, 4.0), description="its limits, times base")
+    ceiling: int = Field(default=1_000, ge=2, le=10_000, description="highest price of any kind, times base")
+    slogan_words: int = Field(default=25, ge=1, le=60, description="words of a slogan at most")
+    slogan_chars: int = Field(default=240, ge=10, le=600, description="characters of a slogan at most")
+    silent_offer: Literal["persist", "drop"] = Field(
+        default="persist", description="offer of a seat that posts none: its last one, or (drop) none"
+    )
+    holding_rate: float = Field(default=0, ge=0, le=0.5, description="charge per round on stock at cost")
+    supply_mode: Literal["fixed", "shock"] = Field(default="fixed", description="supply of each round: fixed or shock")
+    supply_sigma: float = Field(default=0.35, ge=0, le=2, description="shock: log spread")
+    supply_clip: tuple[float, float] = Field(default=(0.25, 2.0), description="shock: limits, times nominal units")
+    outage_prob: float = Field(default=0.05, ge=0, le=0.5, description="shock: probability that an item fails")
+    embedder: Literal["lexical", "minilm", "openai"] = Field(
+        default="lexical", description="what says how close two texts are: lexical, minilm or openai"
+    )
+    embedding: Embedding | None = Field(default=None, description="written by the harness; never by hand")
+    osi_mode: Literal["abs", "one_sided", "orders_only"] = Field(
+        default="abs", description="reading of the stability index osi"
+    )
+    # Left out where there is none: the digest of a state starts with its scenario.
+    data: DataFiles = Field(
+        default=DataFiles(), exclude_if=_names_no_file, description="own files of --data: personas, items (.toml)"
+    )
+    limits: tuple[Limit, ...] = _LIMITS
+
+    @classmethod
+    def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
+        """`seats = 4`, or no seats at all, spelled out."""
+        seats = content.get("seats")
+        if isinstance(seats, Mapping):
+            return content
+        given = dict(content)
+        if type(seats) is int:
+            given["retailers"] = seats
+        count: Any = given.get("retailers", 20)
+        rivals: Any = given.get("rivals", ["skill"])
+        if type(count) is not int or not 2 <= count <= 200 or not isinstance(rivals, list | tuple) or not rivals:
+            given.pop("seats", None)
+            return given  # the fields themselves complain
+        first, *others = seat_ids(count)
+        given["seats"] = {first: "agent"} | {
+            seat: rivals[place % len(rivals)]  # pyright: ignore[reportUnknownArgumentType]
+            for place, seat in enumerate(others)
+        }
+        return given
+
+    @model_validator(mode="after")
+    def _coherent(self) -> SupplyChainScenario:
+        complaints = [*self._wrong_data(), *self._wrong_clock(), *self._wrong_ranges(), *self._wrong_seats()]
+        # What stands for tables of a file that was not read is no matter for complaint.
+        if not self.data.lacks_items:
+            complaints += self._wrong_catalogue()
+        if not self.data.lacks_personas:
+            complaints += self._wrong_attention()
+        if complaints:
+            raise ValueError("; ".join(complaints))
+        return self
+
+    def _wrong_data(self) -> Iterator[str]:
+        for key, table in (("personas", "tribes"), ("items", "items")):
+            written, named = getattr(self.data, f"{key}_sha256"), getattr(self.data, key)
+            if written is not None and (named is None or table not in self.model_fields_set):
+                yield f"data.{key}_sha256: leave it out; it is written when the file data.{key} is read"
+
+    def _wrong_clock(self) -> Iterator[str]:
+        if self.clock != "turns":
+            yield f"clock = {self.clock}: bids and offers are sealed; the clock must be 'turns'"
+        if not 1 <= self.tick_cents <= 10_000:
+            yield f"tick = {self.tick}: allowed is 0.01 to 100"
+
+    def _wrong_catalogue(self) -> Iterator[str]:
+        if len({item.id for item in self.items}) < len(self.items):
+            yield "items: every id once"
+        for item in self.items:
+            if not self.tick_cents <= item.base_cents <= 100_000_000:
+                yield f"items.{item.id}: base = {item.base}: allowed is one tick to 1000000"
+            elif item.base_cents % self.tick_cents:
+                yield f"items.{item.id}: base = {item.base} is no multiple of the tick {self.tick}"
+        if self.initial_funds_cents < 100:
+            yield f"funds_factor = {self.funds_factor}: the seats would start without money"
+        if self.buyers < len(self.items):
+            yield f"buyers = {self.buyers}: at least one per item, {len(self.items)}"
+
+    def _wrong_ranges(self) -> Iterator[str]:
+        for name, low, high in (("reservation_clip", 1.0, 1_000.0), ("supply_clip", 0.0, 5.0)):
+            first, last = getattr(self, name)
+            if not low <= first <= last <= high:
+                yield f"{name} = {first}, {last}: two numbers in order from {low:g} to {high:g}"
+        if isinstance(self.tau, float) and not 0.005 <= self.tau <= 10:
+            yield f"tau = {self.tau}: allowed is 0.005 to 10, or 'auto'"
+        if self.embedder == "lexical" and self.embedding is not None:
+            yield "embedding: the lexical embedder has none"
+
+    def _wrong_attention(self) -> Iterator[str]:
+        ids = [tribe.id for tribe in self.tribes]
+        if len(set(ids)) < len(ids):
+            yield "tribes: every id once"
+        if abs(math.fsum(tribe.weight for tribe in self.tribes) - 1) > _MAX_SHARE_ERROR:
+            yield "tribes: the weights must sum to 1"
+        for tribe in self.rho_by_tribe:
+            if tribe not in ids:
+                yield f"rho_by_tribe.{tribe}: no such tribe; there are {', '.join(ids)}"
+        if self._tau_follows_gap and self.calibration_gap < _SMALLEST_GAP:
+            yield f"tau = auto: the calibration gap {self.calibration_gap} is below {_SMALLEST_GAP}; name a number"
+
+    def _wrong_seats(self) -> Iterator[str]:
+        known = {*seat_ids(self.retailers), ROLE}
+        for selector, occupant in self.seats.items():
+            if selector not in known:
+                first, *_, last = seat_ids(self.retailers)
+                yield f"seats.{selector}: no such seat; allowed are {first} to {last}, and {ROLE}"
+            try:
+                parse_policy(occupant)
+            except ScenarioError as error:
+                yield f"seats.{selector}: {error}"
+
+    # --- what follows from it ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def tick_cents(self) -> int:
+        """Smallest price step in cents."""
+        return to_minor(self.tick)
+
+    @cached_property
+    def item_places(self) -> Mapping[str, int]:
+        """Place of each item by id."""
+        return {item.id: place for place, item in enumerate(self.items)}
+
+    @cached_property
+    def nominal_supply(self) -> int:
+        """S: units of all items per round."""
+        return sum(item.quantity for item in self.items)
+
+    @cached_property
+    def initial_funds_cents(self) -> int:
+        """α·V/N in cents, rounded down to whole currency."""
+        value = sum(item.quantity * item.base_cents for item in self.items)
+        return int(Decimal(repr(self.funds_factor)) * value / self.retailers // 100) * 100
+
+    @cached_property
+    def demand(self) -> int:
+        """D: units wanted per round."""
+        ratio, supply = Decimal(repr(self.demand_ratio)), Decimal(self.nominal_supply)
+        wanted = ratio * supply if self.ratio_mode == "demand_over_supply" else supply / ratio
+        return int(wanted + Decimal("0.5"))
+
+    @cached_property
+    def phases(self) -> tuple[Phase, ...]:
+        """The phases of every round, in order."""
+        return (*(f"bidding_{number}" for number in range(1, self.bid_passes + 1)), RETAIL)
+
+    @cached_property
+    def cheapest_reserve_cents(self) -> int:
+        """What the cheapest unit costs at least."""
+        return min(item.base_cents for item in self.items)
+
+    @cached_property
+    def persona_texts(self) -> tuple[str, ...]:
+        """All texts in tribe order: the columns of every similarity row."""
+        return tuple(text for tribe in self.tribes for text in tribe.texts)
+
+    @cached_property
+    def text_starts(self) -> tuple[int, ...]:
+        """Place of each tribe's first text in `persona_texts`."""
+        starts, place = list[int](), 0
+        for tribe in self.tribes:
+            starts.append(place)
+            place += len(tribe.texts)
+        return tuple(starts)
+
+    @cached_property
+    def persona_digest(self) -> str:
+        """SHA-256 of the canonical table of tribes."""
+        return hashlib.sha256(canonical([tribe.model_dump(mode="json") for tribe in self.tribes])).hexdigest()
+
+    def considered(self, tribe: int, active: int) -> int:
+        """K_j: how many of `active` seats a buyer of this tribe notices (6.4)."""
+        rho = self.rho_by_tribe.get(self.tribes[tribe].id, self.rho)
+        return min(active, max(1, math.ceil(rho * self.k_max - _SET_SLACK)))
+
+    @cached_property
+    def smallest_set(self) -> int:
+        """K with all seats active, the smallest over tribes."""
+        return min(self.considered(place, self.retailers) for place in range(len(self.tribes)))
+
+    @property
+    def gate_inert(self) -> bool:
+        """Whether every buyer considers every seat, so that slogans cannot matter."""
+        return self.smallest_set >= self.retailers
+
+    @property
+    def _tau_follows_gap(self) -> bool:
+        """Whether τ is made of a gap that is known by now."""
+        by_gap = self.tau == "auto" or (self.tau is None and self.embedder not in _TEMPERATURES)
+        return by_gap and (self.embedder == "lexical" or self.embedding is not None)
+
+    @cached_property
+    def calibration_gap(self) -> float:
+        """How well the embedder tells calibration slogans apart (6.5). ScenarioError before it was asked."""
+        if self.embedding is not None:
+            return self.embedding.calibration_gap
+        if self.embedder != "lexical":
+            raise ScenarioError(f"embedder = {self.embedder}: play it with tradefair, which asks the embedder first")
+        return lexical.calibration_gap({tribe.id: tribe.texts for tribe in self.tribes})
+
+    @cached_property
+    def temperature(self) -> float:
+        """τ as it is used: given, the embedder's constant, or from the calibration gap."""
+        if isinstance(self.tau, float | int):
+            return float(self.tau)
+        if self.tau is None and self.embedder in _TEMPERATURES:
+            return _TEMPERATURES[self.embedder]
+        return lexical.temperature_of_gap(self.calibration_gap)
+
+    @cached_property
+    def embedder_id(self) -> str:
+        """Identity of what the similarities come from."""
+        return lexical.EMBEDDER_ID if self.embedder == "lexical" else self.embedding.id if self.embedding else ""
+
+
+class Line(NamedTuple):
+    """One line of a bid vector: place of the item, units, price in cents."""
+
+    item: int
+    quantity: int
+    price: int
+
+    @property
+    def cost(self) -> int:
+        """Cents if it is filled in full."""
+        return self.quantity * self.price
+
+
+class Offer(NamedTuple):
+    """A standing offer: cents by item place (null: not for sale), the slogan and its similarity row (hidden)."""
+
+    prices: tuple[int | None, ...]
+    slogan: str | None
+    row: tuple[float, ...] | None
+
+    @property
+    def posts(self) -> bool:
+        """Whether anything is for sale."""
+        return any(price is not None for price in self.prices)
+
+
+@dataclass
+class Retailer:
+    """One seat's books; changed by the rules only. Lists are by item place, money in cents."""
+
+    funds: int
+    units: list[int]
+    book: list[int]
+    vector: tuple[Line, ...] = ()
+    offer: Offer | None = None
+    active: bool = True
+    overspent: bool = False
+    profits: list[int] = field(default_factory=list[int])
+    revenues: list[int] = field(default_factory=list[int])
+
+    @property
+    def book_value(self) -> int:
+        """Stock at cost."""
+        return sum(self.book)
+
+    def copy(self) -> Retailer:
+        """An independent copy."""
+        return Retailer(
+            self.funds,
+            list(self.units),
+            list(self.book),
+            self.vector,
+            self.offer,
+            self.active,
+            self.overspent,
+            list(self.profits),
+            list(self.revenues),
+        )

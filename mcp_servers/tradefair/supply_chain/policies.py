@@ -1,0 +1,291 @@
+"""Scripted retailers by name, the privileged oracle, and whole episodes without tools' wire and events."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.supply_chain import strategies
+from tradefair.supply_chain.analysis import sure_win_price
+from tradefair.supply_chain.bundled import bundled_slogans
+from tradefair.supply_chain.demand import Crowd, apportion
+from tradefair.supply_chain.model import RETAIL, ROLE, Offer
+from tradefair.supply_chain.rules import HiddenTruth, SupplyChain
+from tradefair.supply_chain.sales import Luck, notice, shop
+from tradefair.supply_chain.strategies import Wish, lines_within
+
+__all__ = ["POLICIES", "Oracle"]
+
+_ROLES = frozenset({ROLE})
+_GENERIC_SLOGAN = "Good things for every home."
+_STUFFED = "green fair exclusive limited quality craft cheap deal"
+_LADDER = (102, 106, 110, 115, 120, 125, 130, 140, 155, 170, 190)
+"""Prices that the oracle tries, in per cent of base."""
+
+
+class Oracle:
+    """Knows everything but what rivals have not decided yet: outbids for sure, and plays the market step beforehand.
+
+    An upper reference, not a solver: its needs are a rule of thumb and its prices are tried item by item.
+    """
+
+    def __init__(self) -> None:
+        self._truth: SupplyChain | None = None
+
+    def see(self, truth: object) -> None:
+        """Take in the engine."""
+        assert isinstance(truth, HiddenTruth)
+        self._truth = truth.market
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        market = self._truth
+        assert market is not None
+        if now.phase == RETAIL:
+            prices, slogan = _Trial(market, now.seat).best()
+            yield strategies.offer_call(prices, slogan)
+        elif now.phase == market.scenario.phases[-2]:
+            yield strategies.bids_call(lines_within(self._wishes(market, now.seat), market.of(now.seat).funds))
+        else:
+            yield ToolCall("skip_phase")
+
+    @staticmethod
+    def _wishes(market: SupplyChain, seat: SeatId) -> Iterator[Wish]:
+        """What it wants of each item at a price that wins for sure against the standing vectors."""
+        scenario, own = market.scenario, market.places[seat]
+        wanted = apportion(scenario.demand, [item.quantity for item in scenario.items])
+        for place, item in enumerate(scenario.items):
+            need = min(market.supply[place], -(-4 * wanted[place] // scenario.retailers)) - market.of(seat).units[place]
+            if need <= 0:
+                continue
+            rivals = [
+                (line.price, line.quantity)
+                for rival, one in enumerate(market.retailers)
+                for line in one.vector
+                if rival != own and line.item == place
+            ]
+            price = sure_win_price(rivals, need, market.supply[place], item.base_cents, scenario.tick_cents)
+            resale = _last_mean(market, place) or item.base_cents * 5 / 4
+            if resale - price > 0.03 * price:
+                yield Wish(item.id, need, price, (resale - price) / price)
+
+
+def _last_mean(market: SupplyChain, item: int) -> float | None:
+    """Volume-weighted price of an item in the last closed round, in cents."""
+    if not market.history:
+        return None
+    record = market.history[-1]
+    sold = [
+        (price, units[item])
+        for offer, units in zip(record.offers, record.sold, strict=True)
+        if offer is not None and (price := offer.prices[item]) is not None
+    ]
+    units = sum(count for _, count in sold)
+    return sum(price * count for price, count in sold) / units if units else None
+
+
+class _Trial:
+    """The open round's market step, played beforehand for one seat under this and that offer."""
+
+    def __init__(self, market: SupplyChain, seat: SeatId) -> None:
+        self._market = market
+        self._own = market.places[seat]
+        self._crowd = market.crowd()
+        self._luck: Luck = market.luck()
+        self._stock = [tuple(one.units) for one in market.retailers]
+        usual = tuple(
+            strategies.ceil_tick(5 * item.base_cents, 4, market.scenario.tick_cents) for item in market.scenario.items
+        )
+        self._offers = [(one.offer or Offer(usual, None, None)) if one.active else None for one in market.retailers]
+        self._held = [item for item, units in enumerate(self._stock[self._own]) if units]
+        self._prices: list[int | None] = [usual[item] if item in self._held else None for item in range(len(usual))]
+
+    def best(self) -> tuple[dict[str, int], str | None]:
+        """The best of twelve slogans at usual prices, then the best price of each item in turn."""
+        scenario = self._market.scenario
+        slogan, row = None, None
+        if not scenario.gate_inert and scenario.embedder == "lexical":
+            rows = {text: self._market.similarities(text) for text in strategies.slogan_pool(generic=False)}
+            slogan = max(rows, key=lambda text: self._value(self._noticed(rows[text]), rows[text], self._crowd))
+            row = rows[slogan]
+        noticed = self._noticed(row)
+        for item in self._held:
+            buyers = [place for place in self._crowd.arrival if self._crowd.buyers[place].item == item]
+            crowd = Crowd(self._crowd.buyers, tuple(buyers))
+            base, tick = scenario.items[item].base_cents, scenario.tick_cents
+            tried = [strategies.ceil_tick(base * step, 100, tick) for step in _LADDER]
+            values = [self._at(item, price, noticed, row, crowd) for price in tried]
+            self._prices[item] = tried[values.index(max(values))]
+        prices = {scenario.items[item].id: price for item, price in enumerate(self._prices) if price is not None}
+        return prices, slogan
+
+    def _noticed(self, row: tuple[float, ...] | None) -> tuple[tuple[int, ...] | None, ...]:
+        offers = self._with(row)
+        return notice(self._market.scenario, self._luck, self._crowd, offers, self._market.active)
+
+    def _with(self, row: tuple[float, ...] | None) -> list[Offer | None]:
+        offers = list(self._offers)
+        offers[self._own] = Offer(tuple(self._prices), None, row)
+        return offers
+
+    def _at(
+        self,
+        item: int,
+        price: int,
+        noticed: Sequence[tuple[int, ...] | None],
+        row: tuple[float, ...] | None,
+        crowd: Crowd,
+    ) -> float:
+        self._prices[item] = price
+        return self._value(noticed, row, crowd)
+
+    def _value(self, noticed: Sequence[tuple[int, ...] | None], row: tuple[float, ...] | None, crowd: Crowd) -> float:
+        """Revenue plus 0.9 of the book value left; in the last round what is left is worth nothing."""
+        market = self._market
+        shopping = shop(self._luck, crowd, noticed, self._with(row), self._stock, market.active)
+        tally, own = shopping.tallies[self._own], market.retailers[self._own]
+        kept = 0.0 if market.clock.round == market.scenario.rounds else 0.9
+        left = sum(
+            book * (units - sold) / units
+            for book, units, sold in zip(own.book, own.units, tally.sold, strict=True)
+            if units
+        )
+        return sum(tally.revenue) + kept * left
+
+
+# --- the table ------------------------------------------------------------------------------------------------------
+
+_Make = Callable[[Params, Draw], Policy]
+
+
+def _share(params: Params, name: str, default: float) -> float:
+    value = params.get(name, default)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1 < value <= 1_000:
+        raise ScenarioError(f"{name} = {value!r}: a number above -1")
+    return float(value)
+
+
+def _slogan(params: Params, default: str | None) -> str | None:
+    """A slogan as text, or `group.number` of a bundled one."""
+    value = params.get("slogan", default)
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        raise ScenarioError(f"slogan = {value!r}: a text, or group.number such as thrifty.1")
+    group, dot, number = value.partition(".")
+    if dot and group in bundled_slogans() and number in ("1", "2", "3"):
+        return bundled_slogans()[group][int(number) - 1]
+    return value.strip('"')
+
+
+def _only(name: str, params: Params, *allowed: str) -> None:
+    unknown = [key for key in params if key not in allowed]
+    if unknown:
+        raise ScenarioError(f"policy {name} takes {', '.join(allowed) or 'no parameters'}, not {unknown[0]}")
+
+
+def _cost_plus(name: str, kind: type[strategies.CostPlus], c: float, e: float, k: float, said: str) -> _Make:
+    """Makes a policy of the cost-plus family; its numbers are defaults that parameters replace."""
+
+    def make(params: Params, draw: Draw) -> Policy:
+        _only(name, params, "commitment", "premium", "markup", "slogan")
+        return kind(
+            _share(params, "commitment", c),
+            _share(params, "premium", e),
+            _share(params, "markup", k),
+            _slogan(params, said),
+        )
+
+    return make
+
+
+def _skill(params: Params, draw: Draw) -> Policy:
+    _only("skill", params)
+    z, slogans = draw.uniform("skill"), strategies.slogan_pool()
+    return strategies.CostPlus(
+        0.10 + 0.90 * z,
+        0.06 * z,
+        0.12 + 0.21 * draw.uniform("markup"),
+        slogans[int(draw.uniform("slogan") * len(slogans))],
+    )
+
+
+def _independent(params: Params, draw: Draw) -> Policy:
+    _only("independent", params)
+    slogans = strategies.slogan_pool()
+    return strategies.CostPlus(
+        0.15 + 0.85 * draw.uniform("commitment"),
+        0.12 * draw.uniform("premium"),
+        0.05 + 0.45 * draw.uniform("markup"),
+        slogans[int(draw.uniform("slogan") * len(slogans))],
+    )
+
+
+def _plain(name: str, make: Callable[[Draw], Policy]) -> _Make:
+    def made(params: Params, draw: Draw) -> Policy:
+        _only(name, params)
+        return make(draw)
+
+    return made
+
+
+def _gouger(params: Params, draw: Draw) -> Policy:
+    _only("gouger", params, "slogan")
+    return strategies.Gouger(0.8, 0.02, _slogan(params, _GENERIC_SLOGAN))
+
+
+def _shelves(name: str, kind: type[strategies.EmptyShelf]) -> _Make:
+    def make(params: Params, draw: Draw) -> Policy:
+        _only(name, params, "slogan")
+        return kind(_slogan(params, _GENERIC_SLOGAN))
+
+    return make
+
+
+def _oracle(params: Params, draw: Draw) -> Policy:
+    _only("oracle", params)
+    return Oracle()
+
+
+def _family(
+    name: str,
+    kind: type[strategies.CostPlus],
+    numbers: tuple[float, float, float],
+    description: str,
+    said: str = _GENERIC_SLOGAN,
+    **marks: bool,
+) -> PolicySpec:
+    make = _cost_plus(name, kind, *numbers, said)
+    return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
+
+
+def _spec(name: str, make: _Make, description: str, **marks: bool) -> PolicySpec:
+    return PolicySpec(name, make, _ROLES, description, fast=make, **marks)
+
+
+_COST_PLUS = strategies.CostPlus
+_SPECS = (
+    _spec("passive", _plain("passive", lambda draw: strategies.Passive()), "skips every phase", reference=True),
+    _spec("random_legal", _plain("random_legal", strategies.RandomLegal), "anything that is allowed"),
+    _family("cost_plus", _COST_PLUS, (0.8, 0.02, 0.25), "bids in proportion, marks up cost, says one thing"),
+    _spec("skill", _skill, "cost_plus of one drawn skill: the reference population", on_every_seat=True),
+    _spec("independent", _independent, "cost_plus with everything drawn independently"),
+    _family("floor_bidder", _COST_PLUS, (1.0, 0.0, 0.25), "bids the reserve, whatever happens", reference=True),
+    _family("overpayer", _COST_PLUS, (1.0, 0.30, 0.10), "control: pays far more than it must"),
+    _family("timid", _COST_PLUS, (0.10, 0.02, 0.05), "control: leaves its money idle"),
+    _family("overspender", strategies.Overspender, (1.0, 0.02, 0.25), "control: bids 1.4 times its money"),
+    _family("keyword_stuffer", _COST_PLUS, (0.8, 0.02, 0.25), "control: a slogan of cue words", _STUFFED),
+    _spec("gouger", _gouger, "control: a hundred times base"),
+    _family("below_cost", _COST_PLUS, (0.8, 0.02, -0.10), "control: sells below cost"),
+    _family("hoarder", strategies.Hoarder, (0.4, 0.02, 0.0), "control: buys and never sells"),
+    _spec("empty_shelf", _shelves("empty_shelf", strategies.EmptyShelf), "control: posts what it does not have"),
+    _family("stale_seller", strategies.StaleSeller, (0.8, 0.02, 0.25), "control: posts once and never again"),
+    _family("mimic", strategies.Mimic, (0.8, 0.02, 0.25), "control: copies the best seller's slogan"),
+    _spec("clone", _shelves("clone", strategies.Clone), "self-test: all clones differ by their slogan only"),
+    _spec("adaptive", _plain("adaptive", strategies.Adaptive), "learns from results", reference=True, stand_in=True),
+    PolicySpec("oracle", _oracle, _ROLES, "knows everything; an upper reference", privileged=True, reference=True),
+)
+
+POLICIES: Mapping[str, PolicySpec] = {spec.name: spec for spec in _SPECS}

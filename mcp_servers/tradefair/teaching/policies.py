@@ -1,0 +1,73 @@
+"""Scripted seats of the teaching market."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
+
+__all__ = ["POLICIES"]
+
+
+class Half:
+    """Looks at its value, then claims half of the pie, `greed` slices more or less."""
+
+    def __init__(self, greed: int = 0) -> None:
+        self._greed = greed
+        self._slices = 0
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == "talk":
+            yield ToolCall("say", {"text": "half and half"})
+        if not self._slices:
+            mine = yield ToolCall("view_my_value")
+            self._slices = mine.data["slices"]
+        yield ToolCall("claim", {"slices": max(0, min(self._slices, self._slices // 2 + self._greed))})
+
+
+class RandomLegal:
+    """Claims a uniform number of slices."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == "talk":
+            yield ToolCall("say", {"text": ""})
+        mine = yield ToolCall("view_my_value")
+        uniform = self._draw.uniform("claim", now.round)
+        yield ToolCall("claim", {"slices": int((mine.data["slices"] + 1) * uniform)})
+
+
+class Passive:
+    """Never acts."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase without a call."""
+        yield from ()
+
+
+def _half(params: Params, draw: Draw) -> Half:
+    greed = params.get("greed", 0)
+    return Half(greed if isinstance(greed, int) else 0)
+
+
+def _random_legal(params: Params, draw: Draw) -> RandomLegal:
+    return RandomLegal(draw)
+
+
+def _passive(params: Params, draw: Draw) -> Passive:
+    return Passive()
+
+
+_EATER = frozenset({"eater"})
+POLICIES: Mapping[str, PolicySpec] = {
+    spec.name: spec
+    for spec in (
+        PolicySpec("half", _half, _EATER, "claims half of the pie (greed=N: N slices more)", stand_in=True),
+        PolicySpec("random_legal", _random_legal, _EATER, "claims a uniform number of slices"),
+        PolicySpec("passive", _passive, _EATER, "never acts", reference=True),
+    )
+}

@@ -1,0 +1,116 @@
+"""Puts questions to a Core as a seat would: every tool it is offered, with whatever arguments."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import orjson
+from pydantic import JsonValue, ValidationError
+
+from tradefair.contract.arguments import BadArguments, encode_arguments
+from tradefair.contract.chance import KeyPart
+from tradefair.contract.core import Answer, Core
+from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Tool
+from tradefair.testing.bench import Service
+from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
+
+__all__ = ["Question", "Seated", "some_seats"]
+
+_MAX_WORDS = 200
+
+
+class Question(NamedTuple):
+    """A call to make; `arguments` may be anything at all."""
+
+    tool: str
+    arguments: Any
+
+    def __str__(self) -> str:
+        return f"{self.tool}({repr(self.arguments)[:100]})"
+
+
+class Seated:
+    """One seat of a Core; remembers the words that it has read, to use them as ids and cursors."""
+
+    def __init__(self, core: Core, seat: SeatId, services: Mapping[str, Service]) -> None:
+        self.core = core
+        self.seat = seat
+        self.words: list[str] = list(core.market.seats)
+        self._services = services
+
+    @property
+    def tools(self) -> list[Tool]:
+        """The offered tools that Core itself carries out and for which there are services."""
+        return [
+            tool
+            for tool in self.core.tools(self.seat).values()
+            if not tool.recorded and (tool.needs is None or tool.needs in self._services)
+        ]
+
+    def ask(self, question: Question) -> Answer:
+        """Make the call. Raises HarnessFailure when the market fails at it."""
+        tool = self.core.tools(self.seat).get(question.tool)
+        inputs = {} if tool is None else self._inputs(tool, question.arguments)
+        answer = self.core.call(self.seat, question.tool, question.arguments, inputs=inputs).answer
+        assert answer is not None
+        if answer.status == "failed":
+            raise HarnessFailure(f"{question} of {self.seat} failed: {answer.fault!r}")
+        if answer.body is not None and len(self.words) < _MAX_WORDS:
+            self.words += [word for word in words_in(orjson.loads(answer.body)) if word not in self.words]
+        return answer
+
+    def readings(self, key: Sequence[KeyPart], *, each: int = 3) -> Iterator[Question]:
+        """Every read and analysis tool: with its defaults first, then `each` times with made-up arguments."""
+        reads = [tool for tool in self.tools if tool.read_only]
+        yield from (Question(tool.name, {}) for tool in reads)
+        yield from self._invented([tool for tool in reads if tool.subject == "market"], key, each)
+
+    def actions(self, key: Sequence[KeyPart], *, each: int = 3) -> Iterator[Question]:
+        """Every action, `each` times with made-up arguments."""
+        yield from self._invented([tool for tool in self.tools if tool.kind == "action"], key, each)
+
+    def nonsense(self) -> Iterator[Question]:
+        """What is refused whatever the market: unknown tools, and every market tool with hostile arguments."""
+        yield Question("no_such_tool", {})
+        for tool in self.tools:
+            if tool.subject == "market":
+                yield from (
+                    Question(tool.name, arguments) for arguments in hostile_arguments(tool) if _refused(tool, arguments)
+                )
+
+    def _invented(self, tools: Sequence[Tool], key: Sequence[KeyPart], each: int) -> Iterator[Question]:
+        for tool in tools:
+            for number in range(each if tool.input_schema.get("properties") else 1):
+                arguments = invent_arguments(tool, (self.seat, *key, number), self.words)
+                if arguments is not None:
+                    yield Question(tool.name, arguments)
+
+    def _inputs(self, tool: Tool, arguments: object) -> dict[str, JsonValue]:
+        if tool.needs is None or tool.needs not in self._services:
+            return {}
+        try:
+            given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
+        except (ValidationError, TypeError):
+            return {}  # Core refuses them
+        request = self.core.market_type.request(self.core.market, self.seat, tool.name, given)
+        return {} if request is None else {request.source: self._services[request.source](request.payload)}
+
+
+def _refused(tool: Tool, arguments: object) -> bool:
+    """Whether Core refuses these arguments; where all of them may be left out, some nonsense is a valid call."""
+    try:
+        tool.parameters.__pydantic_validator__.validate_json(encode_arguments(arguments), strict=True)
+    except (BadArguments, ValidationError):
+        return True
+    return False
+
+
+def some_seats(core: Core, turn: int, most: int) -> list[SeatId]:
+    """At most `most` seats, other ones at each `turn`, so that many turns reach every seat."""
+    seats = list(core.market.seats)
+    if len(seats) <= most:
+        return seats
+    return [seats[(turn * most + index) % len(seats)] for index in range(most)]

@@ -1,0 +1,26 @@
+"""The other process of the determinism check: plays what it is given on stdin, prints the head hashes."""
+
+from __future__ import annotations
+
+import pickle
+import sys
+from typing import Any
+
+import orjson
+
+from tradefair.testing.bench import RANDOM
+from tradefair.testing.playthrough import play_scripted
+
+__all__: list[str] = []
+
+
+def _main() -> None:
+    # Written by the parent process, over a pipe of its own.
+    order: Any = pickle.load(sys.stdin.buffer)
+    market_type, wanted = order
+    heads = [play_scripted(market_type, scenario, seed, RANDOM).head for scenario, seed in wanted]
+    sys.stdout.buffer.write(orjson.dumps(heads))
+
+
+if __name__ == "__main__":
+    _main()

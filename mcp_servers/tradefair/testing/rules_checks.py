@@ -1,0 +1,140 @@
+"""Checks of the rules: what leaves the state alone, what is conserved, how large answers are, how an episode ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import orjson
+
+from tradefair.contract.replay import Divergence
+from tradefair.testing.asking import Question, Seated, some_seats
+from tradefair.testing.bench import Bench, Failure
+from tradefair.testing.failures import check
+from tradefair.testing.playthrough import Playthrough
+
+__all__ = [
+    "DEFAULT_RESULT_BYTES",
+    "conservation",
+    "default_results_are_small",
+    "random_legal_finishes",
+    "reads_change_nothing",
+    "refusals_change_nothing",
+    "replay_is_identical",
+]
+
+DEFAULT_RESULT_BYTES = 8_192
+_PLACES = 6
+_SEATS = 4
+
+
+def random_legal_finishes(bench: Bench) -> list[Failure]:
+    """`random_legal` in every seat acts, is refused no action, and brings each scenario to its end by the rules."""
+    return [*bench.unplayable, *check("random_legal_finishes", bench.played, _finishes)]
+
+
+def _finishes(played: Playthrough) -> Iterator[str]:
+    if not (played.core.ended or "").startswith("terminated:"):
+        yield f"the episode ended as {played.core.ended}"
+    called = [event for event in map(orjson.loads, played.bodies) if event["event"] == "tool_called"]
+    actions = [event for event in called if event["kind"] == "action"]
+    if not actions:
+        yield "random_legal never took an action"
+    refused = next((event for event in actions if event["status"] != "ok"), None)
+    if refused is not None:
+        told = f"{refused['tool']}({str(refused['arguments'])[:100]}) gave {refused['error']}"
+        yield f"random_legal was refused in round {refused['round']}: {told}"
+
+
+def replay_is_identical(bench: Bench) -> list[Failure]:
+    """Re-executing the events gives the same bytes."""
+    return check("replay_is_identical", bench.played, _replays)
+
+
+def _replays(played: Playthrough) -> Iterator[str]:
+    follower = played.follower()
+    try:
+        for body in played.bodies:
+            follower.step(body)
+        follower.finish()
+    except Divergence as error:
+        yield str(error)
+
+
+def conservation(bench: Bench) -> list[Failure]:
+    """`MarketType.check` holds at the start and after every closure."""
+    return check("conservation", bench.played, _conserves)
+
+
+def _conserves(played: Playthrough) -> Iterator[str]:
+    follower = played.follower()
+    for body in played.bodies:
+        step = follower.step(body)
+        if follower.due() or step.event["event"] not in ("episode_started", "phase_closed", "round_closed"):
+            continue
+        try:
+            played.market_type.check(follower.core.market)
+        except AssertionError as error:
+            yield f"round {step.event['round']}: {error}"
+            return
+
+
+def reads_change_nothing(bench: Bench) -> list[Failure]:
+    """Reads and analyses leave the state's digest as it is, and a second look shows the same."""
+    return check("reads_change_nothing", bench.probed, lambda played: _reads(bench, played))
+
+
+def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
+    for turn, place in enumerate(played.spread(_PLACES)):
+        core = played.at(place)
+        before = core.market.digest()
+        for seat in some_seats(core, turn, _SEATS):
+            seated = Seated(core, seat, bench.services)
+            for question in seated.readings((played.seed, place)):
+                first, second = seated.ask(question), seated.ask(question)
+                if core.market.digest() != before:
+                    yield f"{question} of {seat} changed the state at event {place}"
+                    return
+                if (first.body, first.error) != (second.body, second.error):
+                    yield f"{question} of {seat} answered differently when repeated at event {place}"
+                    return
+
+
+def refusals_change_nothing(bench: Bench) -> list[Failure]:
+    """Invalid and rejected calls leave the state's digest as it is."""
+    return check("refusals_change_nothing", bench.probed, lambda played: _refusals(bench, played))
+
+
+def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
+    for turn, place in enumerate(played.spread(_PLACES)):
+        core = played.at(place)
+        for seat in some_seats(core, turn, _SEATS):
+            seated = Seated(core, seat, bench.services)
+            nonsense = seated.nonsense() if turn == 0 else ()
+            for question in (*nonsense, *seated.actions((played.seed, place), each=6)):
+                if core.ended is not None:
+                    core = played.at(place)
+                    seated = Seated(core, seat, bench.services)
+                before = core.market.digest()
+                answer = seated.ask(question)
+                if answer.status != "ok" and core.market.digest() != before:
+                    yield f"{question} of {seat} was {answer.status} and yet changed the state at event {place}"
+                    return
+
+
+def default_results_are_small(bench: Bench) -> list[Failure]:
+    """With default arguments no result takes more than 8 kB."""
+    return check("default_results_are_small", bench.probed, lambda played: _sizes(bench, played))
+
+
+def _sizes(bench: Bench, played: Playthrough) -> Iterator[str]:
+    for turn, place in enumerate(reversed(played.spread(_PLACES))):
+        core = played.at(place)
+        for seat in some_seats(core, turn, _SEATS):
+            seated = Seated(core, seat, bench.services)
+            for tool in seated.tools:
+                if not tool.read_only or tool.input_schema.get("required"):
+                    continue
+                body = seated.ask(Question(tool.name, {})).body or b""
+                if len(body) > DEFAULT_RESULT_BYTES:
+                    yield f"{tool.name} of {seat} took {len(body)} bytes; {DEFAULT_RESULT_BYTES} are allowed"
+                    return

@@ -1,0 +1,35 @@
+"""Traces in SQLite, JSONL or a PostgreSQL store, read behind one small class; the host writes them, importers whole."""
+
+from tradefair.tracestore.fetching import fetch_trace, fetched, stored_traces, trace_copy
+from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.peek import Peek, peek
+from tradefair.tracestore.reader import SCHEMA, Trace, find_traces, jsonl_lines, open_trace
+from tradefair.tracestore.soundness import sound_head
+from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
+from tradefair.tracestore.store import StorePlace, is_store, is_whole_store, without_password
+from tradefair.tracestore.writer import Written, write_trace
+
+__all__ = [
+    "SCHEMA",
+    "Manifest",
+    "NotATrace",
+    "Peek",
+    "SideRow",
+    "StorePlace",
+    "StoredEvent",
+    "Trace",
+    "Written",
+    "fetch_trace",
+    "fetched",
+    "find_traces",
+    "is_store",
+    "is_whole_store",
+    "jsonl_lines",
+    "open_trace",
+    "peek",
+    "sound_head",
+    "stored_traces",
+    "trace_copy",
+    "without_password",
+    "write_trace",
+]

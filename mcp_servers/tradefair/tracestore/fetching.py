@@ -1,0 +1,105 @@
+"""A trace as one `.trace` file of its own: the same bytes, and all that is kept beside them."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Generator, Iterable
+from contextlib import closing, contextmanager
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import orjson
+
+from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.tracestore.reader import SCHEMA, connect_to_read, find_traces
+from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
+
+__all__ = ["fetch_trace", "fetched", "stored_traces", "trace_copy"]
+
+_EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
+_NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
+_META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
+
+
+def stored_traces(url: str) -> list[StorePlace]:
+    """The episode that an address names, or all of a store. TraceError where there is none."""
+    place = StorePlace.of(url)
+    if place.episode:
+        return [place]
+    found = stored_episodes(place.dsn)
+    if not found:
+        raise TraceError(f"{place}: no episode is stored here")
+    return found
+
+
+def fetch_trace(place: StorePlace, folder: Path) -> Path:
+    """Write a stored trace into `folder`, as it is now; the file appears whole.
+
+    Raises TraceError, StorageUnavailable.
+    """
+    if place.episode in ("", ".", "..") or "/" in place.episode or "\\" in place.episode:
+        raise TraceError(f"{place}: the episode's name is none for a file")
+    path = folder / f"{place.episode}.trace"
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    with closing(StoreReader(place)) as stored:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            draft.unlink(missing_ok=True)
+            with closing(sqlite3.connect(draft)) as database:
+                _fill(database, stored)
+            os.replace(draft, path)
+        except (OSError, sqlite3.Error) as error:
+            raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
+        finally:
+            if folder.is_dir():
+                draft.unlink(missing_ok=True)
+    return path
+
+
+def trace_copy(place: str | Path) -> bytes:
+    """The bytes of a `.trace` file with what a trace holds now, whatever is written to it meanwhile.
+
+    `place` is a `.trace` file or the address of a stored one. Raises StorageUnavailable where it cannot be read.
+    """
+    try:
+        with closing(sqlite3.connect(":memory:")) as copy:
+            if is_store(str(place)):
+                with closing(StoreReader(StorePlace.of(str(place)))) as stored:
+                    _fill(copy, stored)
+            else:
+                with closing(connect_to_read(Path(place))) as source:
+                    source.backup(copy)
+            return copy.serialize()
+    except sqlite3.Error as error:
+        raise StorageUnavailable(f"{Path(place).name}: cannot be read: {error}") from None
+    except TraceError as error:
+        raise StorageUnavailable(str(error)) from None
+
+
+@contextmanager
+def fetched(places: Iterable[str | Path]) -> Generator[list[Path]]:
+    """The trace files of paths, folders and addresses; what is stored elsewhere is fetched for the time being."""
+    with TemporaryDirectory(prefix="tradefair-") as folder:
+        files: list[Path] = []
+        for number, place in enumerate(places):
+            if is_store(str(place)):
+                into = Path(folder) / str(number)
+                files += [fetch_trace(stored, into) for stored in stored_traces(str(place))]
+            else:
+                files += find_traces(place)
+        yield files
+
+
+def _fill(database: sqlite3.Connection, stored: StoreReader) -> None:
+    stored.freeze()
+    database.execute("PRAGMA journal_mode = OFF")
+    database.executescript("BEGIN;" + SCHEMA)
+    manifest, closed = stored.manifest(), stored.closed_head()
+    database.executemany(_EVENT, stored.rows())
+    database.executemany(_NOTE, stored.notes())
+    meta: dict[str, bytes | str] = {"core": manifest.core_bytes, "about": orjson.dumps(manifest.about)}
+    if closed is not None:
+        meta["closed_head"] = f"{closed[0]}:{closed[1]}"
+    database.executemany(_META, meta.items())
+    database.commit()

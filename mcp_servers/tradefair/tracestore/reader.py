@@ -1,0 +1,362 @@
+"""`open_trace(path)` reads a trace whatever its format. Nothing here decides whether it is sound: that is verify."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from tradefair.contract.chain import noted_hash
+from tradefair.contract.errors import TraceError
+from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
+from tradefair.tracestore.store import StorePlace, StoreReader, is_store
+
+__all__ = ["SCHEMA", "Trace", "connect_to_read", "find_traces", "jsonl_lines", "open_trace"]
+
+SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS events (
+    seq INTEGER PRIMARY KEY,
+    body BLOB NOT NULL,
+    hash BLOB NOT NULL,
+    closes INTEGER NOT NULL,
+    blob_digest TEXT,
+    blob BLOB,
+    seat TEXT,
+    call_key TEXT,
+    request_digest TEXT,
+    at_ms INTEGER,
+    latency_us INTEGER,
+    transport TEXT,
+    client TEXT,
+    request_id TEXT,
+    traceparent TEXT
+);
+CREATE UNIQUE INDEX IF NOT EXISTS blobs ON events (blob_digest) WHERE blob_digest IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS call_keys ON events (seat, call_key) WHERE call_key IS NOT NULL;
+CREATE TABLE IF NOT EXISTS agent_events (id INTEGER PRIMARY KEY, seat TEXT NOT NULL, body BLOB NOT NULL);
+CREATE TRIGGER IF NOT EXISTS keep_sealed_head AFTER INSERT ON events WHEN NEW.closes BEGIN
+    INSERT OR REPLACE INTO meta VALUES ('closed_head', NEW.seq || ':' || lower(hex(NEW.hash)));
+END;
+"""
+"""The format of a `.trace` file. `closed_head` moves in the same statement as the closure that it names."""
+
+_MAGIC = b"SQLite format 3\x00"
+_PREFIX = b'{"hash":"'
+_BODY = b'","event":'
+_CLOSED = b'{"closed_head":'
+_BLOB = b'{"blob":"'
+
+
+class Trace:
+    """An opened trace. Use as a context manager; iterate `events()` as often as you like."""
+
+    def __init__(self, path: Path, source: Source) -> None:
+        self.path = path
+        self._source = source
+
+    def __enter__(self) -> Trace:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._source.close()
+
+    def freeze(self) -> None:
+        """Read as of now until closed: what several readings say of a live episode then fits together."""
+        self._source.freeze()
+
+    @cached_property
+    def manifest(self) -> Manifest:
+        """The manifest; TraceError when the file has none."""
+        return self._source.manifest()
+
+    def events(self, after: int = 0) -> Iterator[StoredEvent]:
+        """Stored events in order, from `after` + 1 on."""
+        return self._source.events(after)
+
+    def decoded(self) -> Iterator[dict[str, Any]]:
+        """Events as plain data, large results filled in under `result`. TraceError for what is no JSON object."""
+        for stored in self.events():
+            try:
+                event = orjson.loads(stored.body)
+                if event.get("result_ref"):
+                    body = self.blob(event["result_ref"])
+                    event["result"] = None if body is None else orjson.loads(body)
+            except (orjson.JSONDecodeError, AttributeError):
+                raise TraceError(f"{self.path.name}: event {stored.seq} or its result is damaged") from None
+            yield event
+
+    def blob(self, digest: str) -> bytes | None:
+        """A large result by its digest; None when the file does not hold it."""
+        return self._source.blob(digest)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Every stored blob with the digest that it is filed under; twice where somebody filed two under one."""
+        return self._source.blobs()
+
+    def closed_head(self) -> tuple[int, str] | None:
+        """(seq, hash) of the last closure, as kept beside the events; None before the first."""
+        return self._source.closed_head()
+
+    def side(self) -> Iterator[SideRow]:
+        """Times, transports and call keys."""
+        return self._source.side()
+
+    def agent_events(self) -> Iterator[dict[str, Any]]:
+        """Model calls, plans and stop reasons, as the runner noted them. TraceError where a note is damaged."""
+        for seat, body in self.notes():
+            try:
+                yield {"seat": seat, **orjson.loads(body)}
+            except (orjson.JSONDecodeError, TypeError):
+                raise TraceError(f"{self.path}: what is noted about {seat[:80]} is damaged") from None
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """The same as it is stored: seat and bytes."""
+        return self._source.notes()
+
+    def noted_heads(self) -> Iterator[bytes]:
+        """The hash over the notes before the first one, after the first, after the second, …"""
+        head = self.manifest.first_hash
+        yield head
+        for seat, body in self.notes():
+            head = noted_hash(head, seat, body)
+            yield head
+
+
+def open_trace(path: str | Path) -> Trace:
+    """Open a trace for reading: a `.trace` file (SQLite), a `.jsonl` file, or the address of a stored one.
+
+    NotATrace when it is none of them, TraceError when it is damaged.
+    """
+    if is_store(str(path)):
+        stored = StorePlace.of(str(path))
+        return Trace(Path(stored.episode), StoreReader(stored))
+    place = Path(path)
+    try:
+        with place.open("rb") as file:
+            head = file.read(16)
+    except OSError as error:
+        raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
+    if head == _MAGIC:
+        return Trace(place, _Sqlite(place))
+    if head.startswith(b'{"about":'):
+        return Trace(place, _Jsonl(place))
+    if head.startswith(b'{"seat_view":'):
+        raise NotATrace(f"{place}: a seat's view: it has no chain of its own, verify or evaluate the whole trace")
+    raise NotATrace(f"{place}: not a trace (neither SQLite nor JSONL of tradefair)")
+
+
+def find_traces(path: str | Path) -> list[Path]:
+    """The traces under a folder in name order, or the file itself. TraceError when there is none."""
+    place = Path(path)
+    if place.is_file():
+        return [place]
+    found = sorted([*place.rglob("*.trace"), *place.rglob("*.trace.jsonl")])
+    if not found:
+        raise TraceError(f"{place}: no trace here (*.trace or *.trace.jsonl)")
+    return found
+
+
+def jsonl_lines(trace: Trace) -> Iterator[bytes]:
+    """A trace as JSONL: the manifest, then each event with its hash and exact bytes, then the blobs."""
+    trace.freeze()
+    yield trace.manifest.to_json()
+    for stored in trace.events():
+        yield _PREFIX + stored.hash.hex().encode() + _BODY + stored.body + b"}"
+    closed = trace.closed_head()
+    if closed is not None:
+        yield orjson.dumps({"closed_head": list(closed)})
+    for digest, body in trace.blobs():
+        yield _BLOB + digest.encode() + b'","body":' + body + b"}"
+
+
+def _about(path: Path, raw: bytes) -> dict[str, Any]:
+    try:
+        about: Any = orjson.loads(raw)
+        orjson.dumps(about)  # deeper than can be written again is damage too
+    except (orjson.JSONDecodeError, orjson.JSONEncodeError):
+        about = None
+    if not isinstance(about, dict):
+        raise TraceError(f"{path}: the manifest's about is damaged")
+    return about  # pyright: ignore[reportUnknownVariableType]
+
+
+def connect_to_read(path: Path) -> sqlite3.Connection:
+    """Open a `.trace` file for reading. What its killed writer left half written is first taken back, as SQLite asks.
+
+    Raises sqlite3.Error when it is no trace, or when that would need a folder that can be written.
+    """
+    try:
+        return _connected(path, "ro")
+    except sqlite3.OperationalError as error:
+        if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
+            raise
+    try:
+        _connected(path, "rw").close()
+    except sqlite3.OperationalError as error:
+        told = f"its last write was cut off, and taking it back needs a folder that can be written ({error})"
+        raise sqlite3.OperationalError(told) from None
+    return _connected(path, "ro")
+
+
+def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
+    try:
+        database.execute("SELECT count(*) FROM meta")
+    except sqlite3.Error:
+        database.close()
+        raise
+    return database
+
+
+class _Sqlite:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        try:
+            self._db = connect_to_read(path)
+        except sqlite3.Error as error:
+            raise TraceError(f"{path}: not a readable trace: {error}") from None
+
+    def freeze(self) -> None:
+        if not self._db.in_transaction:
+            # The snapshot is taken by the first SELECT of the transaction.
+            next(self._query("BEGIN"), None)
+            next(self._query("SELECT count(*) FROM meta"), None)
+
+    def manifest(self) -> Manifest:
+        core, about = self._meta("core"), self._meta("about")
+        if core is None:
+            raise TraceError(f"{self._path}: the manifest is missing")
+        return Manifest(self._bytes(core), _about(self._path, b"{}" if about is None else self._bytes(about)))
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        rows = self._query("SELECT seq, body, hash FROM events WHERE seq > ? ORDER BY seq", (after,))
+        return (StoredEvent(seq, self._bytes(body), self._bytes(digest)) for seq, body, digest in rows)
+
+    def blob(self, digest: str) -> bytes | None:
+        row = next(self._query("SELECT blob FROM events WHERE blob_digest = ?", (digest,)), None)
+        return None if row is None else self._bytes(row[0])
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        rows = self._query("SELECT blob_digest, blob FROM events WHERE blob_digest IS NOT NULL ORDER BY seq")
+        return ((str(digest), self._bytes(blob)) for digest, blob in rows)
+
+    def closed_head(self) -> tuple[int, str] | None:
+        value = self._meta("closed_head")
+        if value is None:
+            return None
+        seq, _, digest = self._bytes(value).decode(errors="replace").partition(":")
+        return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
+
+    def side(self) -> Iterator[SideRow]:
+        columns = ", ".join(SideRow._fields)
+        return (SideRow(*row) for row in self._query(f"SELECT {columns} FROM events ORDER BY seq"))
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        rows = self._query("SELECT seat, body FROM agent_events ORDER BY id")
+        return ((str(seat), self._bytes(body)) for seat, body in rows)
+
+    def close(self) -> None:
+        self._db.close()
+
+    def _meta(self, key: str) -> Any:
+        row = next(self._query("SELECT value FROM meta WHERE key = ?", (key,)), None)
+        return None if row is None else row[0]
+
+    def _bytes(self, value: object) -> bytes:
+        """A column's bytes; SQLite lets any type stand in any column."""
+        if isinstance(value, bytes):
+            return value
+        if isinstance(value, str):
+            return value.encode(errors="replace")
+        raise TraceError(f"{self._path}: a column holds a {type(value).__name__} where bytes belong")
+
+    def _query(self, sql: str, values: tuple[object, ...] = ()) -> Iterator[Any]:
+        try:
+            # Not `yield from`: that would close the cursor when the reader stops early, after its database.
+            for row in self._db.execute(sql, values):  # noqa: UP028
+                yield row
+        except sqlite3.Error as error:
+            raise TraceError(f"{self._path}: cannot be read further: {error}") from None
+
+
+class _Jsonl:
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def freeze(self) -> None:
+        pass
+
+    def manifest(self) -> Manifest:
+        with self._path.open("rb") as file:
+            line = file.readline().rstrip(b"\n")
+        marker = b',"core":'
+        try:
+            head = orjson.loads(line)
+            # The core is the last member: its bytes run from the marker to the closing brace.
+            said = orjson.dumps(head["about"])
+            start = line.index(marker + b"{", len(b'{"about":') + len(said))
+        except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, ValueError):
+            raise TraceError(f"{self._path}: the first line is not a manifest") from None
+        return Manifest(line[start + len(marker) : -1], _about(self._path, said))
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        seq = 0
+        for number, line in self._lines():
+            if not line.startswith(_PREFIX):
+                if not line.startswith((_CLOSED, _BLOB)):
+                    raise TraceError(f"{self._path}: line {number} is neither an event nor a blob")
+                continue
+            seq += 1
+            start = len(_PREFIX) + 64
+            try:
+                digest = bytes.fromhex(line[len(_PREFIX) : start].decode())
+            except ValueError:
+                digest = b""
+            if line[start : start + len(_BODY)] != _BODY or not line.endswith(b"}") or not digest:
+                raise TraceError(f"{self._path}: line {number} is not an event")
+            if seq > after:
+                yield StoredEvent(seq, line[start + len(_BODY) : -1], digest)
+
+    def blob(self, digest: str) -> bytes | None:
+        return self._blobs.get(digest)
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        for _, line in self._lines():
+            if line.startswith(_BLOB):
+                digest, _, rest = line[len(_BLOB) :].partition(b'","body":')
+                yield digest.decode(errors="replace"), rest[:-1]
+
+    @cached_property
+    def _blobs(self) -> dict[str, bytes]:
+        return dict(self.blobs())
+
+    def closed_head(self) -> tuple[int, str] | None:
+        for number, line in self._lines():
+            if line.startswith(_CLOSED):
+                try:
+                    seq, digest = orjson.loads(line)["closed_head"]
+                    return int(seq), str(digest)
+                except (orjson.JSONDecodeError, TypeError, ValueError):
+                    raise TraceError(f"{self._path}: line {number} is not a closed head") from None
+        return None
+
+    def side(self) -> Iterator[SideRow]:
+        return iter(())
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        return iter(())
+
+    def close(self) -> None:
+        pass
+
+    def _lines(self) -> Iterator[tuple[int, bytes]]:
+        with self._path.open("rb") as file:
+            for number, line in enumerate(file, 1):
+                if number > 1:
+                    yield number, line.rstrip(b"\n")

@@ -1,0 +1,77 @@
+"""What a trace is read from: an open file or a row of a store, behind one protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+from tradefair.contract.errors import TraceError
+from tradefair.tracestore.manifest import Manifest
+
+__all__ = ["NotATrace", "SideRow", "Source", "StoredEvent"]
+
+
+class NotATrace(TraceError):
+    """A file that cannot be opened as a trace at all: there is nothing in it that could be damaged."""
+
+
+class StoredEvent(NamedTuple):
+    """One event as it is stored: its place, its exact bytes and the chain's hash after it."""
+
+    seq: int
+    body: bytes
+    hash: bytes
+
+
+class SideRow(NamedTuple):
+    """What is kept beside an event, outside the chain."""
+
+    seq: int
+    seat: str | None
+    call_key: str | None
+    at_ms: int | None
+    latency_us: int | None
+    transport: str | None
+    client: str | None
+    request_id: str | None
+    traceparent: str | None
+
+
+class Source(Protocol):
+    """Whatever holds one trace. Methods raise TraceError for what cannot be read."""
+
+    def freeze(self) -> None:
+        """Read as of now until closed."""
+        ...
+
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        ...
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on."""
+        ...
+
+    def blob(self, digest: str) -> bytes | None:
+        """A large result by its digest."""
+        ...
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Every large result with the digest that it is filed under."""
+        ...
+
+    def closed_head(self) -> tuple[int, str] | None:
+        """(seq, hash) of the last closure."""
+        ...
+
+    def side(self) -> Iterator[SideRow]:
+        """Times, transports and call keys."""
+        ...
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """What was noted about agents: seat and bytes."""
+        ...
+
+    def close(self) -> None:
+        """Let go of it."""
+        ...

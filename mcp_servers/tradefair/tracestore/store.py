@@ -1,0 +1,246 @@
+"""Traces in a shared store, a PostgreSQL database: their addresses, their tables, and the reader of one of them.
+
+An address is the database's URL, and behind a `#` the episode: `postgresql://host/markets#0f3a…`. The driver is the
+extra `postgres`; it is imported when a store is opened.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.parse import unquote, urlsplit
+
+import orjson
+
+from tradefair.contract.errors import TraceError
+from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
+
+if TYPE_CHECKING:
+    import psycopg
+
+__all__ = [
+    "STORE_SCHEMA", "StorePlace", "StoreReader", "is_store", "is_whole_store", "psycopg_of", "stored_episodes",
+    "without_password",
+]  # fmt: skip
+
+_SCHEMES = ("postgresql://", "postgres://")
+_SECRETS = frozenset({"password", "sslpassword"})
+_CHUNK = 1_000
+_COLUMNS = """seq, body, hash, closes, blob_digest, blob, seat, call_key, request_digest, at_ms, latency_us, transport,
+client, request_id, traceparent"""
+
+STORE_SCHEMA = """
+CREATE TABLE IF NOT EXISTS tradefair_episodes (
+    episode text PRIMARY KEY,
+    core bytea NOT NULL,
+    about bytea NOT NULL,
+    closed_seq bigint,
+    closed_hash bytea
+);
+CREATE TABLE IF NOT EXISTS tradefair_events (
+    episode text NOT NULL REFERENCES tradefair_episodes ON DELETE CASCADE,
+    seq bigint NOT NULL,
+    body bytea NOT NULL,
+    hash bytea NOT NULL,
+    closes boolean NOT NULL,
+    blob_digest text,
+    blob bytea,
+    seat text,
+    call_key text,
+    request_digest text,
+    at_ms bigint,
+    latency_us bigint,
+    transport text,
+    client text,
+    request_id text,
+    traceparent text,
+    PRIMARY KEY (episode, seq)
+);
+CREATE UNIQUE INDEX IF NOT EXISTS tradefair_blobs
+    ON tradefair_events (episode, blob_digest) WHERE blob_digest IS NOT NULL;
+CREATE UNIQUE INDEX IF NOT EXISTS tradefair_call_keys
+    ON tradefair_events (episode, seat, call_key) WHERE call_key IS NOT NULL;
+CREATE TABLE IF NOT EXISTS tradefair_notes (
+    id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+    episode text NOT NULL REFERENCES tradefair_episodes ON DELETE CASCADE,
+    seat text NOT NULL,
+    body bytea NOT NULL
+);
+CREATE INDEX IF NOT EXISTS tradefair_notes_of ON tradefair_notes (episode, id);
+"""
+"""The format of a store. The head of the last closure moves in the statement that appends the closure."""
+
+
+class StorePlace(NamedTuple):
+    """One episode of a store. `dsn` may hold a password: it is shown nowhere."""
+
+    dsn: str
+    episode: str
+
+    @classmethod
+    def of(cls, url: str) -> StorePlace:
+        """The place that an address names; `episode` is empty where it names a whole store."""
+        dsn, _, episode = url.partition("#")
+        return cls(dsn, episode)
+
+    @property
+    def url(self) -> str:
+        """The address."""
+        return f"{self.dsn}#{self.episode}"
+
+    def __str__(self) -> str:
+        parts = urlsplit(self.dsn)
+        store = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
+        return f"{store}#{self.episode}" if self.episode else store
+
+
+def is_store(text: str) -> bool:
+    """Whether this is the address of a store, or of a trace in one."""
+    return text.startswith(_SCHEMES)
+
+
+def is_whole_store(text: str) -> bool:
+    """Whether this is the address of a store and names no episode of it."""
+    return is_store(text) and "#" not in text
+
+
+def without_password(dsn: str) -> str:
+    """The address of a store as it may be kept in a file: user and options, no password."""
+    parts = urlsplit(dsn)
+    user, at, hosts = parts.netloc.rpartition("@")
+    options = "&".join(one for one in parts.query.split("&") if unquote(one.partition("=")[0]) not in _SECRETS)
+    return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}" + (f"?{options}" if options else "")
+
+
+def psycopg_of() -> Any:
+    """The driver. Raises TraceError where it is not installed."""
+    try:
+        import psycopg
+    except ImportError:
+        raise TraceError("a PostgreSQL store needs its driver: pip install 'tradefair[postgres]'") from None
+    return psycopg
+
+
+def stored_episodes(dsn: str) -> list[StorePlace]:
+    """The episodes of a store, by name. Raises TraceError."""
+    driver = psycopg_of()
+    try:
+        with driver.connect(dsn, autocommit=True) as connection:
+            rows = connection.execute("SELECT episode FROM tradefair_episodes ORDER BY episode").fetchall()
+    except driver.Error as error:
+        raise TraceError(f"{StorePlace(dsn, '')}: {_said(error)}") from None
+    return [StorePlace(dsn, episode) for (episode,) in rows]
+
+
+class StoreReader:
+    """Reads the trace of one stored episode."""
+
+    def __init__(self, place: StorePlace) -> None:
+        """Raises NotATrace where the store cannot be reached or does not hold it."""
+        self._place = place
+        self._driver = psycopg_of()
+        self._frozen = False
+        try:
+            self._connection: psycopg.Connection[tuple[Any, ...]] = self._driver.connect(place.dsn, autocommit=True)
+        except self._driver.Error as error:
+            raise NotATrace(f"{place}: cannot be reached: {_said(error)}") from None
+        try:
+            self._row()
+        except TraceError as error:
+            self._connection.close()
+            raise NotATrace(str(error)) from None
+
+    def freeze(self) -> None:
+        """Read as of now until closed."""
+        if not self._frozen:
+            self._query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+            self._row()  # the snapshot is taken by the first query
+            self._frozen = True
+
+    def manifest(self) -> Manifest:
+        """Core and about."""
+        core, raw, _, _ = self._row()
+        try:
+            about = orjson.loads(raw)
+        except orjson.JSONDecodeError:
+            about = None
+        if not isinstance(about, dict):
+            raise TraceError(f"{self._place}: the manifest's about is damaged")
+        return Manifest(core, about)  # pyright: ignore[reportUnknownArgumentType]
+
+    def events(self, after: int) -> Iterator[StoredEvent]:
+        """In order, from `after` + 1 on."""
+        sql = "SELECT seq, body, hash FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
+        while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            yield from (StoredEvent(*row) for row in rows)
+            after = rows[-1][0]
+
+    def blob(self, digest: str) -> bytes | None:
+        """A large result by its digest."""
+        sql = "SELECT blob FROM tradefair_events WHERE episode = %s AND blob_digest = %s"
+        rows = self._query(sql, self._place.episode, digest)
+        return rows[0][0] if rows else None
+
+    def blobs(self) -> Iterator[tuple[str, bytes]]:
+        """Every large result."""
+        sql = """SELECT seq, blob_digest, blob FROM tradefair_events
+        WHERE episode = %s AND seq > %s AND blob_digest IS NOT NULL ORDER BY seq LIMIT %s"""
+        after = 0
+        while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            yield from ((digest, blob or b"") for _, digest, blob in rows)
+            after = rows[-1][0]
+
+    def closed_head(self) -> tuple[int, str] | None:
+        """(seq, hash) of the last closure."""
+        _, _, seq, digest = self._row()
+        return None if seq is None else (seq, (digest or b"").hex())
+
+    def side(self) -> Iterator[SideRow]:
+        """Times, transports and call keys."""
+        columns = ", ".join(SideRow._fields)
+        sql = f"SELECT {columns} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
+        after = 0
+        while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            yield from (SideRow(*row) for row in rows)
+            after = rows[-1][0]
+
+    def notes(self) -> Iterator[tuple[str, bytes]]:
+        """What was noted about agents."""
+        sql = "SELECT id, seat, body FROM tradefair_notes WHERE episode = %s AND id > %s ORDER BY id LIMIT %s"
+        after = 0
+        while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            yield from ((seat, body) for _, seat, body in rows)
+            after = rows[-1][0]
+
+    def rows(self) -> Iterator[tuple[Any, ...]]:
+        """Everything that is stored of each event, in the order of a `.trace` file's columns."""
+        sql = f"SELECT {_COLUMNS} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
+        after = 0
+        while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            yield from rows
+            after = rows[-1][0]
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def _row(self) -> tuple[bytes, bytes, int | None, bytes | None]:
+        sql = "SELECT core, about, closed_seq, closed_hash FROM tradefair_episodes WHERE episode = %s"
+        rows = self._query(sql, self._place.episode)
+        if not rows:
+            raise TraceError(f"{self._place}: there is no such episode")
+        core, about, seq, digest = rows[0]
+        return core, about, seq, digest
+
+    def _query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
+        try:
+            cursor = self._connection.execute(sql.encode(), values or None)
+            return cursor.fetchall() if cursor.description is not None else []
+        except self._driver.Error as error:
+            raise TraceError(f"{self._place}: cannot be read: {_said(error)}") from None
+
+
+def _said(error: Exception) -> str:
+    """The first line of the driver's words; it quotes no password."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -1,0 +1,81 @@
+"""Writing a whole trace at once: for importers, whose episodes have ended before they are written.
+
+Live episodes are written by the host's log alone (docs/decisions/0003).
+"""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+
+from tradefair.contract.chain import canonical, first_hash, next_hash, seal
+from tradefair.contract.core import Record
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.event import ManifestCore
+from tradefair.tracestore.manifest import Manifest
+from tradefair.tracestore.reader import SCHEMA
+
+__all__ = ["Written", "write_trace"]
+
+_INSERT = """INSERT INTO events (seq, body, hash, closes, blob_digest, blob, seat, at_ms, latency_us, transport)
+VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
+
+
+class Written(NamedTuple):
+    """One event and what is kept beside it: `at_ms` since the epoch, `latency_us` that the seat took to answer."""
+
+    record: Record
+    seat: str | None = None
+    at_ms: int | None = None
+    latency_us: int | None = None
+    transport: str | None = None
+
+
+def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: Iterable[Written]) -> Manifest:
+    """Write and seal a finished episode; the file appears whole under its name or not at all.
+
+    `about` gets `head_seq`, `head_hash` and `seal`. An existing file is replaced. Raises StorageUnavailable.
+    """
+    core_bytes = canonical(core.model_dump(mode="json"))
+    draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        draft.unlink(missing_ok=True)
+        with closing(sqlite3.connect(draft)) as database:
+            manifest = _fill(database, core_bytes, about, events)
+        os.replace(draft, path)
+    except (OSError, sqlite3.Error) as error:
+        raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
+    finally:
+        if path.parent.is_dir():
+            draft.unlink(missing_ok=True)
+    return manifest
+
+
+def _fill(database: sqlite3.Connection, core: bytes, about: dict[str, Any], events: Iterable[Written]) -> Manifest:
+    # A draft needs no journal: it is thrown away when it does not get its name. One transaction, one fsync.
+    database.execute("PRAGMA journal_mode = OFF")
+    database.executescript("BEGIN;" + SCHEMA)
+    head, seq = first_hash(core), 0
+
+    def rows() -> Iterator[tuple[object, ...]]:
+        nonlocal head, seq
+        for written in events:
+            record = written.record
+            seq, head = record.seq, next_hash(head, record.body)
+            blob_digest, blob = record.blob or (None, None)
+            yield (seq, record.body, head, record.closes, blob_digest, blob, *written[1:])
+
+    database.executemany(_INSERT, rows())
+    sealed = {**about, "head_seq": seq, "head_hash": head.hex()}
+    sealed["seal"] = seal(sealed)
+    meta = {"core": core, "about": orjson.dumps(sealed)}
+    database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())
+    database.commit()
+    return Manifest(core, sealed)

@@ -1,0 +1,128 @@
+"""One name: the project's first one is left in data alone, what is installed is ours, and old traces stay readable."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tradefair.cli import run
+from tradefair.contract.chance import Chance
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.verify import verify_file
+
+ROOT = Path(__file__).resolve().parent.parent
+FIRST_NAME_STAYS_IN = {
+    "CHANGELOG.md",
+    "docs/decisions/0031-the-name-and-the-salts.md",
+    "docs/upgrading.md",
+    "frameworks/tradefair/cli/__init__.py",
+    "mcp_servers/tradefair/contract/event.py",
+    "mcp_servers/tradefair/contract/salts.py",
+    "tests/data/first_name.trace",
+    "tests/test_name.py",
+}
+NOT_OURS = {"opentelemetry-distro", "opentelemetry-exporter-otlp"}
+"""Packages of others that our texts tell people to install."""
+
+_INSTALLS = re.compile(
+    r"""(^(?:\$ )?|`(?:\$ )?)?(?:pip install|uvx(?: --from)?|uv (?:tool install|add)|pipx (?:install|run)) +([^\n`|#;]+)""",
+    re.MULTILINE,
+)
+_NAMED = re.compile(r"""^["']?([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[([^\]]*)\])?""")
+
+
+def _texts() -> Iterator[tuple[str, str]]:
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=False)
+    if listed.returncode:
+        pytest.skip("not a checkout of git")
+    for name in listed.stdout.splitlines():
+        path = ROOT / name
+        if path.is_file():
+            yield name, path.read_bytes().decode("utf-8", "replace")
+
+
+def _strangers(text: str, ours: str, extras: Iterable[str]) -> list[str]:
+    """What a text tells people to install that is neither ours, with one of our extras, nor on the short list."""
+    found: list[str] = []
+    for code, stated in _INSTALLS.findall(text):
+        words = [word for word in stated.split() if not word.startswith(("-", "$", "{", "<", "…"))]
+        # In code every word is a package; in running text the sentence goes on after the first.
+        for word in words if code and "uvx" not in stated else words[:1]:
+            if "/" in word or word.rstrip(".,)").endswith((".whl", "WHEEL")):
+                continue
+            named = _NAMED.match(word)
+            if named is None:
+                continue
+            name, wanted = named[1], [extra.strip() for extra in (named[2] or "").split(",") if extra.strip()]
+            known = name == ours and all(extra in extras or extra.startswith("{") for extra in wanted)
+            if not known and name not in NOT_OURS:
+                found.append(word)
+    return found
+
+
+def _project() -> tuple[str, list[str]]:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    return project["name"], list(project["optional-dependencies"])
+
+
+def test_the_first_name_stays_only_where_it_is_data_or_history() -> None:
+    assert sorted({name for name, text in _texts() if "fairground" in text.lower()} - FIRST_NAME_STAYS_IN) == []
+    assert [name for name, _ in _texts() if "fairground" in name.lower()] == []
+
+
+def test_no_text_tells_anybody_to_install_a_package_that_is_not_ours() -> None:
+    ours, extras = _project()
+    # What CI, the Makefile and this test install for themselves is pinned by the constraints.
+    skipped = {"Makefile", ".ci/run", "tests/test_name.py", "CHANGELOG.md"}
+    found = {name: _strangers(text, ours, extras) for name, text in _texts() if name not in skipped}
+    assert {name: words for name, words in found.items() if words} == {}
+
+
+@pytest.mark.parametrize(
+    "planted",
+    [
+        "pip install 'fairground[ray]'",
+        "pip install tradefair[rays]",
+        "uvx fairground play",
+        "`pip install opentelemetry-distro trade-fair`",
+    ],
+)
+def test_a_planted_stranger_is_found(planted: str) -> None:
+    assert len(_strangers(planted, *_project())) >= 1
+
+
+def test_what_is_ours_is_no_stranger() -> None:
+    assert _strangers("pip install 'tradefair[ray]' or pip install tradefair", *_project()) == []
+
+
+def test_the_salts_give_the_luck_that_they_always_gave() -> None:
+    assert Chance(7).uniform("a", 1) == 0.35103397613944864
+    assert Draw.of(7, "B1").uniform(1) == 0.4941329992557423
+
+
+@pytest.mark.parametrize("set_to", [("FAIRGROUND_DATA", "TRADEFAIR_DATA"), ("FAIRGROUND_TOKEN", "TRADEFAIR_TOKEN")])
+def test_a_variable_under_the_first_name_is_not_read_and_named(
+    set_to: tuple[str, str], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    former, name = set_to
+    monkeypatch.setenv(former, "x")
+    monkeypatch.delenv(name, raising=False)
+    assert run(["markets"]) == 0
+    assert capsys.readouterr().err.splitlines() == [f"{former} is not read any more; set {name}"]
+    monkeypatch.setenv(name, "x")
+    if name != "TRADEFAIR_DATA":
+        assert run(["markets"]) == 0
+        assert capsys.readouterr().err == ""
+
+
+def test_a_trace_that_was_written_under_the_first_name_verifies_and_evaluates() -> None:
+    trace = ROOT / "tests" / "data" / "first_name.trace"
+    assert b"fairground.trace/1" in trace.read_bytes()
+    assert verify_file(trace).verdict == "identical"
+    assert evaluate_file(trace).outcome is not None
