@@ -31,7 +31,8 @@ NOT_OURS = {"opentelemetry-distro", "opentelemetry-exporter-otlp"}
 """Packages of others that our texts tell people to install."""
 
 _INSTALLS = re.compile(
-    r"""(^(?:\$ )?|`(?:\$ )?)?(?:pip install|uvx(?: --from)?|uv (?:tool install|add)|pipx (?:install|run)) +([^\n`|#;]+)""",
+    r"""(^(?:\$ )?|`(?:\$ )?)?(?:pip install|uvx(?: --from)?|uv (?:tool install|add)|pipx (?:install|run))"""
+    r""" +([^\n`|#;]+)""",
     re.MULTILINE,
 )
 _NAMED = re.compile(r"""^["']?([A-Za-z0-9][A-Za-z0-9._-]*)(?:\[([^\]]*)\])?""")
