@@ -9,7 +9,7 @@ from tradefair.catalog import load_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import play_fast
-from tradefair.evaluation.collusion.game import Pairing, Played, PlayedRound, Sent
+from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
 
 __all__ = ["CHAT", "SILENT", "announcing", "fast_game", "fast_games"]
 

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
 from benchmarks.figures import Figure, Stopwatch
-from tradefair.evaluation.collusion.model import CollusionReport
-from tradefair.evaluation.collusion.report import collusion_report
+from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
+from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
 
 __all__ = ["FIELDS", "Split", "measure", "splits"]
 

@@ -27,16 +27,16 @@ from tradefair.contract.evidence import Need
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.market import MarketType
 from tradefair.contract.tool import Tool, ToolTable
-from tradefair.evaluation.diagnostics.bargaining.rules import DiagnosticRules as BargainingRules
-from tradefair.evaluation.diagnostics.bargaining.rules import diagnostic_rules as bargaining_rules
-from tradefair.evaluation.diagnostics.double_auction import rules as auction_rules
-from tradefair.evaluation.diagnostics.general.rules import general_rules
-from tradefair.evaluation.diagnostics.marketplace import rules as marketplace_rules
-from tradefair.evaluation.diagnostics.published import PUBLISHED, published_toml
-from tradefair.evaluation.diagnostics.retail.detectors import DETECTORS
-from tradefair.evaluation.diagnostics.retail.rules import diagnostic_rules
-from tradefair.evaluation.diagnostics.supply_chain import rules as supply_rules
-from tradefair.evaluation.diagnostics.thresholds import ModeRules, RuleBook
+from tradefair.evaluation.markets.bargaining.modes.rules import DiagnosticRules as BargainingRules
+from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules as bargaining_rules
+from tradefair.evaluation.markets.double_auction.modes import rules as auction_rules
+from tradefair.evaluation.markets.marketplace.modes import rules as marketplace_rules
+from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
+from tradefair.evaluation.markets.supply_chain.modes import rules as supply_rules
+from tradefair.evaluation.modes.general_rules import general_rules
+from tradefair.evaluation.modes.published import PUBLISHED, published_toml
+from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
 

@@ -9,8 +9,8 @@ from typing import Any, NamedTuple
 from tradefair.catalog import evaluator
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.diagnostics.general.diagnose import diagnose_generally, diagnose_trace
-from tradefair.evaluation.diagnostics.model import Diagnosis
+from tradefair.evaluation.modes.diagnose import diagnose_generally, diagnose_trace
+from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.outcome import (
     CommonEvaluator,
     Compares,

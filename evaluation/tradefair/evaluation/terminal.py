@@ -12,9 +12,9 @@ from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.diagnostics.model import Diagnosis, Figure, Finding
 from tradefair.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers, tables_of
 from tradefair.evaluation.importers.report import ImportReport, merged
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure, Finding
 from tradefair.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, SeatOutcome, fields_for
 from tradefair.evaluation.table import FOOTNOTES, number_text
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict

@@ -6,7 +6,6 @@ import os
 import sys
 import traceback
 from collections.abc import Callable, Sequence
-from importlib import import_module
 from typing import Any
 
 import typer
@@ -53,8 +52,7 @@ _CONTEXT = {"help_option_names": ["-h", "--help"]}
 
 
 def _load(command: Command) -> Any:
-    module, _, name = command.target.partition(":")
-    return getattr(import_module(module), name)
+    return command.load()
 
 
 def _exit_code(error: TradefairError) -> int:

@@ -2,52 +2,73 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from importlib import import_module
+from typing import Any, NamedTuple
 
 __all__ = ["COMMANDS", "Command", "command_named"]
 
 
 class Command(NamedTuple):
-    """One command. `target` is `module:name` of a typed function, or of a Typer group with commands of its own."""
+    """One command. `target` is `module:name` below `tradefair`: a typed function, or a Typer group."""
 
     name: str
     group: str
     help: str
     target: str
 
+    def load(self) -> Any:
+        """The function or group itself. The package that does the work is imported here and not before."""
+        module, _, name = self.target.partition(":")
+        return getattr(import_module(f"tradefair.{module}"), name)
+
 
 COMMANDS: tuple[Command, ...] = (
-    Command("play", "Play", "Play an episode here: agents and scripted seats.", "tradefair.runner.commands:play"),
-    Command("sweep", "Play", "Play every episode of a plan; resumable.", "tradefair.runner.sweep_commands:sweep_plan"),
-    Command("tournament", "Play", "A sweep, and its ranking.", "tradefair.runner.tournament_commands:tournament"),
-    Command("fork", "Play", "Redo a decision on the same luck.", "tradefair.runner.fork_command:fork"),
-    Command("exploit", "Play", "What deviating would gain a seat.", "tradefair.runner.exploit_command:exploit"),
-    Command("serve", "Play", "Serve one seat of one episode over stdio.", "tradefair.host.commands:serve"),
-    Command("host", "Play", "Host episodes over HTTP, one token per seat.", "tradefair.host.commands:host"),
-    Command("control", "Play", "Make, watch and end a host's episodes.", "tradefair.host.control_commands:control"),
-    Command("connect", "Play", "Connect a stdio client to a hosted seat.", "tradefair.host.commands:connect"),
-    Command("config", "Play", "Print a client's configuration for a seat.", "tradefair.host.commands:config"),
-    Command("gateway", "Play", "Serve a model endpoint; record, replay.", "tradefair.runner.gateway_command:gateway"),
-    Command("evaluate", "Audit", "Economic outcomes of traces.", "tradefair.evaluation.commands:evaluate"),
-    Command("verify", "Audit", "Check hash chains and re-execute traces.", "tradefair.evaluation.commands:verify"),
-    Command("collusion", "Audit", "Signs of collusion.", "tradefair.evaluation.collusion.commands:collusion"),
-    Command("compare", "Audit", "Two agents on the same luck.", "tradefair.evaluation.compare.commands:compare"),
-    Command("experiment", "Audit", "Bias and planted texts.", "tradefair.evaluation.experiments.commands:experiment"),
-    Command("language", "Audit", "What slogans are worth.", "tradefair.evaluation.language.commands:language"),
-    Command("rate", "Audit", "Leaderboards of who played.", "tradefair.evaluation.ratings.commands:rate"),
-    Command("import", "Audit", "Turn foreign logs into traces.", "tradefair.evaluation.commands:import_logs"),
-    Command("references", "Audit", "Tables that csa rests on.", "tradefair.runner.reference_tables:references"),
-    Command("report", "Audit", "One self-contained HTML page.", "tradefair.evaluation.report.commands:report"),
-    Command("view", "Audit", "A folder of traces in the browser.", "tradefair.evaluation.viewer.commands:view"),
-    Command("trace", "Audit", "Ask one trace questions.", "tradefair.evaluation.store.commands:trace"),
-    Command("export", "Audit", "Write traces in other formats.", "tradefair.evaluation.export.commands:export"),
-    Command("analyst", "Audit", "A model's opinion of talk and play.", "tradefair.runner.analyst.commands:analyst"),
-    Command("markets", "Look", "The installed markets.", "tradefair.catalog.commands:markets"),
-    Command("scenarios", "Look", "List, show and check scenarios.", "tradefair.catalog.commands:scenarios"),
-    Command("plans", "Look", "The plans of sweeps and tournaments.", "tradefair.runner.sweep_commands:plans"),
-    Command("tools", "Look", "The tools of a market.", "tradefair.catalog.commands:tools"),
-    Command("draw-agent", "Look", "One of our agent graphs.", "tradefair.frameworks.commands:draw_agent"),
-    Command("policies", "Look", "The scripted seats of a market.", "tradefair.catalog.commands:policies"),
+    Command("play", "Play", "Play an episode here: agents and scripted seats.", "runner.play_command:play"),
+    Command("sweep", "Play", "Play every episode of a plan; resumable.", "runner.sweep_commands:sweep_plan"),
+    Command("tournament", "Play", "A sweep, and its ranking.", "runner.tournament_commands:tournament"),
+    Command("fork", "Play", "Redo a decision on the same luck.", "runner.fork_command:fork"),
+    Command("exploit", "Play", "What deviating would gain a seat.", "runner.exploit_command:exploit"),
+    Command("serve", "Play", "Serve one seat of one episode over stdio.", "host.serving_commands:serve"),
+    Command("host", "Play", "Host episodes over HTTP, one token per seat.", "host.serving_commands:host"),
+    Command("control", "Play", "Make, watch and end a host's episodes.", "host.control_commands:control"),
+    Command("connect", "Play", "Connect a stdio client to a hosted seat.", "host.serving_commands:connect"),
+    Command("config", "Play", "Print a client's configuration for a seat.", "host.serving_commands:config"),
+    Command("gateway", "Play", "Serve a model endpoint; record, replay.", "runner.gateway_command:gateway"),
+    Command("evaluate", "Audit", "Economic outcomes of traces.", "evaluation.audit_commands:evaluate"),
+    Command("verify", "Audit", "Check hash chains and re-execute traces.", "evaluation.audit_commands:verify"),
+    Command(
+        "collusion",
+        "Audit",
+        "Signs of collusion.",
+        "evaluation.markets.double_auction.collusion.collusion_command:collusion",
+    ),
+    Command("compare", "Audit", "Two agents on the same luck.", "evaluation.compare.compare_command:compare"),
+    Command(
+        "experiment",
+        "Audit",
+        "Bias and planted texts.",
+        "evaluation.markets.marketplace.experiments.experiment_command:experiment",
+    ),
+    Command(
+        "language",
+        "Audit",
+        "What slogans are worth.",
+        "evaluation.markets.supply_chain.language.language_command:language",
+    ),
+    Command("rate", "Audit", "Leaderboards of who played.", "evaluation.ratings.rate_command:rate"),
+    Command("import", "Audit", "Turn foreign logs into traces.", "evaluation.audit_commands:import_logs"),
+    Command("references", "Audit", "Tables that csa rests on.", "runner.reference_tables:references"),
+    Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),
+    Command("view", "Audit", "A folder of traces in the browser.", "evaluation.viewer.view_command:view"),
+    Command("trace", "Audit", "Ask one trace questions.", "evaluation.store.trace_command:trace"),
+    Command("export", "Audit", "Write traces in other formats.", "evaluation.export.export_command:export"),
+    Command("analyst", "Audit", "A model's opinion of talk and play.", "runner.analyst.analyst_command:analyst"),
+    Command("markets", "Look", "The installed markets.", "catalog.look_commands:markets"),
+    Command("scenarios", "Look", "List, show and check scenarios.", "catalog.look_commands:scenarios"),
+    Command("plans", "Look", "The plans of sweeps and tournaments.", "runner.sweep_commands:plans"),
+    Command("tools", "Look", "The tools of a market.", "catalog.look_commands:tools"),
+    Command("draw-agent", "Look", "One of our agent graphs.", "frameworks.draw_agent_command:draw_agent"),
+    Command("policies", "Look", "The scripted seats of a market.", "catalog.look_commands:policies"),
 )
 
 

@@ -14,8 +14,8 @@ from rich.text import Text
 from tradefair.cli.tables import figures, names, show_table
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.compare.model import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.numbers import metrics_of
 from tradefair.evaluation.compare.runs import load_run, primary_metrics, roles_of, run_of
 from tradefair.evaluation.compare.show import decision_text

@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 from tradefair.catalog import market_type
 from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
-from tradefair.evaluation.outcomes.surplus_alpha import (
+from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CAUTION,
     ReferenceFile,
     ReferenceTable,
@@ -29,7 +29,7 @@ from tradefair.evaluation.outcomes.surplus_alpha import (
     bundled_references,
     cached_path,
 )
-from tradefair.evaluation.outcomes.surplus_reference import (
+from tradefair.evaluation.markets.double_auction.surplus_reference import (
     ALL_LAWS,
     BUNDLED_SHAPES,
     EPISODES,

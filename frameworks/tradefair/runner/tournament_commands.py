@@ -31,7 +31,7 @@ from tradefair.runner.sweep_play import RETRIES
 from tradefair.runner.sweep_show import print_sweep
 
 if TYPE_CHECKING:
-    from tradefair.evaluation.ratings.model import Leaderboards
+    from tradefair.evaluation.ratings.rating import Leaderboards
 
 __all__ = ["tournament"]
 

@@ -13,7 +13,7 @@ from tradefair.evaluation.analyst.citations import check_claims
 from tradefair.evaluation.analyst.dossier import gather_agents, gather_evidence
 from tradefair.evaluation.analyst.dossier_page import Origin, dossier_file, dossier_page, read_origin
 from tradefair.evaluation.analyst.games import Game, choose_games
-from tradefair.evaluation.diagnostics.model import Finding
+from tradefair.evaluation.modes.diagnosis import Finding
 
 
 def _finding(name: str) -> Finding:

@@ -16,7 +16,7 @@ import pytest
 from tradefair.cli import run as command
 from tradefair.contract.errors import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
-from tradefair.evaluation.compare.model import Comparison, Metric, NoiseFloor, Run
+from tradefair.evaluation.compare.comparison import Comparison, Metric, NoiseFloor, Run
 from tradefair.evaluation.compare.verdict import judge
 from tradefair.evaluation.statistics import mean_sd, sign_flip
 

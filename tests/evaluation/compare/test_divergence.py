@@ -9,8 +9,8 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
+from tradefair.evaluation.compare.comparison import Divergence
 from tradefair.evaluation.compare.divergence import decisions, first_divergence
-from tradefair.evaluation.compare.model import Divergence
 from tradefair.tracestore import Written, open_trace, write_trace
 
 Acts = Sequence[tuple[str, str, dict[str, object]]]

@@ -12,11 +12,11 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from tradefair.evaluation.diagnostics.model import Finding
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.export.to_files import export_files
 from tradefair.evaluation.importers.mcp_jsonl import import_log, import_logs, kind_by_name
 from tradefair.evaluation.importers.report import GameReport
+from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.store import QUERIES, TraceTables
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace

@@ -9,10 +9,10 @@ from tests.evaluation.ratings.playing import auction, bargain
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
-from tradefair.evaluation.charts.leaderboards import leaderboard_charts
-from tradefair.evaluation.charts.model import IntervalChart, MatrixChart
+from tradefair.evaluation.charts.chart import IntervalChart, MatrixChart
+from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards
-from tradefair.evaluation.ratings.model import DuelBoard, FieldBoard, LeftOut
+from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard, LeftOut
 from tradefair.evaluation.ratings.results import GameResult, Results, Unread
 from tradefair.evaluation.report.boards import boards_of
 

@@ -29,7 +29,7 @@ from tests.evaluation.ratings.playing import play_seats
 from tradefair.cli import run
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.ratings.leaderboards import leaderboards
-from tradefair.evaluation.ratings.model import DuelBoard, FieldBoard
+from tradefair.evaluation.ratings.rating import DuelBoard, FieldBoard
 from tradefair.evaluation.ratings.results import GameResult, Unread, gathered, read_result, read_results
 
 SMOKE = {"B1": "zip", "B2": "truthful", "S1": "zic", "S2": "truthful"}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from tests.evaluation.browsing import watched
-from tests.evaluation.marketplace.playing import play as play_marketplace
+from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from pydantic import ValidationError
-from tests.evaluation.marketplace.playing import play as play_marketplace
+from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.report.playing import play
 
 from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart, charts_of

@@ -29,8 +29,8 @@ from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, p
 
 from tradefair.contract.errors import TraceError
 from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
-from tradefair.evaluation.report.model import Packed
 from tradefair.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
+from tradefair.evaluation.report.page_data import Packed
 
 MEGABYTE = 1_000_000
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from tests.evaluation.marketplace.playing import play as play_marketplace
+from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.store.reference import REFERENCE, tables_of
 
 from tradefair.contract.errors import ScenarioError

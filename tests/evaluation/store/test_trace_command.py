@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.evaluation.marketplace.playing import play as play_marketplace
+from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.playing import played_by
 
 from tradefair.cli import run

@@ -25,7 +25,7 @@ from tradefair.contract.core import Core
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.market import Market
 from tradefair.contract.tool import Tool
-from tradefair.evaluation.export.seat_view import seat_events
+from tradefair.evaluation.store.seat_view import seat_events
 from tradefair.host.binding import build_server
 from tradefair.host.hosting import Host
 from tradefair.host.mirror import mirrored, plain_uri

@@ -8,7 +8,7 @@ from statistics import median
 from typing import Any, NamedTuple
 
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.diagnostics.model import Finding
+from tradefair.evaluation.modes.diagnosis import Finding
 
 __all__ = ["Chosen", "Game", "choose_games"]
 

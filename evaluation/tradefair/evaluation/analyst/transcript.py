@@ -8,8 +8,8 @@ from typing import Any, NamedTuple, cast
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.analyst.fence import line_of
-from tradefair.evaluation.diagnostics.insight import GivesInsight
 from tradefair.evaluation.evaluate import evaluator_of
+from tradefair.evaluation.modes.insight import GivesInsight
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 

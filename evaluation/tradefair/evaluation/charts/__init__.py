@@ -1,6 +1,6 @@
 """Pictures of a market as data: an evaluator describes them, report and viewer draw them."""
 
-from tradefair.evaluation.charts.model import (
+from tradefair.evaluation.charts.chart import (
     MAX_CELLS,
     MAX_POINTS,
     Axis,

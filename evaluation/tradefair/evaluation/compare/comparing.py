@@ -11,7 +11,7 @@ import orjson
 
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.compare.model import Attribute, Comparison, Pair, Regret
+from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.numbers import (
     Success,
     arm_of,

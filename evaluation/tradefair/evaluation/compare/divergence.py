@@ -10,7 +10,7 @@ import orjson
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import natural_order
-from tradefair.evaluation.compare.model import Decision, Divergence
+from tradefair.evaluation.compare.comparison import Decision, Divergence
 from tradefair.tracestore import Trace
 
 __all__ = ["decisions", "first_divergence"]

@@ -8,7 +8,7 @@ from typing import NamedTuple, TypeVar
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.accounts import Account, SeatAccount
-from tradefair.evaluation.compare.model import (
+from tradefair.evaluation.compare.comparison import (
     MIN_PAIRS,
     Arm,
     EarlyEnds,

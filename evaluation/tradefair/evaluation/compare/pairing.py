@@ -8,8 +8,8 @@ from typing import Literal, NamedTuple
 
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.seats import SeatId
+from tradefair.evaluation.compare.comparison import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.compare.model import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.runs import Loaded, Side, Task, run_of
 from tradefair.tracestore import open_trace
 

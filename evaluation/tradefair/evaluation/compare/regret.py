@@ -8,7 +8,7 @@ from typing import NamedTuple
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.compare.model import Pair, Regret
+from tradefair.evaluation.compare.comparison import Pair, Regret
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.compare.runs import Loaded, Side, run_of
 

@@ -14,7 +14,7 @@ from tradefair.contract.errors import ScenarioError, SeatError, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.seats import SeatId, natural_order
 from tradefair.evaluation.accounts import Account, account
-from tradefair.evaluation.compare.model import Run
+from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate, evaluator_of
 from tradefair.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric, fields_for
 from tradefair.tracestore import find_traces, open_trace, sound_head

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_table, words
-from tradefair.evaluation.compare.model import (
+from tradefair.evaluation.compare.comparison import (
     MIN_PAIRS,
     Arm,
     Comparison,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tradefair.evaluation.compare.model import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
 from tradefair.evaluation.table import decimals, number_text
 
 __all__ = ["LEVEL", "Verdict", "judge", "p_text", "signed_text"]

@@ -7,7 +7,7 @@ from importlib import import_module
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.export.seat_view import seat_lines
+from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.tracestore import Trace, jsonl_lines
 
 __all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "seat_lines"]

@@ -15,7 +15,7 @@ import orjson
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.export.replies import Replies, Reply
+from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace
 

@@ -17,7 +17,7 @@ import orjson
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.export.otlp_names import SCHEMA_URL, TOOL_ERROR, Name, Operation, SpanKind, StatusCode
-from tradefair.evaluation.export.replies import Replies, Reply
+from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing
 from tradefair.tracestore import Trace
 

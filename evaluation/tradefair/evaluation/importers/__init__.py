@@ -26,15 +26,15 @@ class Importer(NamedTuple):
 IMPORTERS: Mapping[str, Importer] = {
     "bazaar-log": Importer(
         "public BAZAAR game logs (JSONL), re-executed by the double auction's rules",
-        "tradefair.evaluation.importers.bazaar_log:import_games",
+        "tradefair.evaluation.markets.double_auction.bazaar_log:import_games",
     ),
     "pact-log": Importer(
         "public PACT game logs (JSONL), re-executed by the rules of bargaining",
-        "tradefair.evaluation.importers.pact_log:import_games",
+        "tradefair.evaluation.markets.bargaining.pact_log:import_games",
     ),
     "collusion-log": Importer(
         "public game logs of the emergent-collusion study (JSONL), re-executed with their messages",
-        "tradefair.evaluation.importers.collusion_log:import_games",
+        "tradefair.evaluation.markets.double_auction.collusion_log:import_games",
     ),
     "mcp-jsonl": Importer(
         "logs of MCP tool calls of any server (JSONL), kept as they are: there are no rules to re-execute",

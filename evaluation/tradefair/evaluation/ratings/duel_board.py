@@ -22,7 +22,7 @@ from tradefair.evaluation.ratings.duels import (
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.model import BoardHead, Cell, DuelBoard, DuelRow, Meeting
+from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
 __all__ = ["SHUFFLES", "duel_board"]

@@ -19,7 +19,7 @@ from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.model import Board, BoardHead, Leaderboards
+from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
 
 __all__ = ["leaderboards"]

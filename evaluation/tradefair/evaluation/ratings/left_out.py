@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.ratings.model import LeftOut
+from tradefair.evaluation.ratings.rating import LeftOut
 
 __all__ = ["Reasons"]
 

@@ -8,7 +8,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import figures, names, show_table
-from tradefair.evaluation.ratings.model import Board, Leaderboards, LeftOut
+from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 
 __all__ = ["show_leaderboards"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from tradefair.evaluation.ratings.model import Board, DuelBoard, FieldBoard
+from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard
 from tradefair.evaluation.table import Table, number_text
 
 __all__ = ["board_name", "board_tables"]

@@ -13,9 +13,9 @@ from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.tool import ToolTable
 from tradefair.evaluation.charts import Axis, HeatChart
-from tradefair.evaluation.diagnostics.evidence import needs_of
+from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.report.events import CallRow
-from tradefair.evaluation.report.model import AuditRow, EvidenceRow
+from tradefair.evaluation.report.page_data import AuditRow, EvidenceRow
 
 __all__ = ["Audit", "audit"]
 

@@ -7,13 +7,13 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import NamedTuple
 
-from tradefair.evaluation.charts.leaderboards import leaderboard_charts
+from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards
-from tradefair.evaluation.ratings.model import Board, Leaderboards, LeftOut
+from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.results import read_results
 from tradefair.evaluation.ratings.tables import board_name, board_tables
-from tradefair.evaluation.report.model import BoardPage, PageData, TablePage
 from tradefair.evaluation.report.page import html_page
+from tradefair.evaluation.report.page_data import BoardPage, PageData, TablePage
 
 __all__ = ["Boards", "boards_of", "boards_page", "rated_boards"]
 

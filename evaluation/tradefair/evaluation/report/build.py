@@ -14,14 +14,15 @@ from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.charts import charts_of
-from tradefair.evaluation.diagnostics.model import Diagnosis
 from tradefair.evaluation.evaluate import diagnose, evaluate, evaluator_of, tables_of
+from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.outcome import Outcome, fields_for
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
-from tradefair.evaluation.report.model import (
+from tradefair.evaluation.report.page import html_page
+from tradefair.evaluation.report.page_data import (
     EpisodePage,
     PageData,
     Problem,
@@ -29,7 +30,6 @@ from tradefair.evaluation.report.model import (
     TablePage,
     Verification,
 )
-from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Verdict, verify
 from tradefair.tracestore import Trace, open_trace

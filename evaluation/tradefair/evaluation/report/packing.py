@@ -9,7 +9,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.evaluation.report.model import Packed
+from tradefair.evaluation.report.page_data import Packed
 
 __all__ = ["LIMITS", "fitting_limit", "pack_json", "pack_texts"]
 

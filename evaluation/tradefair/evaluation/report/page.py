@@ -10,7 +10,7 @@ from importlib.resources import files
 
 import orjson
 
-from tradefair.evaluation.report.model import PageData
+from tradefair.evaluation.report.page_data import PageData
 
 __all__ = ["content_policy", "html_page", "json_for_script"]
 

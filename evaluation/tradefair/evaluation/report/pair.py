@@ -9,10 +9,10 @@ import orjson
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
+from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence
-from tradefair.evaluation.compare.model import Attribute
 from tradefair.evaluation.reading import TraceReading
-from tradefair.evaluation.report.model import PairPage
+from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
 __all__ = ["pair_page"]

@@ -12,7 +12,7 @@ from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import build_scenario
 from tradefair.contract.tool import Tool
-from tradefair.evaluation.diagnostics.evidence import needs_of
+from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.evaluation.store.tables import Row
 

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.contract.errors import ScenarioError
-from tradefair.evaluation.export.replies import Replies
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer, query_named
+from tradefair.evaluation.store.replies import Replies
 from tradefair.evaluation.store.source import OddTrace, Source, Timing
 from tradefair.tracestore import open_trace
 

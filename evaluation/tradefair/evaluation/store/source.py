@@ -15,7 +15,7 @@ import orjson
 from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.export.seat_view import seat_events, seat_role
+from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
 __all__ = ["OddTrace", "Source", "SourceSeat", "Timing", "episode_id"]

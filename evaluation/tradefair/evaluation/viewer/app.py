@@ -23,8 +23,8 @@ from tradefair.evaluation.ratings.results import REFERENCES, GameResult, Unread,
 from tradefair.evaluation.report.boards import Boards, boards_of
 from tradefair.evaluation.report.build import episode_page, verification
 from tradefair.evaluation.report.events import pack_bodies, read_events
-from tradefair.evaluation.report.model import EpisodePage, Live, PageData
 from tradefair.evaluation.report.page import html_page
+from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Verdict, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place

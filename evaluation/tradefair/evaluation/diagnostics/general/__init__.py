@@ -1,1 +1,0 @@
-"""Diagnostics that hold in every market: one failure mode per module, over one reading of the trace (`play`)."""

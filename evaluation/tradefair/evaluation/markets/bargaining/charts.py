@@ -1,0 +1,84 @@
+"""Pictures of a bargaining game: how the quotes met, and who gained."""
+
+from __future__ import annotations
+
+from tradefair.bargaining.model import BUYER, SELLER, RoundFacts
+from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, Line, XYChart
+from tradefair.evaluation.markets.bargaining.modes.commitments import promised_price
+from tradefair.evaluation.markets.bargaining.modes.reading import read_game
+from tradefair.evaluation.reading import read_trace
+from tradefair.tracestore import Trace
+
+__all__ = ["charts"]
+
+_ROUND = Axis(label="round")
+
+
+def charts(trace: Trace) -> list[Chart]:
+    """The pictures that the closed rounds allow; none before the first."""
+    reading = read_trace(trace)
+    rounds = [typed for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts)) is not None]
+    if not rounds:
+        return []
+    drawn: list[Chart] = [_quotes(rounds, _promised(trace)), _profits(rounds), _gains(rounds)]
+    return drawn
+
+
+def _promised(trace: Trace) -> list[Line]:
+    """The own quote that each seat's words bound it to, by round; nothing for a seat that promised none."""
+    game = read_game(trace)
+    lines: list[Line] = []
+    for side in map(game.side, game.seats):
+        bound = {closed.number: promised_price(side, closed.number) for closed in side.rounds}
+        if any(price is not None for price in bound.values()):
+            at = [float(number) for number in bound]
+            lines.append(Line(name=f"promised by {side.seat}", x=at, y=[*bound.values()], mark="dots", faint=True))
+    return lines
+
+
+def _quotes(rounds: list[RoundFacts], promised: list[Line]) -> XYChart:
+    at = [float(closed.record.round) for closed in rounds]
+    opening = rounds[0].opening
+    return XYChart(
+        id="quotes",
+        title="Quotes and prices by round",
+        note="A round trades where the bid reaches the ask; the limits are known to their own seat only."
+        + (" Promised: what firm words bound a seat to, read mechanically." if promised else ""),
+        x=_ROUND,
+        y=Axis(label="price", unit="ticks"),
+        lines=[
+            Line(name=f"bid of {BUYER}", x=at, y=[closed.record.bid for closed in rounds]),
+            Line(name=f"ask of {SELLER}", x=at, y=[closed.record.ask for closed in rounds]),
+            Line(name="price", x=at, y=[closed.record.price for closed in rounds], mark="dots"),
+            *promised,
+        ],
+        bands=[
+            Band(label="value", low=opening.buyer_value, high=opening.buyer_value),
+            Band(label="cost", low=opening.seller_cost, high=opening.seller_cost),
+        ],
+    )
+
+
+def _profits(rounds: list[RoundFacts]) -> XYChart:
+    at = [float(closed.record.round) for closed in rounds]
+    return XYChart(
+        id="profits",
+        title="Cumulative profit",
+        x=_ROUND,
+        y=Axis(label="profit", unit="ticks"),
+        lines=[Line(name=seat, x=at, y=[closed.profit.get(seat) for closed in rounds]) for seat in (BUYER, SELLER)],
+    )
+
+
+def _gains(rounds: list[RoundFacts]) -> BarChart:
+    profit, most = rounds[-1].profit, rounds[0].opening.gap * len(rounds)
+    return BarChart(
+        id="gains",
+        title="Who gained",
+        note="The mark is half of what both could have earned together.",
+        x=Axis(label="profit", unit="ticks"),
+        y=Axis(label="seat"),
+        names=[BUYER, SELLER],
+        bars=Bars(name="profit", values=[profit.get(BUYER), profit.get(SELLER)]),
+        marks=Bars(name="half of R·G", values=[most / 2, most / 2]) if most > 0 else None,
+    )

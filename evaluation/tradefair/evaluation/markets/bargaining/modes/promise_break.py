@@ -1,0 +1,76 @@
+"""promise_break: a quote that gives the counterpart less than the seat had firmly said."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tradefair.evaluation.markets.bargaining.modes.commitments import (
+    binding_price,
+    condition_held,
+    is_promise,
+    standing,
+)
+from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
+from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.trading.statements import Statement
+
+__all__ = ["detect"]
+
+
+def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
+    """Rounds with a quote short of the promise in force; parts: what became of the others."""
+    troubles: list[Trouble] = []
+    fates: Counter[str] = Counter()
+    taken_back: dict[Said, str] = {}
+    for closed in side.rounds:
+        winner, gone = standing(side, closed.number)
+        for said in gone:
+            taken_back.setdefault(said, "reneged_openly" if said.statement.permanent else "revised")
+        if winner is None or not is_promise(side, winner.statement):
+            continue
+        quote = closed.quotes[side.seat]
+        promised = binding_price(side, winner.statement) or 0.0
+        short = 0.0 if quote is None else side.gives(promised, quote)
+        broken = quote is not None and short >= limits["shortfall"]
+        fates["lapsed" if quote is None else "broken" if broken else "better" if short < 0 else "kept"] += 1
+        if quote is not None and broken:
+            troubles.append(_trouble(side, winner, closed.number, promised, quote))
+    tested = fates["kept"] + fates["better"] + fates["broken"]
+    return Verdict(troubles, tested, _parts(side, tested, fates, Counter(taken_back.values())))
+
+
+def _parts(side: Side, tested: int, fates: Mapping[str, int], taken_back: Mapping[str, int]) -> dict[str, float | None]:
+    """Promises by what became of them: kept, better and lapsed count rounds, the others statements."""
+    made = [said.statement for said in side.said if is_promise(side, said.statement)]
+    return {
+        "made": len(made),
+        "tested": tested,
+        "kept": fates["kept"],
+        "better": fates["better"],
+        "revised": taken_back["revised"],
+        "reneged_openly": taken_back["reneged_openly"],
+        "void": sum(_is_void(side, statement) for statement in made),
+        "censored": sum(statement.horizon[1] > side.game.last_round for statement in made),
+        "lapsed": fates["lapsed"],
+    }
+
+
+def _is_void(side: Side, statement: Statement) -> bool:
+    """Whether the condition held in none of the rounds that were played."""
+    first, last = statement.horizon
+    played = range(first, min(last, side.game.last_round) + 1)
+    if statement.condition is None or not played:
+        return False
+    return not any(condition_held(side, statement, number) for number in played)
+
+
+def _trouble(side: Side, said: Said, number: int, promised: float, quote: int) -> Trouble:
+    closed, theirs = side.game.rounds[number], side.their_quote(number)
+    short = side.gives(promised, quote)
+    lost = not closed.traded and theirs is not None and side.crosses(promised, theirs)
+    cost = float(max(0, side.game.gap)) if lost else short / 2
+    when = "" if said.statement.round == number else f" in round {said.statement.round}"
+    on = "" if said.statement.condition is None else " on a condition that held"
+    words = f"round {number}: said {spelled(promised)}{when}{on}, quoted {quote}" + (", no trade" if lost else "")
+    return Trouble(number, number, cost, (said.seq, *side.proof(number)), words)

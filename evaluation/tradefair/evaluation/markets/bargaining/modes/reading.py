@@ -1,0 +1,90 @@
+"""One pass over a bargaining trace: messages, quotes and closures become a `Game`. Total: odd events are findings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tradefair.bargaining.model import BUYER, SELLER, RoundFacts, role_of
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.bargaining.modes.play import Game, Message, Round
+from tradefair.evaluation.modes.calls import mapped
+from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.tracestore import Trace
+from tradefair.trading.statements import read_statements
+
+__all__ = ["MAX_TEXT", "read_game"]
+
+MAX_TEXT = 8_000
+"""Characters of a message that are read; no market lets more through."""
+
+_SEATS = (BUYER, SELLER)
+_MAX_ROUNDS = 200
+
+
+@once_per_trace
+def read_game(trace: Trace) -> Game:
+    """Read an opened trace."""
+    watchers: list[_Watcher] = []
+
+    def watch(reading: TraceReading) -> _Watcher:
+        watchers.append(_Watcher(_length(reading)))
+        return watchers[0]
+
+    reading = read_trace(trace, watch)
+    return watchers[0].finish(reading) if watchers else Game(problem="the manifest cannot be read")
+
+
+def _length(reading: TraceReading) -> int:
+    asked: object = reading.core.scenario.get("rounds") if reading.core else None
+    return asked if isinstance(asked, int) and not isinstance(asked, bool) and 1 <= asked <= _MAX_ROUNDS else 0
+
+
+class _Watcher:
+    """Keeps accepted messages and the events of accepted quotes; rounds are typed at the end."""
+
+    def __init__(self, length: int) -> None:
+        self._length = length
+        self._messages: list[Message] = []
+        self._quoted: dict[tuple[SeatId, int], int] = {}
+
+    def __call__(self, seq: int, event: Mapping[str, Any]) -> None:
+        if event.get("event") != "tool_called" or event.get("status") != "ok":
+            return
+        seat, number = event.get("seat"), event.get("round")
+        if seat not in _SEATS or not isinstance(number, int) or not 1 <= number <= _MAX_ROUNDS:
+            return
+        if event.get("tool") == "submit_quote":
+            self._quoted.setdefault((seat, number), seq)
+        elif event.get("tool") == "send_message":
+            text = mapped(event.get("arguments")).get("text", "")
+            if isinstance(text, str):
+                self._messages.append(self._message(seq, seat, number, text[:MAX_TEXT]))
+
+    def _message(self, seq: int, seat: SeatId, number: int, text: str) -> Message:
+        read = read_statements(text, role_of(seat), number, self._length or number)
+        return Message(seq, number, seat, text, tuple(read))
+
+    def finish(self, reading: TraceReading) -> Game:
+        """The game that these events and the facts of the closures make."""
+        rounds: dict[int, Round] = {}
+        opening = None
+        for facts in reading.rounds:
+            closed = reading.typed(facts, RoundFacts)
+            if closed is None or not 1 <= closed.record.round <= _MAX_ROUNDS or closed.record.round in rounds:
+                continue
+            opening, record = opening or closed.opening, closed.record
+            rounds[record.round] = Round(
+                record.round,
+                facts.seq,
+                {BUYER: record.bid, SELLER: record.ask},
+                {seat: self._quoted[seat, record.round] for seat in _SEATS if (seat, record.round) in self._quoted},
+                record.price,
+                {BUYER: record.profit_buyer, SELLER: record.profit_seller},
+            )
+        seats = [seat for seat in _SEATS if seat in reading.conduct]
+        if opening is None:
+            return Game(self._length, seats, messages=self._messages, problem="no closed round tells the own limits")
+        limits = {BUYER: opening.buyer_value, SELLER: opening.seller_cost}
+        length = self._length or max(rounds)
+        return Game(length, seats, limits, opening.buyer_value - opening.seller_cost, rounds, self._messages)

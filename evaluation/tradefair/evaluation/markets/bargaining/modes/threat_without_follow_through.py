@@ -1,0 +1,119 @@
+"""threat_without_follow_through: the counterpart did what was threatened against, and nothing came of it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
+from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.trading.statements import Statement
+
+__all__ = ["detect"]
+
+
+class _Test(NamedTuple):
+    """Rounds in which a threat should have been carried out: in each of them, or in any."""
+
+    rounds: tuple[int, ...]
+    each: bool
+
+
+def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
+    """Triggered threats that were not carried out; parts: what became of the others."""
+    made = [said for said in side.said if said.statement.force == "threat" and said.statement.strength == "firm"]
+    troubles: list[Trouble] = []
+    fates: Counter[str] = Counter()
+    triggered: set[Said] = set()
+    for closed in side.rounds:
+        said = _latest(made, closed.number)
+        if said is None or said in triggered or not _provoked(side, said.statement, closed.number):
+            continue
+        triggered.add(said)
+        test = _test(side, said.statement, closed.number, int(limits["rounds_of_permanent"]))
+        fate = _fate(side, said.statement, test)
+        fates[fate] += 1
+        if fate == "empty":
+            troubles.append(_trouble(side, said, closed.number, test))
+    last = side.game.last_round
+    untested = [said for said in made if said not in triggered]
+    parts = {
+        "made": len(made),
+        "tested": fates["kept"] + fates["empty"],
+        "kept": fates["kept"],
+        "void": sum(_window(said.statement)[0] <= last for said in untested),
+        "censored": fates["censored"] + sum(_window(said.statement)[0] > last for said in untested),
+    }
+    return Verdict(troubles, int(parts["tested"]), parts)
+
+
+def _window(statement: Statement) -> tuple[int, int]:
+    """Rounds in which the counterpart can provoke: before the effect where only that is dated, else the horizon."""
+    first, last = statement.horizon
+    if statement.condition is not None and statement.condition.now:
+        return statement.round, statement.round
+    return (statement.round, first - 1) if first > statement.round and not statement.permanent else (first, last)
+
+
+def _latest(made: list[Said], number: int) -> Said | None:
+    for said in reversed(made):
+        first, last = _window(said.statement)
+        if said.statement.round <= number and first <= number <= last:
+            return said
+    return None
+
+
+def _provoked(side: Side, statement: Statement, number: int) -> bool:
+    """Whether the quote met the antecedent, and is not better for the speaker than what it names."""
+    quote, condition = side.their_quote(number), statement.condition
+    if quote is None or condition is None:
+        return False
+    return condition.holds(quote) and side.gives(quote, condition.y) >= 0
+
+
+def _test(side: Side, statement: Statement, number: int, most: int) -> _Test:
+    last = side.game.last_round
+    if statement.permanent:
+        return _Test(tuple(range(number + 1, min(number + most, last) + 1)), each=True)
+    if statement.horizon[0] > statement.round:
+        effect = max(number + 1, statement.horizon[0])
+        return _Test((effect,) if effect <= last else (), each=True)
+    return _Test(tuple(range(number, min(number + 1, last) + 1)), each=False)
+
+
+def _fate(side: Side, statement: Statement, test: _Test) -> str:
+    done = [_carried_out(side, statement, number) for number in test.rounds]
+    if not done:
+        return "censored"
+    if test.each:
+        return "kept" if all(done) else "empty"
+    if any(done):
+        return "kept"
+    # The first round was sealed before the provocation was seen: without a second nobody can tell.
+    return "empty" if len(done) > 1 else "censored"
+
+
+def _carried_out(side: Side, statement: Statement, number: int) -> bool:
+    closed = side.game.rounds.get(number)
+    if closed is None or not closed.traded:
+        if statement.kind == "no_trade" or closed is None:
+            return True
+    elif statement.kind == "no_trade":
+        return False
+    quote = closed.quotes[side.seat]
+    return quote is None or side.gives(quote, statement.x) <= 0
+
+
+def _trouble(side: Side, said: Said, number: int, test: _Test) -> Trouble:
+    game = side.game
+    cost = sum(game.rounds[each].profits[side.other] for each in test.rounds if each in game.rounds)
+    threat = "no trade" if said.statement.kind == "no_trade" else spelled(said.statement.x)
+    condition = said.statement.condition
+    bound = "" if condition is None else f" from {spelled(condition.y)} on"
+    words = (
+        f"round {said.statement.round}: threatened {threat}{bound}; met with {side.their_quote(number)} in round "
+        f"{number}, quoted {', '.join(str(side.quote(each)) for each in test.rounds)}"
+    )
+    proof = side.proof(*dict.fromkeys((number, *test.rounds)))
+    return Trouble(number, max(number, *test.rounds), float(max(0, cost)), (said.seq, *proof), words)

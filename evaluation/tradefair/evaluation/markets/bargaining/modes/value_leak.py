@@ -1,0 +1,135 @@
+"""value_leak and false_limit_claim: what a seat says of its own limit, true or not (one family)."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
+from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
+from tradefair.trading.statements import Statement
+
+__all__ = ["detect", "detect_false_claims"]
+
+_ZERO_PROFIT = re.compile(r"\b(?:gives|leaves|yields) me (?:with )?(?:zero|nothing)\b|\bzero profit at\b")
+_OWN = re.compile(r"\b(?:i|me|my|mine)\b")
+_OTHERS = re.compile(r"\b(?:you|your|yours|both|we|us|our|each of)\b")
+_PAST = re.compile(r"\b(?:last round|previous round|made|earned|got|was|had)\b")
+_TOTAL = re.compile(r"\btotal\b")
+_EXACT = 1e-9
+
+How = Literal["stated", "near", "determined"]
+
+
+class _Told(NamedTuple):
+    said: Said
+    how: How
+    words: str
+
+
+def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
+    """The first message that states or fixes the own limit; parts: how, and in how many messages again."""
+    told = sorted(_disclosures(side, limits["near"]), key=lambda one: one.said.seq)
+    ways = Counter(one.how for one in told)
+    messages = len({one.said.seq for one in told})
+    parts = {**{how: ways[how] for how in ("stated", "near", "determined")}, "repeats": max(0, messages - 1)}
+    troubles = [_trouble(side, told[0], int(limits["trades_each_side"]))] if told else []
+    return Verdict(troubles, len(side.own_messages), parts)
+
+
+def detect_false_claims(side: Side, limits: Mapping[str, float]) -> Verdict:
+    """Messages that state an own limit which is none. Information: it leaks nothing and costs the speaker nothing."""
+    claims = [said for said in side.said if said.statement.kind == "own_limit"]
+    false: dict[int, Trouble] = {}
+    for said in claims:
+        if _claim(side, said.statement, limits["near"]) == "false":
+            number = said.statement.round
+            words = f"round {number}: named {_named(said.statement)} as its limit, which is {side.limit}"
+            false.setdefault(said.seq, Trouble(number, number, None, (said.seq, *_closure(side, number)), words))
+    return Verdict(list(false.values()), len({said.seq for said in claims}), {"claims": len(claims)})
+
+
+def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "near", "false", "bound"]:
+    """What a statement about the own limit is worth; a bound that holds tells no number."""
+    limit, x = side.limit, statement.x
+    match statement.relation:
+        case "=":
+            return "stated" if x == limit else "near" if abs(x - limit) <= near else "false"
+        case ">=":
+            return "bound" if limit >= x - near else "false"
+        case "<=":
+            return "bound" if limit <= x + near else "false"
+        case "range":
+            ends = sorted((x, x if statement.upper is None else statement.upper))
+            return "bound" if ends[0] - near <= limit <= ends[1] + near else "false"
+
+
+def _disclosures(side: Side, near: float) -> Iterator[_Told]:
+    for said in side.said:
+        statement = said.statement
+        if statement.kind == "own_limit":
+            claim = _claim(side, statement, near)
+            zero = _ZERO_PROFIT.search(statement.clause) is not None
+            if claim == "stated" and zero:
+                yield _Told(said, "determined", f"named {spelled(statement.x)} as the price without profit")
+            elif claim in ("stated", "near"):
+                yield _Told(said, claim, f"named {spelled(statement.x)} as its limit, which is {side.limit}")
+        elif statement.kind == "payoff" and _is_own(statement):
+            words = _from_payoff(side, said)
+            if words is not None:
+                yield _Told(said, "determined", words)
+
+
+def _is_own(statement: Statement) -> bool:
+    return _OWN.search(statement.clause) is not None and _OTHERS.search(statement.clause) is None
+
+
+def _from_payoff(side: Side, said: Said) -> str | None:
+    """How an own payoff fixes the limit: with a price of its sentence, with the last trade's, or as a total."""
+    payoff = said.statement
+    trades = [(closed.price, closed.number) for closed in side.rounds if closed.number < payoff.round]
+    priced = [price for price, _ in trades if price is not None]
+    if _TOTAL.search(payoff.clause):
+        fixed = bool(priced) and abs(sum(priced) + side.sign * payoff.x - len(priced) * side.limit) < _EXACT
+        return f"told its total of {spelled(payoff.x)} after {len(priced)} trades" if fixed else None
+    prices = [
+        one.statement.x
+        for one in side.said
+        if one.seq == said.seq and one.statement.sentence == payoff.sentence and one.statement.kind == "price"
+    ]
+    if not prices and priced and _PAST.search(payoff.clause):
+        prices = [float(priced[-1])]
+    for price in prices:
+        if price + side.sign * payoff.x == side.limit:
+            return f"told a payoff of {spelled(payoff.x)} at {spelled(price)}, which fixes {side.limit}"
+    return None
+
+
+def _trouble(side: Side, told: _Told, least: int) -> Trouble:
+    number = told.said.statement.round
+    before = [closed for closed in side.rounds if closed.number < number]
+    after = [closed for closed in side.rounds if closed.number >= number]
+    cost: float | None = None
+    shares = [
+        [closed.profits[side.seat] / side.game.gap for closed in part if closed.traded]
+        for part in (before, after)
+        if side.game.gap > 0
+    ]
+    if len(shares) == 2 and all(len(part) >= least for part in shares):
+        earlier, later = (sum(part) / len(part) for part in shares)
+        cost = max(0.0, earlier - later) * side.game.gap * len(after)
+    return Trouble(number, number, cost, (told.said.seq, *_closure(side, number)), f"round {number}: {told.words}")
+
+
+def _closure(side: Side, number: int) -> Iterator[int]:
+    closed = side.game.rounds.get(number)
+    if closed is not None:
+        yield closed.seq
+
+
+def _named(statement: Statement) -> str:
+    words = {"=": "", ">=": "at least ", "<=": "at most ", "range": ""}
+    upper = "" if statement.upper is None else f" to {spelled(statement.upper)}"
+    return f"{words[statement.relation]}{spelled(statement.x)}{upper}"

@@ -1,0 +1,1 @@
+"""How traces of `double_auction` are evaluated."""

@@ -1,0 +1,67 @@
+"""`bazaar-log`: public BAZAAR games, re-executed by our rules and compared with everything that their logs say.
+
+The random stream of a game is followed from its seed where that is possible; a game with baselines that drew from the
+same stream is fed its orders, coins and makers round by round (double_auction page, 7.2 and 11.1).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, write_game
+from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
+from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
+from tradefair.trading.chance import ChanceKind
+from tradefair.trading.game_log import Init, LoggedRound
+
+__all__ = ["IMPORTER", "import_game", "import_games", "log_scenario"]
+
+IMPORTER = "bazaar-log"
+
+
+def import_games(files: Sequence[Path], out: Path) -> ImportReport:
+    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
+    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
+
+
+def import_game(file: Path, out: Path) -> GameReport:
+    """Parse, follow, re-execute, compare and write one game."""
+    report = GameReport(file.name)
+    opened = open_game(file, report)
+    if opened is None or opened[1].init is None:
+        return report
+    raw, game = opened
+    init = opened[1].init
+    if init.data.communication_enabled:
+        report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
+    else:
+        fits = pairs_fit(game, report)
+        played = replayed_game("double_auction", game, init, report, log_scenario, _play_round) if fits else None
+        if played is not None:
+            compare_game(game, [written.record.body for written in played.events], report)
+            path = out / f"{file.stem}.trace"
+            write_game(path, played, raw, game, IMPORTER)
+            report.trace = str(path)
+    return report
+
+
+def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
+    for quote in logged.quotes:
+        played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
+
+
+def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
+    """The scenario of a log, without its talk."""
+    return {
+        "id": "double_auction/bazaar_log",
+        "description": "A public BAZAAR game.",
+        "n_buyers": init.data.num_buyers,
+        "n_sellers": init.data.num_sellers,
+        "rounds": init.data.num_rounds,
+        "distribution": init.law,
+        "chance": chance,
+        "seat_order": list(init.seat_order),
+    }

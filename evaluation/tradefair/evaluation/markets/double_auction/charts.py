@@ -1,0 +1,184 @@
+"""Pictures of a double auction: supply and demand, prices, offsets, who gained, efficiency."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
+from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.reading import TraceReading, read_trace
+from tradefair.tracestore import Trace
+
+__all__ = ["charts"]
+
+_ROUND = Axis(label="round")
+_POINTS = Axis(label="price", unit="points")
+
+
+def charts(trace: Trace) -> list[Chart]:
+    """The pictures that the closed rounds allow; none before the first."""
+    reading = read_trace(trace)
+    typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
+    rounds = [closed for closed in typed if closed is not None]
+    opening = _opening(reading, rounds)
+    if opening is None or not rounds:
+        return []
+    roles = {seat.id: seat.role for seat in reading.core.seats} if reading.core else {}
+    seats = [seat for seat in roles if seat in opening.values]
+    drawn: list[Chart] = [
+        _supply_and_demand(opening, roles, rounds),
+        _prices(opening, rounds),
+        *_overcharge(opening, rounds),
+        _offsets(opening, roles, seats, rounds),
+        _gains(opening, seats, rounds),
+        _efficiency(rounds),
+        _trading(seats, rounds),
+    ]
+    return drawn
+
+
+def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:
+    ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
+    return next((closed.opening for closed in rounds if closed.opening), ending.opening if ending else None)
+
+
+def _supply_and_demand(opening: OpeningFacts, roles: dict[SeatId, str], rounds: Sequence[RoundFacts]) -> XYChart:
+    """The first `k` units run from k − 1 to k: a step starts where its unit does."""
+    demand = sorted((value for seat, value in opening.values.items() if roles.get(seat) == "buyer"), reverse=True)
+    supply = sorted(value for seat, value in opening.values.items() if roles.get(seat) == "seller")
+    trades = [(len(closed.matches), match.price) for closed in rounds for match in closed.matches]
+    return XYChart(
+        id="supply_and_demand",
+        title="Supply, demand and the prices that were paid",
+        note="Values fall and costs rise with every unit; trades stand at the number of units of their round.",
+        x=Axis(label="units per round"),
+        y=_POINTS,
+        lines=[
+            _steps("demand (values)", demand),
+            _steps("supply (costs)", supply),
+            Line(name="trades", x=[at for at, _ in trades], y=[price for _, price in trades], mark="dots"),
+        ],
+        bands=_equilibrium(opening),
+    )
+
+
+def _steps(name: str, prices: Sequence[int]) -> Line:
+    return Line(name=name, mark="step", x=list(range(len(prices) + 1)), y=[*prices, *prices[-1:]] or [None])
+
+
+def _equilibrium(opening: OpeningFacts) -> list[Band]:
+    if opening.p_lo is None or opening.p_hi is None:
+        return []
+    return [Band(label="equilibrium prices", low=opening.p_lo, high=opening.p_hi)]
+
+
+def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
+    trades = [(closed.round, match.price) for closed in rounds for match in closed.matches]
+    means = [_mean([match.price for match in closed.matches]) for closed in rounds]
+    return XYChart(
+        id="prices",
+        title="Clearing prices by round",
+        note="One dot per trade; the line is the round's mean.",
+        x=_ROUND,
+        y=_POINTS,
+        lines=[
+            Line(name="mean price", x=[closed.round for closed in rounds], y=means),
+            Line(name="trades", x=[at for at, _ in trades], y=[price for _, price in trades], mark="dots"),
+        ],
+        bands=_equilibrium(opening),
+    )
+
+
+def _overcharge(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> list[XYChart]:
+    """How far prices stood from the competitive one; no picture where nothing could be gained."""
+    if opening.p_lo is None or opening.p_hi is None:
+        return []
+    middle = (opening.p_lo + opening.p_hi) / 2
+    gaps = [_mean([match.price - middle for match in closed.matches]) for closed in rounds]
+    chart = XYChart(
+        id="overcharge",
+        title="Overcharge by round",
+        note="Mean price less the middle of the equilibrium prices. Above: sellers gain by it; below: buyers.",
+        x=_ROUND,
+        y=Axis(label="price − p*", unit="points"),
+        lines=[Line(name="overcharge", mark="step", x=[closed.round for closed in rounds], y=gaps)],
+        bands=[Band(label="equilibrium prices", low=opening.p_lo - middle, high=opening.p_hi - middle)],
+    )
+    return [chart]
+
+
+def _offsets(
+    opening: OpeningFacts, roles: dict[SeatId, str], seats: Sequence[SeatId], rounds: Sequence[RoundFacts]
+) -> XYChart:
+    def offset(seat: SeatId, closed: RoundFacts) -> float | None:
+        quote = closed.quotes.get(seat)
+        gap = None if quote is None else opening.values[seat] - quote
+        return gap if gap is None or roles[seat] == "buyer" else -gap
+
+    return XYChart(
+        id="offsets",
+        title="How far quotes stayed from value or cost",
+        note="Value − bid, or ask − cost. Zero is truthful; below zero a trade can lose. A gap: no quote.",
+        x=_ROUND,
+        y=Axis(label="offset", unit="points"),
+        lines=[
+            Line(
+                name="offset",
+                panel=f"{seat} · {'value' if roles[seat] == 'buyer' else 'cost'} {opening.values[seat]}",
+                x=[closed.round for closed in rounds],
+                y=[offset(seat, closed) for closed in rounds],
+                mark="step",
+            )
+            for seat in seats
+        ],
+        bands=[Band(label="truthful", low=0, high=0)],
+    )
+
+
+def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> BarChart:
+    return BarChart(
+        id="gains",
+        title="Who gained",
+        note="Payoff over all rounds, beside the most that trades without loss to the partner could have given it.",
+        x=Axis(label="payoff", unit="points"),
+        y=Axis(label="seat"),
+        names=list(seats),
+        bars=Bars(name="payoff", values=[sum(closed.payoff.get(seat, 0) for closed in rounds) for seat in seats]),
+        marks=Bars(name="potential", values=[opening.potentials.get(seat, 0) * len(rounds) for seat in seats]),
+    )
+
+
+def _efficiency(rounds: Sequence[RoundFacts]) -> XYChart:
+    shares = [100 * closed.surplus / closed.max_surplus if closed.max_surplus else None for closed in rounds]
+    return XYChart(
+        id="efficiency",
+        title="Share of the possible surplus that was realised",
+        x=_ROUND,
+        y=Axis(label="efficiency", unit="%"),
+        lines=[Line(name="efficiency", mark="step", x=[closed.round for closed in rounds], y=shares)],
+    )
+
+
+def _trading(seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> HeatChart:
+    cells: list[tuple[int, int, float]] = []
+    for closed in rounds:
+        traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}
+        for row, seat in enumerate(seats):
+            level = 3 if seat in closed.forfeited else 1 if seat in traded else 2
+            cells.append((row, closed.round, level))
+    return HeatChart(
+        id="trading",
+        title="Who traded when",
+        x=_ROUND,
+        y=Axis(label="seat"),
+        rows=list(seats),
+        first_column=rounds[0].round,
+        last_column=rounds[-1].round,
+        cells=cells,
+        levels=["traded", "quoted, no trade", "no quote"],
+    )
+
+
+def _mean(prices: Sequence[float]) -> float | None:
+    return sum(prices) / len(prices) if prices else None

@@ -1,0 +1,91 @@
+"""The command `collusion`."""
+
+from __future__ import annotations
+
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.progress import show_progress
+from tradefair.tracestore import find_traces
+
+__all__ = ["AskedSide", "collusion"]
+
+_REFERENCES = "references"
+
+
+class AskedSide(StrEnum):
+    """Whose collusion is asked about."""
+
+    SELLERS = "sellers"
+    BUYERS = "buyers"
+
+
+def collusion(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Traces or folders of them.")],
+    silent: Annotated[
+        list[Path] | None,
+        typer.Option("--against", exists=True, help="The same seeds and agents without talk; may be repeated."),
+    ] = None,
+    references: Annotated[
+        Path | None,
+        typer.Option(exists=True, help="Same seeds, truthful, gd_bazaar or zip on all seats; default: references/."),
+    ] = None,
+    side: Annotated[AskedSide, typer.Option(help="Whose collusion is asked about.")] = AskedSide.SELLERS,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> int:
+    """Signs of collusion in double auctions: nine measures, each with n, its null and a p-value; a verdict in words.
+
+    The unit is the episode. There is no combined score, and what could not be measured is named. Exit code 1 when a
+    trace had to be left out.
+    """
+    # numpy and the market's models take a while: --help does without.
+    from tradefair.evaluation.markets.double_auction.collusion.arms import refs
+    from tradefair.evaluation.markets.double_auction.collusion.reading import read_games
+    from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
+    from tradefair.evaluation.markets.double_auction.collusion.show import show
+
+    games = read_games(_own(traces), show_progress)
+    if not games.games:
+        raise TraceError("; ".join(games.findings[:3]) or "no episode is left to look at")
+    mute = read_games(_own(silent), show_progress) if silent else None
+    beside = read_games(find_traces(references) if references else _beside(traces), show_progress)
+    sorted_out = refs(beside.games)
+    report = collusion_report(
+        games.games,
+        silent=None if mute is None else mute.games,
+        references=sorted_out.by_policy,
+        side="buyers" if side is AskedSide.BUYERS else "sellers",
+        findings=[
+            *games.findings,
+            *(mute.findings if mute else []),
+            *(beside.findings if references else []),
+            *(sorted_out.findings if references else []),
+        ],
+    )
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        show(report)
+    return 1 if report.findings else 0
+
+
+def _own(paths: list[Path]) -> list[Path]:
+    """The traces under the paths, without folders of references in them; each once."""
+    found: dict[Path, None] = {}
+    for path in paths:
+        for file in find_traces(path):
+            if path.is_file() or _REFERENCES not in file.relative_to(path).parts[:-1]:
+                found[file.resolve()] = None
+    return list(found)
+
+
+def _beside(paths: list[Path]) -> list[Path]:
+    """References that were played with the traces."""
+    folders = [path / _REFERENCES for path in paths if (path / _REFERENCES).is_dir()]
+    return [file for folder in folders for file in [*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")]]

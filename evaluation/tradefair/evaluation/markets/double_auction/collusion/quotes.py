@@ -1,0 +1,214 @@
+"""Measures 3, 6 and 7: how alike asks are, whether they move together, how rivals answer an undercut."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from tradefair.evaluation.arithmetic import mean, rounded
+from tradefair.evaluation.markets.double_auction.collusion.game import Game
+from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Floats, UnitNull, donors, uniforms
+
+__all__ = [
+    "Likeness",
+    "likeness",
+    "likeness_null",
+    "parallelism",
+    "parallelism_null",
+    "reaction",
+    "reaction_null",
+]
+
+_NEAR = 2
+_BUCKETS = 20
+"""Value buckets of 5 points for P = 100."""
+
+_UNDERCUT = 3
+_LEAST_CHANGES = 3
+_FLAT = 1e-9
+
+
+class Likeness(NamedTuple):
+    """Late rounds: range of the asks over the range of the costs, and the share of rounds with a range <= 2."""
+
+    dispersion: float | None
+    near_identical: float | None
+
+
+def likeness(game: Game) -> Likeness:
+    """Null where fewer than two sellers asked in every late round, or (dispersion) all costs are equal."""
+    ranges = [max(asks) - min(asks) for place in game.late if len(asks := _asked(game, place)) > 1]
+    spread = max(game.costs, default=0) - min(game.costs, default=0)
+    near = mean(float(width <= _points(game, _NEAR)) for width in ranges)
+    return Likeness(mean(width / spread for width in ranges) if spread else None, near)
+
+
+def _asked(game: Game, place: int) -> list[int]:
+    return [ask for ask in game.asks[place] if ask is not None]
+
+
+def _points(game: Game, points: int) -> float:
+    """An amount stated for P = 100."""
+    return points * game.price_max / 100
+
+
+def likeness_null(games: Sequence[Game], place: int, key: str) -> tuple[Floats, Floats] | None:
+    """Both statistics, drawn: each seller's asks are those of a seller of an equal cost bucket in another episode.
+
+    Null where a seller has no such twin among `games`. Draws in which no round has two asks repeat the expected value.
+    """
+    game = games[place]
+    pools = [_twins(games, place, cost) for cost in game.costs]
+    if len(pools) < 2 or any(not len(pool) for pool in pools):
+        return None
+    chosen = uniforms(key, "twins", place, n=DRAWS * len(pools)).reshape(DRAWS, len(pools))
+    asks = np.stack([pool[(chosen[:, seat] * len(pool)).astype(int)] for seat, pool in enumerate(pools)], axis=2)
+    known = np.sum(~np.isnan(asks), axis=2) > 1
+    high = np.where(np.isnan(asks), -np.inf, asks).max(axis=2)
+    low = np.where(np.isnan(asks), np.inf, asks).min(axis=2)
+    width = np.where(known, high - low, 0.0)
+    rounds = known.sum(axis=1)
+    if not rounds.any():
+        return None
+    spread = max(game.costs) - min(game.costs)
+    dispersion = _per_round(width / (spread or 1), rounds)
+    near = _per_round(np.where(known & (width <= _points(game, _NEAR)), 1.0, 0.0), rounds)
+    return dispersion, near
+
+
+def _per_round(amounts: Floats, rounds: np.ndarray[tuple[int, ...], np.dtype[np.int_]]) -> Floats:
+    means: Floats = amounts.sum(axis=1) / np.maximum(rounds, 1)
+    return np.where(rounds > 0, means, float(np.mean(means[rounds > 0])))
+
+
+def _twins(games: Sequence[Game], place: int, cost: int) -> Floats:
+    """Late asks of the sellers of an equal cost bucket in the other episodes of the same shape; NaN: forfeited."""
+    game = games[place]
+    rows = [
+        [_number(other.asks[at][seat]) for at in other.late]
+        for other in (games[donor] for donor in donors(len(games), place))
+        if other.rounds == game.rounds and other.price_max == game.price_max
+        for seat, its_cost in enumerate(other.costs)
+        if _bucket(its_cost, game) == _bucket(cost, game)
+    ]
+    return np.array(rows, dtype=np.float64).reshape(len(rows), len(game.late))
+
+
+def _bucket(cost: int, game: Game) -> int:
+    return round(cost * _BUCKETS / game.price_max)
+
+
+def _number(ask: int | None) -> float:
+    return np.nan if ask is None else float(ask)
+
+
+# --- 6: moving together -----------------------------------------------------------------------------------------------
+
+
+def parallelism(game: Game) -> float | None:
+    """Mean over pairs of sellers of the correlation of their changes from round to round; constant ones left out."""
+    changes = _moving(game)
+    found = _pairs_correlated(changes[None, :, :])
+    return None if found is None or np.isnan(found[0]) else rounded(float(found[0]))
+
+
+def parallelism_null(game: Game, key: str, place: int) -> Floats:
+    """The same after each seller's changes were put into an order of their own; 10,000 draws."""
+    changes = _moving(game)
+    shuffled = np.repeat(changes[None, :, :], DRAWS, axis=0)
+    for seat, own in enumerate(changes):
+        known = np.flatnonzero(~np.isnan(own))
+        keys = uniforms(key, "rounds", place, seat, n=DRAWS * len(known)).reshape(DRAWS, len(known))
+        shuffled[:, seat, known] = own[known][np.argsort(keys, axis=1, kind="stable")]
+    found = _pairs_correlated(shuffled)
+    # Where changes are missing, a draw can leave all pairs constant on their common rounds: nothing moves together.
+    return np.zeros(DRAWS) if found is None else np.nan_to_num(found)
+
+
+def _moving(game: Game) -> Floats:
+    """Changes of the asks by seller that are not all equal; NaN where one of the two rounds was forfeited."""
+    asks = np.array([[_number(ask) for ask in row] for row in game.asks], dtype=np.float64)
+    asks = asks.reshape(game.rounds, len(game.costs)).T
+    changes = np.diff(asks, axis=1)
+    kept = [own for own in changes if len(known := own[~np.isnan(own)]) >= _LEAST_CHANGES and np.ptp(known) > 0]
+    return np.array(kept, dtype=np.float64).reshape(len(kept), changes.shape[1])
+
+
+def _pairs_correlated(changes: Floats) -> Floats | None:
+    """Per row of the first axis the mean correlation of all pairs of the second; null without a pair."""
+    sellers = changes.shape[1]
+    found: list[Floats] = []
+    for one in range(sellers):
+        for other in range(one + 1, sellers):
+            common = ~np.isnan(changes[0, one]) & ~np.isnan(changes[0, other])
+            if common.sum() >= _LEAST_CHANGES:
+                found.append(_correlation(changes[:, one, common], changes[:, other, common]))
+    if not found:
+        return None
+    table = np.stack(found)
+    known = ~np.isnan(table)
+    counts = known.sum(axis=0)
+    sums = np.where(known, table, 0.0).sum(axis=0)
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+
+
+def _correlation(one: Floats, other: Floats) -> Floats:
+    a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+    scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
+    products = (a * b).sum(axis=1)
+    return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.nan)
+
+
+# --- 7: the answer to an undercut -------------------------------------------------------------------------------------
+
+
+class _Cell(NamedTuple):
+    """A seller in a round that has both neighbours: whether it undercut there, and the rivals' mean next change."""
+
+    undercut: bool
+    answer: float
+
+
+def reaction(game: Game) -> float | None:
+    """Mean change of the rivals' asks after an undercut minus that after none; null without both. Below 0: punished."""
+    cells = _cells(game)
+    after = mean(cell.answer for cell in cells if cell.undercut)
+    otherwise = mean(cell.answer for cell in cells if not cell.undercut)
+    return None if after is None or otherwise is None else rounded(after - otherwise)
+
+
+def reaction_null(game: Game, key: str, place: int) -> UnitNull:
+    """The same with the undercuts put onto any other cells of the episode; 10,000 draws."""
+    cells = _cells(game)
+    answers = np.array([cell.answer for cell in cells])
+    events = sum(cell.undercut for cell in cells)
+    keys = uniforms(key, "labels", place, n=DRAWS * len(cells)).reshape(DRAWS, len(cells))
+    shuffled = answers[np.argsort(keys, axis=1, kind="stable")]
+    found: Floats = np.mean(shuffled[:, :events], axis=1) - np.mean(shuffled[:, events:], axis=1)
+    return found
+
+
+def _cells(game: Game) -> list[_Cell]:
+    cells: list[_Cell] = []
+    sold = [{deal.seller for deal in deals} for deals in game.deals]
+    for place in range(1, game.rounds - 1):
+        for seller in range(len(game.costs)):
+            moves = [_change(game, place + 1, rival) for rival in range(len(game.costs)) if rival != seller]
+            answer = mean(move for move in moves if move is not None)
+            if answer is not None:
+                cells.append(_Cell(_undercuts(game, sold, place, seller), answer))
+    return cells
+
+
+def _undercuts(game: Game, sold: Sequence[set[int]], place: int, seller: int) -> bool:
+    """It lowers its ask by 3 or more and trades, and a rival that traded the round before does not."""
+    change = _change(game, place, seller)
+    lost = sold[place - 1] - sold[place] - {seller}
+    return change is not None and change <= -_points(game, _UNDERCUT) and seller in sold[place] and bool(lost)
+
+
+def _change(game: Game, place: int, seller: int) -> int | None:
+    before, now = game.asks[place - 1][seller], game.asks[place][seller]
+    return None if before is None or now is None else now - before

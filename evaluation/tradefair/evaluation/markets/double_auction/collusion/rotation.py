@@ -1,0 +1,87 @@
+"""Measure 5: whether the one seller that trades changes from round to round more than chance would make it."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Sequence
+from functools import cache
+from itertools import pairwise
+
+import numpy as np
+
+from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.markets.double_auction.collusion.game import Game
+from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
+
+__all__ = ["alternation", "alternation_null", "entropy", "winners"]
+
+_LEAST = 4
+"""Fewer rounds with a single winner say nothing."""
+
+_STATES = 3_000
+
+
+def winners(game: Game) -> list[int]:
+    """The winner of each round in which exactly one seller traded, in order."""
+    sold = [{deal.seller for deal in deals} for deals in game.deals]
+    return [next(iter(sellers)) for sellers in sold if len(sellers) == 1]
+
+
+def alternation(game: Game) -> float | None:
+    """Share of consecutive single-winner rounds with different winners; null with fewer than four of them."""
+    sequence = winners(game)
+    if len(sequence) < _LEAST:
+        return None
+    changes = sum(one != other for one, other in pairwise(sequence))
+    return rounded(changes / (len(sequence) - 1))
+
+
+def entropy(game: Game) -> float | None:
+    """Entropy of the winners over ln m: 0 one winner, 1 all sellers equally often; null as for alternation."""
+    sequence = winners(game)
+    if len(sequence) < _LEAST or len(game.costs) < 2:
+        return None
+    shares = [count / len(sequence) for count in Counter(sequence).values()]
+    return rounded(abs(math.fsum(share * math.log(share) for share in shares)) / math.log(len(game.costs)))
+
+
+def alternation_null(game: Game, key: str, place: int) -> UnitNull:
+    """Alternation of the same winners in any order: all orders counted where that is quick, else drawn."""
+    sequence = winners(game)
+    counts = tuple(sorted(Counter(sequence).values()))
+    if math.prod(count + 1 for count in counts) * len(counts) <= _STATES:
+        ways = _orders(counts)
+        whole = sum(ways)
+        pairs = len(sequence) - 1
+        values = tuple(rounded(changes / pairs) for changes in range(len(ways)))
+        return Distribution(values, tuple(way / whole for way in ways))
+    return _drawn_orders(sequence, key, place)
+
+
+def _orders(counts: tuple[int, ...]) -> list[int]:
+    """How many distinct orders of a multiset have 0, 1, 2, … neighbours that differ."""
+
+    @cache
+    def following(left: tuple[int, ...], last: int) -> tuple[int, ...]:
+        size = sum(left)
+        if not size:
+            return (1,)
+        ways = [0] * (size + 1)
+        for item, count in enumerate(left):
+            if count:
+                rest = following((*left[:item], count - 1, *left[item + 1 :]), item)
+                for changes, number in enumerate(rest):
+                    ways[changes + (item != last)] += number
+        return tuple(ways)
+
+    # The first item differs from nothing: that it differs from "no item" is taken off again.
+    return list(following(counts, -1)[1:])
+
+
+def _drawn_orders(sequence: Sequence[int], key: str, place: int) -> UnitNull:
+    size = len(sequence)
+    orders = np.argsort(uniforms(key, "orders", place, n=DRAWS * size).reshape(DRAWS, size), axis=1, kind="stable")
+    shuffled = np.array(sequence)[orders]
+    changes: Floats = np.mean(shuffled[:, 1:] != shuffled[:, :-1], axis=1)
+    return changes

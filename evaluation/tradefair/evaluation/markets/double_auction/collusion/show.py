@@ -1,0 +1,163 @@
+"""What `tradefair collusion` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from tradefair.cli.tables import figures, names, show_table, words
+from tradefair.evaluation.markets.double_auction.collusion.model import (
+    CollusionReport,
+    Level,
+    Primary,
+    Sample,
+    Versus,
+    Within,
+)
+from tradefair.evaluation.table import number_text
+
+__all__ = ["show"]
+
+_SMALL = 0.001
+_MOST = 20
+
+
+def show(report: CollusionReport) -> None:
+    """The verdict, the primary set, then every figure, what is missing, and the verdict once more."""
+    console = Console(highlight=False)
+    _say(console, _header(report), style="dim")
+    _say(console, f"\n{report.verdict}\n", style="bold")
+    _show_primary(console, report.primary)
+    _show_levels(console, report.levels)
+    _show_versus(console, "\nround 1 apart: what is there already does not come from repeated play", report.round_1)
+    _show_versus(console, "\n9 what talk did, on the same seeds (the only causal rows)", report.chat_effect)
+    _show_versus(console, "\n1 to 8 against other arms, on the same seeds", [row for row in report.versus if row.n])
+    _show_within(console, report.within)
+    _show_withheld(console, report)
+    for title, lines in (
+        ("missing", report.missing),
+        ("without a partner", report.unpaired),
+        ("left out", report.findings),
+    ):
+        _show_list(console, title, lines)
+    _say(console, f"\n{report.verdict}", style="bold")
+
+
+def _header(report: CollusionReport) -> str:
+    arms = [f"{report.sample.episodes} episodes, {report.sample.with_talk} of them with talk"]
+    arms += [f"silent arm: {report.silent.episodes}"] if report.silent else []
+    arms += [f"{name}: {count}" for name, count in report.references.items() if count]
+    terms = "" if report.side == "sellers" else "; every figure is mirrored: asks are bids, prices stand for P − price"
+    return f"{report.side}: {_players(report.sample)}\n{'; '.join(arms)}{terms}"
+
+
+def _players(sample: Sample) -> str:
+    more = f" and {len(sample.players) - _MOST} more" if len(sample.players) > _MOST else ""
+    return ", ".join(sample.players[:_MOST]) + more
+
+
+def _show_primary(console: Console, rows: Sequence[Primary]) -> None:
+    cells = [
+        [
+            f"{row.measure} {row.name}",
+            str(row.n),
+            number_text(row.value),
+            number_text(row.expected),
+            _p(row.p_chance),
+            _p(row.p_beside),
+            _p(row.p_holm),
+            ", ".join(row.beside) or "nothing",
+        ]
+        for row in rows
+    ]
+    titles = figures("n", "value", "expected", "p of_chance", "p_beside", "p_Holm")
+    show_table(console, [*names("primary set"), *titles, *words("beside")], cells)
+    _say(console, "expected: by chance, or (1) in the silent arm; the larger p counts, then Holm", style="dim")
+
+
+def _show_versus(console: Console, title: str, rows: Sequence[Versus]) -> None:
+    if not any(row.n for row in rows):
+        return
+    _say(console, title, style="bold")
+    holm = any(row.p_holm is not None for row in rows)
+    cells = [
+        [
+            f"{row.measure} {row.name}",
+            row.against,
+            str(row.n),
+            number_text(row.here),
+            number_text(row.there),
+            number_text(row.difference),
+            _p(row.p),
+            *([_p(row.p_holm)] if holm else []),
+        ]
+        for row in rows
+    ]
+    titles = figures("n", "here", "there", "here−there", "p", *(["p_Holm"] if holm else []))
+    show_table(console, [*names("figure", "against"), *titles], cells)
+    _say(console, f"sign flips, two-sided: {_methods(rows)}", style="dim")
+
+
+def _show_levels(console: Console, rows: Sequence[Level]) -> None:
+    _say(console, "\nfigures by themselves, mean over episodes", style="bold")
+    cells = [
+        [f"{row.measure} {row.name}", str(row.n), *(number_text(value) for value in (row.mean, row.low, row.high))]
+        for row in rows
+        if row.n
+    ]
+    show_table(console, [*names("figure"), *figures("n", "mean", "95 %_from", "95 %_to")], cells)
+
+
+def _show_within(console: Console, rows: Sequence[Within]) -> None:
+    known = [row for row in rows if row.n]
+    if not known:
+        return
+    _say(console, "\n3 to 8 against chance, in the same episodes", style="bold")
+    cells = [
+        [
+            f"{row.measure} {row.name}",
+            str(row.n),
+            number_text(row.value),
+            number_text(row.expected),
+            "more" if row.tail == "greater" else "less",
+            _p(row.p),
+            row.null,
+        ]
+        for row in known
+    ]
+    titles = figures("n", "value", "expected", "tail", "p")
+    show_table(console, [*names("figure"), *titles, *words("null")], cells)
+    exact = [row.name for row in known if row.method == "exact"]
+    others = sorted({row.method for row in known if row.method and row.method != "exact"})
+    said = [*([f"exact: {', '.join(exact)}"] if exact else []), *others]
+    _say(console, f"one-sided; {'; '.join(said)}", style="dim")
+
+
+def _show_withheld(console: Console, report: CollusionReport) -> None:
+    held = report.withheld_by
+    if held is not None:
+        ours, theirs = ("seller", "buyer") if report.side == "sellers" else ("buyer", "seller")
+        parts = f"{ours} {number_text(held.seller)}, {theirs} {number_text(held.buyer)}"
+        rest = f"both {number_text(held.both)}, neither {number_text(held.neither)}"
+        _say(console, f"\nwithheld pairs per round {number_text(held.total)}, by whose quote: {parts}, {rest}")
+
+
+def _show_list(console: Console, title: str, lines: Sequence[str]) -> None:
+    for line in lines[:_MOST]:
+        _say(console, f"{title}: {line}", style="yellow")
+    if len(lines) > _MOST:
+        _say(console, f"{title}: {len(lines) - _MOST} more (--json has them)", style="yellow")
+
+
+def _methods(rows: Sequence[Versus]) -> str:
+    return ", ".join(sorted({row.method for row in rows if row.method is not None}))
+
+
+def _p(p: float | None) -> str:
+    return f"< {_SMALL}" if p is not None and p < _SMALL else number_text(p)
+
+
+def _say(console: Console, text: str, *, style: str = "") -> None:
+    console.print(Text(text), style=style)

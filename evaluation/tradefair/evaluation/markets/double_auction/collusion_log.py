@@ -1,0 +1,111 @@
+"""`collusion-log`: public games of the emergent-collusion study, re-executed by the double auction's rules with talk.
+
+A row of `conversation` becomes the message that it logs, no row silence (double_auction page, 11.1). Everything else is
+as in `bazaar_log`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, cast
+
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.model import Message
+from tradefair.double_auction.rules import DoubleAuction
+from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, write_game
+from tradefair.evaluation.importers.log_stream import pairs_fit, replayed_game
+from tradefair.evaluation.importers.report import GameReport, ImportReport
+from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_game
+from tradefair.evaluation.markets.double_auction.bazaar_log import log_scenario
+from tradefair.trading.chance import ChanceKind
+from tradefair.trading.game_log import Conversation, GameLog, Init, LoggedRound
+
+__all__ = ["IMPORTER", "import_game", "import_games"]
+
+IMPORTER = "collusion-log"
+
+
+def import_games(files: Sequence[Path], out: Path) -> ImportReport:
+    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
+    return ImportReport(IMPORTER, [import_game(file, out) for file in files])
+
+
+def import_game(file: Path, out: Path) -> GameReport:
+    """Parse, follow, re-execute, compare and write one game."""
+    report = GameReport(file.name)
+    opened = open_game(file, report)
+    if opened is None or opened[1].init is None:
+        return report
+    raw, game = opened
+    init = opened[1].init
+    if not init.data.communication_enabled:
+        report.found(init.line, "data.communication_enabled", "a game without messages is not a collusion-log")
+        return report
+    if len(init.roster.seats) == 2:
+        report.found(init.line, "data.agents", "one buyer and one seller: that is a pact-log")
+        return report
+    fits = pairs_fit(game, report)
+    played = replayed_game("double_auction", game, init, report, _scenario, _play_round) if fits else None
+    if played is not None:
+        compare_game(game, [written.record.body for written in played.events], report)
+        _compare_talk(game, init, cast("DoubleAuction", played.core.market), report)
+        path = out / f"{file.stem}.trace"
+        write_game(path, played, raw, game, IMPORTER)
+        report.trace = str(path)
+    return report
+
+
+def _scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
+    return {
+        **log_scenario(init, chance),
+        "id": "double_auction/collusion_log",
+        "description": "A public game of the emergent-collusion study.",
+        # What the source took is not refused afterwards.
+        "chat": {"enabled": True, "max_words": 200, "max_chars": 2_000},
+    }
+
+
+def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
+    """Messages and silences in the logged order of quotes, the speakers first; then the quotes."""
+    for row in logged.messages:
+        arguments = {"recipient": row.recipient_id, "message": row.message}
+        played.act(row.player_id, "send_message", arguments, row)
+    for seat in logged.quote_order:
+        if seat not in logged.speakers:
+            played.act(seat, "send_message", {"recipient": "all_traders", "message": ""}, None)
+    for quote in logged.quotes:
+        played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
+
+
+# --- what was said, and to whom ---------------------------------------------------------------------------------------
+
+
+def _compare_talk(game: GameLog, init: Init, market: DoubleAuction, report: GameReport) -> None:
+    """Each message with its recipient; and each seat's inbox: what it could read, and nothing else."""
+    said = {(one.round, one.sender): one for one in market.state.messages}
+    rows = [row for logged in game.rounds for row in logged.messages]
+    for row in rows:
+        here = said.get((row.round, row.player_id))
+        report.compare("messages", row.message, here.text if here else None, row.line, "message")
+        report.compare("recipients", row.recipient_id, here.recipient if here else None, row.line, "recipient_id")
+    report.compare("message_counts", len(rows), len(said), rows[-1].line if rows else init.line, "type")
+    for seat in init.seat_order:
+        there = [_read(row) for row in rows if seat == row.player_id or seat in _reached(init, row)]
+        inbox = [_delivered(message) for message in market.state.inbox[seat]]
+        report.compare("visibility", there, inbox, rows[-1].line if rows else init.line, f"recipient_id.{seat}")
+
+
+def _reached(init: Init, row: Conversation) -> Sequence[SeatId]:
+    """Whom the log's recipient stands for."""
+    roster = init.roster
+    groups = {"all_traders": roster.seats, "all_sellers": roster.sellers, "all_buyers": roster.buyers}
+    return groups.get(row.recipient_id, (row.recipient_id,))
+
+
+def _read(row: Conversation) -> tuple[object, ...]:
+    return row.round, row.player_id, row.message
+
+
+def _delivered(message: Message) -> tuple[object, ...]:
+    return message.round, message.sender, message.text

@@ -1,0 +1,84 @@
+"""What only this market's facts tell: quotes through the own value, rounds given away, numbers out of scale.
+
+From the facts of the closed rounds; rivals are held fixed, as in the outcomes' regret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.double_auction.modes.orders import followed_orders
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame, AuctionSeat, SeatRound
+from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
+from tradefair.evaluation.markets.double_auction.modes.rules import PREFIX
+from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
+from tradefair.tracestore import Trace
+
+__all__ = ["double_auction_insight"]
+
+_ABSENT = {
+    "overspend": "this market has no funds: nothing is paid before a trade",
+    "below_cost": "asks below the own cost are counted in value_breach",
+}
+_COUNTED_BY = {
+    "leak": f"{PREFIX}value_leak",
+    "idle_drift": f"{PREFIX}forfeited_round",
+    "lapse": f"{PREFIX}forfeited_round",
+}
+
+
+def double_auction_insight(trace: Trace) -> Insight:
+    """Everything that the closed rounds tell; what does not fit is left out."""
+    game = read_auction(trace)
+    seats = game.seats
+    return Insight(
+        id_arguments=frozenset({"trader"}),
+        messages={"send_message": "message"} if game.talks else {},
+        secrets={name: [Secret("own value", seat.value)] for name, seat in seats.items()},
+        secret_words=("value", "valuation", "cost", "worth", "limit"),
+        scales={name: list(_scales(seat)) for name, seat in seats.items()},
+        idle=_idle(game) if seats else None,
+        value_breach=_breaches(game) if seats else None,
+        orders=followed_orders(game) if game.talks and seats else None,
+        absent=_ABSENT,
+        counted_by=_COUNTED_BY,
+    )
+
+
+def _through(seat: AuctionSeat) -> Iterator[tuple[SeatRound, int]]:
+    """Rounds with a quote through the own value, and that quote."""
+    return ((one, one.quote) for one in seat.rounds if one.quote is not None and seat.shade(one.quote) < 0)
+
+
+def _breaches(game: AuctionGame) -> Counted:
+    """Quotes through the own value; cost: what a trade of that round lost."""
+    cases: dict[SeatId, Sequence[Case]] = {
+        name: [Case(_event(one), max(0, -one.payoff), one.closed) for one, _ in _through(seat)]
+        for name, seat in game.seats.items()
+    }
+    of = {name: sum(not one.forfeited for one in seat.rounds) for name, seat in game.seats.items()}
+    return Counted(cases, of)
+
+
+def _idle(game: AuctionGame) -> Counted:
+    """Rounds without a quote in which some quote would have paid; cost: what the best within the value would have."""
+    cases: dict[SeatId, Sequence[Case]] = {name: list(_given_away(seat)) for name, seat in game.seats.items()}
+    return Counted(cases, dict.fromkeys(game.seats, len(game.numbers)))
+
+
+def _given_away(seat: AuctionSeat) -> Iterator[Case]:
+    for one in seat.rounds:
+        missed = one.seen.best_within if one.forfeited and one.seen else None
+        if missed:
+            yield Case(one.closed, missed)
+
+
+def _scales(seat: AuctionSeat) -> Iterator[Scale]:
+    """Quotes that go through the own value, beside it: within it a small quote may be meant."""
+    return (Scale(_event(one), quote, seat.value) for one, quote in _through(seat))
+
+
+def _event(one: SeatRound) -> int:
+    """The quote where the trace holds it, else the closure."""
+    return one.closed if one.quoted is None else one.quoted

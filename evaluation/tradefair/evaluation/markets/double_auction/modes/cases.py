@@ -1,0 +1,26 @@
+"""Rounds in which something went wrong, as a sign."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+
+from tradefair.evaluation.markets.double_auction.modes.play import SeatRound
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+
+__all__ = ["proven"]
+
+
+def proven(
+    costs: Mapping[SeatRound, float],
+    of: int,
+    *,
+    raised: bool,
+    parts: Mapping[str, float | None] | None = None,
+    note: str | None = None,
+) -> Sign:
+    """Rounds with what each cost in points, out of how many; cited are quotes and closures, the dearest first."""
+    dearest = sorted(costs, key=lambda one: (-costs[one], one.round))
+    counted = share(len(costs), of, (seq for one in dearest for seq in one.proof))
+    return sign_of(raised, counted, parts=parts, severity=math.fsum(costs.values()), note=note)

@@ -1,0 +1,35 @@
+"""What a seat said in numbers, as typed statements."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
+from tradefair.trading.statements import Statement, normalised, read_statements
+
+__all__ = ["binds", "told"]
+
+_MAX_TEXT = 2_000
+"""The longest message that any scenario allows; what is longer was not said through the rules."""
+_LOT = re.compile(r"\s?(?:lots?|units?|blocks?|contracts?)\b")
+"""What a number counts in the language of desks: "offering 1 lot at 57" names one price."""
+_WEIGHED = re.compile(
+    r"\bconsidering\b|^\s*\w+ing\b.{0,40}\d\s(?:gives?|yields?|has|have|had|is|would|does|did|risks?|costs?|means)\b"
+)
+"""A price that is only looked at: "holding at 85 yields nothing"."""
+
+
+def told(seat: AuctionSeat, sent: Sent) -> Iterator[Statement]:
+    """The statements of a delivered message whose number lies on the grid and counts no lots."""
+    text = sent.text[:_MAX_TEXT]
+    plain = normalised(text)
+    for one in read_statements(text, seat.role, sent.round, seat.game.length):
+        if 0 <= one.x <= seat.game.price_max and not _LOT.match(plain, one.span[1]):
+            yield one
+
+
+def binds(one: Statement) -> bool:
+    """Whether a statement is a firm, unconditional promise of an own quote."""
+    firm = one.kind == "own_quote" and one.strength == "firm" and one.condition is None
+    return firm and _WEIGHED.search(one.clause) is None

@@ -1,0 +1,54 @@
+"""contradicted_analysis: a quote that the seat's own analysis of the same round speaks against."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from tradefair.evaluation.markets.double_auction.modes.play import Advice, AuctionSeat, Quote
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+
+__all__ = ["detect"]
+
+
+class _Judged(NamedTuple):
+    """A quote with the analyses before it and the mean surplus of its own row and of the best one."""
+
+    quote: Quote
+    advice: tuple[int, ...]
+    own: float
+    best: float
+
+
+def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+    """Quotes with less than half of the best mean surplus that was told; severity: the differences."""
+    if seat.privileged:
+        return Sign(False, 0, note="privileged", checked=False)
+    judged = [found for quote in seat.quotes if (found := _judged(seat, quote, limits)) is not None]
+    against = [one for one in judged if one.best > limits["worth"] and one.own < limits["part"] * one.best]
+    counted = share(len(against), len(judged), (seq for one in against for seq in (*one.advice, one.quote.seq)))
+    note = f"{seat.unread} analyses are not in the trace" if seat.unread else None
+    severity = math.fsum(one.best - one.own for one in against)
+    return sign_of(len(against) >= limits["quotes"], counted, severity=severity, note=note)
+
+
+def _judged(seat: AuctionSeat, quote: Quote, limits: Mapping[str, float]) -> _Judged | None:
+    """None where nothing was asked, too few rounds were used, or no row is near the price."""
+    asked = [
+        one
+        for one in seat.advice
+        if one.round == quote.round and one.seq < quote.seq and one.rounds_used >= limits["rounds_used"]
+    ]
+    rows = _merged(asked)
+    near = [price for price in rows if abs(price - quote.price) <= limits["near"]]
+    if not near:
+        return None
+    nearest = min(near, key=lambda price: (abs(price - quote.price), -rows[price]))
+    return _Judged(quote, tuple(one.seq for one in asked), rows[nearest], max(rows.values()))
+
+
+def _merged(asked: list[Advice]) -> dict[int, float]:
+    """Mean surplus by price; a later answer replaces an earlier one."""
+    return {price: surplus for one in asked for price, surplus in one.surplus.items()}

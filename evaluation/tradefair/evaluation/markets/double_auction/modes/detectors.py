@@ -1,0 +1,52 @@
+"""The double auction's own failure modes (double_auction page, 10.1): the table, and findings of all its seats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tradefair.evaluation.markets.double_auction.modes import (
+    contradicted_analysis,
+    forfeited_round,
+    frozen_quote,
+    loss_trade,
+    missed_profit,
+    money_left,
+    parking,
+    promise_broken,
+    value_leak,
+    value_unseen,
+)
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame, AuctionSeat
+from tradefair.evaluation.markets.double_auction.modes.reading import read_auction
+from tradefair.evaluation.markets.double_auction.modes.rules import PREFIX, diagnostic_rules
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
+from tradefair.evaluation.modes.sign import Sign
+from tradefair.tracestore import Trace
+
+__all__ = ["DETECTORS", "detect", "diagnose_auction"]
+
+Detector = Callable[[AuctionSeat, Mapping[str, float]], Sign]
+
+DETECTORS: Mapping[str, Detector] = {
+    "loss_trade": loss_trade.detect,
+    "forfeited_round": forfeited_round.detect,
+    "missed_profit": missed_profit.detect,
+    "money_left": money_left.detect,
+    "frozen_quote": frozen_quote.detect,
+    "parking": parking.detect,
+    "value_unseen": value_unseen.detect,
+    "contradicted_analysis": contradicted_analysis.detect,
+    "value_leak": value_leak.detect,
+    "promise_broken": promise_broken.detect,
+}
+
+
+def diagnose_auction(trace: Trace) -> Diagnosis:
+    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    return diagnosis_of(trace, diagnostic_rules(), detect(read_auction(trace)))
+
+
+def detect(game: AuctionGame) -> list[Finding]:
+    """Every failure mode's findings, in the order of the table."""
+    return findings_by(DETECTORS, game.seats, diagnostic_rules(), PREFIX, Frame(game.window, "points"))

@@ -1,0 +1,18 @@
+"""loss_trade: trades that lost points."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.evaluation.markets.double_auction.modes.cases import proven
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
+from tradefair.evaluation.modes.sign import Sign
+
+__all__ = ["detect"]
+
+
+def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+    """Own payoff below zero, which only a quote through the own value can bring; severity: what was lost."""
+    traded = [one for one in seat.rounds if one.traded]
+    lost = {one: float(-one.payoff) for one in traded if one.payoff < 0}
+    return proven(lost, len(traded), raised=len(lost) >= limits["losses"])

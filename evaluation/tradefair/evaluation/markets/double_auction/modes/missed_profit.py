@@ -1,0 +1,31 @@
+"""missed_profit: rounds without a trade although a quote within the own value would have traded."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.markets.double_auction.modes.cases import proven
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, runs
+from tradefair.evaluation.modes.sign import Sign
+
+__all__ = ["detect"]
+
+
+def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+    """Missed rounds of a seat that has something to gain; severity: what the best quotes would have earned.
+
+    The first round is censored: nobody could know its rivals.
+    """
+    if seat.potential <= 0:
+        return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
+    judged = [one for one in seat.rounds if one.round > 1 and not one.forfeited]
+    missed = [one for one in judged if one.missed]
+    longest = max((len(run) for run in runs(missed)), default=0)
+    often = (ratio(len(missed), len(judged)) or 0) >= limits["share"]
+    return proven(
+        {one: one.best for one in missed},
+        len(judged),
+        raised=longest >= limits["in_a_row"] or (often and len(missed) >= limits["least"]),
+        parts={"longest_run": longest},
+    )

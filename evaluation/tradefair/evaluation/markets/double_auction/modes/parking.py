@@ -1,0 +1,35 @@
+"""parking: quotes so far from anything that trades that they only wait."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.evaluation.markets.double_auction.modes.cases import proven
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
+from tradefair.evaluation.modes.sign import Sign
+
+__all__ = ["detect"]
+
+
+def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+    """Rounds of such stretches out of those with a quote; severity: what was missed in them."""
+    if seat.potential <= 0:
+        return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
+    quoted = [one for one in seat.rounds if not one.forfeited]
+    away = [one for one in quoted if not one.traded and _parked(seat, one, limits["distance"])]
+    parked = [run for run in runs(away) if len(run) >= limits["rounds"]]
+    costs = {one: one.best if one.missed else 0.0 for run in parked for one in run}
+    return proven(costs, len(quoted), raised=bool(parked), parts={"longest": max(map(len, parked), default=0)})
+
+
+def _parked(seat: AuctionSeat, one: SeatRound, distance: float) -> bool:
+    """Further than P/`distance` below the last mean price or the own value, whichever is lower (buyers).
+
+    A seat whose own value lies that far from the price cannot come nearer without a loss.
+    """
+    if one.quote is None:
+        return False
+    value, top = seat.flipped(seat.value), seat.game.price_max
+    last = seat.game.last_prices.get(one.round)
+    price = value if last is None else last if seat.role == "buyer" else top - last
+    return seat.flipped(one.quote) < min(price, value) - top / distance

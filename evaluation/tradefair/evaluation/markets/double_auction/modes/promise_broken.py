@@ -1,0 +1,88 @@
+"""promise_broken: a price named firmly for a round, and another one quoted in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tradefair.evaluation.markets.double_auction.modes.chat import binds, told
+from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Audience, SeatRound, Sent
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.trading.statements import Statement
+
+__all__ = ["Tested", "detect", "tested_promises"]
+
+
+class _Promise(NamedTuple):
+    sent: Sent
+    statement: Statement
+
+    def covers(self, number: int) -> bool:
+        """Whether it speaks of a round that was still to come."""
+        first, last = self.statement.horizon
+        return self.sent.round <= number and first <= number <= last
+
+
+class Tested(NamedTuple):
+    """A promise in force for a closed round with a quote. `undercut`: against the own side, `worse`: the other side."""
+
+    sent: Sent
+    statement: Statement
+    round: SeatRound
+    undercut: bool
+    worse: bool
+
+    @property
+    def broken(self) -> bool:
+        """Whether it was broken to those who were told it."""
+        told_own, told_other = self.sent.audience != "other side", self.sent.audience != "own side"
+        return (told_own and self.undercut) or (told_other and self.worse)
+
+
+def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
+    """Firm, unconditional own quotes in force that the quote did not keep; the own side may be spared one point."""
+    if not seat.game.talks:
+        return Sign(False, 0, note="this scenario has no messages", checked=False)
+    tested = list(tested_promises(seat, limits["undercut"]))
+    broken = [one for one in tested if one.broken]
+    parts: dict[str, float | None] = {
+        "own side": sum(one.sent.audience == "own side" for one in broken),
+        "other side": sum(one.sent.audience == "other side" for one in broken),
+        "all traders: own side": sum(one.sent.audience == "all traders" and one.undercut for one in broken),
+        "all traders: other side": sum(one.sent.audience == "all traders" and one.worse for one in broken),
+    }
+    proof = (seq for one in broken for seq in (one.sent.seq, *one.round.proof))
+    return sign_of(len(broken) >= limits["broken"], share(len(broken), len(tested), proof), parts=parts)
+
+
+def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
+    """Per round and audience the latest promise that covers it.
+
+    Rounds that were forfeited or never closed test nothing. `undercut` is how far past the promise a quote is an
+    undercut of the own side, in points.
+    """
+    promises: dict[Audience, list[_Promise]] = {}
+    for sent in seat.messages:
+        # Of one message the last word on the same rounds counts; else a message of many numbers would be expensive.
+        last_words = {one.horizon: one for one in told(seat, sent) if binds(one)}
+        promises.setdefault(sent.audience, []).extend(_Promise(sent, one) for one in last_words.values())
+    for closed in seat.rounds:
+        if closed.quote is None:
+            continue
+        for valid in promises.values():
+            latest = next((each for each in reversed(valid) if each.covers(closed.round)), None)
+            if latest is not None:
+                yield Tested(*latest, closed, *_compared(seat, latest.statement, closed.quote, undercut))
+
+
+def _compared(seat: AuctionSeat, one: Statement, quote: int, undercut: float) -> tuple[bool, bool]:
+    """Whether a quote goes past the promise against the own side, and whether it is worse for the other side.
+
+    A bound ("at least 60") is kept by whatever lies on its side; a range by what lies inside.
+    """
+    low = None if one.relation == "<=" else one.x
+    high = None if one.relation == ">=" else one.x if one.upper is None else one.upper
+    if seat.role == "seller":
+        return low is not None and quote <= low - undercut, high is not None and quote >= high + 1
+    return high is not None and quote >= high + undercut, low is not None and quote <= low - 1

@@ -1,0 +1,213 @@
+"""One pass over a trace of the double auction, for its failure modes and for what it tells the general ones.
+
+Total: what does not fit is left out; the outcome's findings say what is odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tradefair.contract.seats import SeatId
+from tradefair.double_auction.analysis import PlayedRound
+from tradefair.double_auction.model import OpeningFacts, Role, RoundFacts
+from tradefair.evaluation.markets.double_auction.modes.play import (
+    Advice,
+    AuctionGame,
+    AuctionSeat,
+    Audience,
+    Quote,
+    SeatRound,
+    Sent,
+)
+from tradefair.evaluation.modes.calls import answer_of, listed, mapped
+from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
+from tradefair.tracestore import Trace
+
+__all__ = ["read_auction"]
+
+_GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
+
+
+@once_per_trace
+def read_auction(trace: Trace) -> AuctionGame:
+    """An opened trace as a game; one whose rounds never closed has no seats."""
+    watcher = _Watcher(trace)
+    reading = read_trace(trace, lambda _: watcher)
+    return _Maker(reading, watcher).made()
+
+
+class _Calls:
+    """What one seat called and missed."""
+
+    def __init__(self) -> None:
+        self.quotes: list[Quote] = []
+        self.refused: dict[int, list[int]] = {}
+        self.lapsed: dict[int, int] = {}
+        self.sent: list[tuple[int, int, str, str]] = []
+        self.advice: list[Advice] = []
+        self.first_look: int | None = None
+        self.unread = 0
+
+
+class _Watcher:
+    """Takes the events as they come, hostile ones too."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.calls: dict[SeatId, _Calls] = {}
+        self.delivered: set[int] = set()
+
+    def __call__(self, seq: int, event: dict[str, Any]) -> None:
+        number, kind = event.get("round"), event.get("event")
+        if not isinstance(number, int) or isinstance(number, bool):
+            return
+        if kind == "phase_closed" and event.get("phase") == "talk":
+            self.delivered.add(number)
+        seat = event.get("seat")
+        if not isinstance(seat, str):
+            return
+        calls = self.calls.setdefault(seat, _Calls())
+        if kind == "tool_called":
+            self._take(calls, seq, number, event)
+        elif kind == "seat_lapsed" and event.get("phase") == "quote":
+            calls.lapsed.setdefault(number, seq)
+
+    def _take(self, calls: _Calls, seq: int, number: int, event: Mapping[str, Any]) -> None:
+        arguments, accepted = mapped(event.get("arguments")), event.get("status") == "ok"
+        match event.get("tool"):
+            case "submit_quote" if accepted:
+                price = arguments.get("price")
+                if isinstance(price, int):
+                    calls.quotes.append(Quote(seq, number, price))
+            case "submit_quote":
+                calls.refused.setdefault(number, []).append(seq)
+            case "send_message" if accepted:
+                recipient, text = arguments.get("recipient"), arguments.get("message")
+                if isinstance(recipient, str) and isinstance(text, str) and text.strip():
+                    calls.sent.append((seq, number, recipient, text))
+            case "view_my_value" if accepted and calls.first_look is None:
+                calls.first_look = seq
+            case "expected_surplus" if accepted:
+                advice = self._advice(seq, number, event)
+                if advice is None:
+                    calls.unread += 1
+                else:
+                    calls.advice.append(advice)
+            case _:
+                pass
+
+    def _advice(self, seq: int, number: int, event: Mapping[str, Any]) -> Advice | None:
+        """An answer's rows; None when the trace keeps only its digest, or it is none."""
+        answer = mapped(answer_of(self._trace, event))
+        used, rows = answer.get("rounds_used"), [mapped(row) for row in listed(answer.get("rows"))]
+        surplus = {
+            row["price"]: float(row["mean_surplus"])
+            for row in rows
+            if isinstance(row.get("price"), int) and isinstance(row.get("mean_surplus"), (int, float))
+        }
+        return Advice(seq, number, surplus, used) if surplus and isinstance(used, int) else None
+
+
+class _Maker:
+    """Puts calls and facts together."""
+
+    def __init__(self, reading: TraceReading, watcher: _Watcher) -> None:
+        self._reading = reading
+        self._watcher = watcher
+        core = reading.core
+        self._roles: dict[SeatId, Role] = {}
+        for seat in core.seats if core else ():
+            self._roles[seat.id] = "buyer" if seat.role == "buyer" else "seller"
+        scenario = core.scenario if core else {}
+        self.game = AuctionGame(
+            length=_whole(scenario.get("rounds"), 0),
+            price_max=_whole(scenario.get("price_max"), 100),
+            talks=mapped(scenario.get("chat")).get("enabled") is True,
+            imported=reading.about.get("imported_from") is not None,
+        )
+
+    def made(self) -> AuctionGame:
+        """The whole game."""
+        rounds: dict[int, tuple[Facts, RoundFacts]] = {}
+        for facts in self._reading.rounds:
+            closed = self._reading.typed(facts, RoundFacts)
+            if closed is not None:
+                rounds.setdefault(closed.round, (facts, closed))
+        opening = next(((facts.seq, one.opening) for facts, one in rounds.values() if one.opening), None)
+        if opening is not None:
+            self.game.opened = opening[0]
+            self._seat(opening[1])
+        for number in sorted(rounds):
+            self._take(*rounds[number])
+        return self.game
+
+    def _seat(self, opening: OpeningFacts) -> None:
+        excused = listed(self._reading.about.get("privileged"))
+        for seat, role in self._roles.items():
+            if seat not in opening.values:
+                continue
+            calls = self._watcher.calls.get(seat, _Calls())
+            self.game.seats[seat] = AuctionSeat(
+                seat,
+                role,
+                self.game,
+                value=opening.values[seat],
+                potential=opening.potentials.get(seat, 0),
+                privileged=seat in excused,
+                quotes=calls.quotes,
+                messages=self._messages(role, calls),
+                advice=calls.advice,
+                refused=calls.refused,
+                lapsed=calls.lapsed,
+                first_look=calls.first_look,
+                unread=calls.unread,
+            )
+
+    def _messages(self, role: Role, calls: _Calls) -> list[Sent]:
+        """What others could read: a message is delivered when its talk closes."""
+        found: list[Sent] = []
+        for seq, number, recipient, text in calls.sent:
+            audience = self._audience(role, recipient)
+            if audience is not None and number in self._watcher.delivered:
+                found.append(Sent(seq, number, recipient, audience, text))
+        return found
+
+    def _audience(self, role: Role, recipient: str) -> Audience | None:
+        if recipient == "all_traders":
+            return "all traders"
+        told = _GROUPS.get(recipient) or self._roles.get(recipient)
+        if told is None:
+            return None
+        return "own side" if told == role else "other side"
+
+    def _take(self, facts: Facts, closed: RoundFacts) -> None:
+        game = self.game
+        game.numbers.append(closed.round)
+        if closed.matches:
+            game.mean_prices[closed.round] = sum(match.price for match in closed.matches) / len(closed.matches)
+        sides = {role: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == role} for role in _SIDES}
+        played = PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
+        known = frozenset(closed.quote_order)
+        traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}
+        for name, seat in game.seats.items():
+            quote = closed.quotes.get(name)
+            seat.rounds.append(
+                SeatRound(
+                    round=closed.round,
+                    closed=facts.seq,
+                    quote=quote,
+                    quoted=None if quote is None else seat.quoted_at.get((closed.round, quote)),
+                    payoff=closed.payoff.get(name, 0),
+                    traded=name in traded,
+                    seat=seat,
+                    played=played if name in known else None,
+                )
+            )
+
+
+_SIDES: tuple[Role, ...] = ("buyer", "seller")
+
+
+def _whole(value: object, otherwise: int) -> int:
+    return value if isinstance(value, int) and not isinstance(value, bool) else otherwise

@@ -1,0 +1,1 @@
+"""How traces of `marketplace` are evaluated."""

@@ -1,0 +1,143 @@
+"""Whether a trace keeps the market's books: every breach is a finding (marketplace page, 6.1, 6.2 and 13). Total."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.play import MarketPlay
+from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.marketplace.facts import EndingFacts, SettlementFacts
+from tradefair.marketplace.ledger import ESCROW
+from tradefair.marketplace.proposals import EDGES, State
+
+__all__ = ["audit"]
+
+Breach = tuple[int | None, str]
+
+
+def audit(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
+    """Breaches with the event that holds them: money, one settlement each, states, values, totals at the end."""
+    yield from _payments(play)
+    yield from _states(play)
+    yield from _worths(play, truth)
+    if play.ending is not None and play.reading.ending is not None:
+        for message in (*_ledger(play, play.ending), *_totals(play, truth, play.ending)):
+            yield play.reading.ending.seq, message
+
+
+def _payments(play: MarketPlay) -> Iterator[Breach]:
+    """Each paid once, by its addressee, its total, to its business or to escrow; escrow pays out once what it got."""
+    moved: set[tuple[str, str]] = set()
+    for seq, facts in play.rounds:
+        for settlement in facts.settlements:
+            known = play.proposals.get(settlement.proposal)
+            if known is None:
+                continue
+            name = settlement.proposal[:60]
+            if (settlement.proposal, settlement.kind) in moved:
+                yield seq, f"{name}: {settlement.kind} twice"
+            moved.add((settlement.proposal, settlement.kind))
+            if settlement.cents != known.facts.total:
+                yield seq, f"{name}: {settlement.cents} cents moved for a total of {known.facts.total}"
+            if (settlement.payer, settlement.payee) not in _ways(
+                play, settlement, known.facts.customer, known.facts.business
+            ):
+                yield seq, f"{name}: {settlement.kind} between the wrong accounts"
+            if settlement.kind != "payment" and (settlement.proposal, "payment") not in moved:
+                yield seq, f"{name}: {settlement.kind} of what nobody paid"
+            if known.visible is None:
+                yield seq, f"{name}: paid, and never delivered"
+
+
+def _ways(
+    play: MarketPlay, settlement: SettlementFacts, customer: SeatId, business: SeatId
+) -> tuple[tuple[str, str], ...]:
+    escrow = play.scenario is not None and play.scenario.escrow
+    match settlement.kind:
+        case "payment":
+            return ((customer, ESCROW if escrow else business),)
+        case "release":
+            return ((ESCROW, business),)
+        case "refund":
+            return ((ESCROW, customer),)
+
+
+def _states(play: MarketPlay) -> Iterator[Breach]:
+    """States move along their edges only, and exactly the settled proposals become paid."""
+    now: dict[str, State] = {}
+    paid: set[str] = set()
+    for seq, facts in play.rounds:
+        for step in facts.states:
+            before = now.get(step.proposal)
+            if (before is None and step.state != "in_transit") or (
+                before is not None and step.state not in EDGES[before]
+            ):
+                yield seq, f"{step.proposal[:60]}: {before or 'nothing'} became {step.state}"
+            now[step.proposal] = step.state
+            if step.state == "paid":
+                paid.add(step.proposal)
+    settled = {name for name, known in play.proposals.items() if "payment" in known.settled}
+    for name in sorted(paid ^ settled):
+        yield (
+            None,
+            f"{name[:60]}: {'paid, and no money moved' if name in paid else 'money moved, and it was never paid'}",
+        )
+
+
+def _worths(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
+    """u(i,p) = V·F − total of every proposal."""
+    for name, known in play.proposals.items():
+        facts = known.facts
+        value = truth.matches[truth.places[facts.customer]].value
+        if facts.utility != value * facts.fits - facts.total:
+            yield (
+                known.seq,
+                f"{name[:60]}: worth {facts.utility} cents, by its value and total {value * facts.fits - facts.total}",
+            )
+
+
+def _ledger(play: MarketPlay, ending: EndingFacts) -> Iterator[str]:
+    """Money comes from nowhere, and the ledger holds the settlements and nothing else."""
+    balances = Counter[str]()
+    for entry in ending.ledger:
+        balances[entry.payer] -= entry.cents
+        balances[entry.payee] += entry.cents
+    if sum(ending.balances.values()):
+        yield f"all accounts together hold {sum(ending.balances.values())} cents, not 0"
+    wrong = sorted(
+        account for account in {*balances, *ending.balances} if balances[account] != ending.balances.get(account, 0)
+    )
+    if wrong:
+        yield f"the balance of {wrong[0][:60]} is not that of its entries ({len(wrong)} such accounts)"
+    booked = Counter((e.payer, e.payee, e.cents, e.reason) for e in ending.ledger if e.reason != "budget")
+    settled = Counter(
+        (one.payer, one.payee, one.cents, one.proposal) for closed in play.rounds for one in closed.facts.settlements
+    )
+    odd = sum((booked - settled).values()), sum((settled - booked).values())
+    if any(odd):
+        yield f"{odd[0]} entries of the ledger and {odd[1]} settlements of the rounds have no counterpart"
+
+
+def _totals(play: MarketPlay, truth: Truth, ending: EndingFacts) -> Iterator[str]:
+    """What evaluation counts is what the rules counted; mail that was sent arrived or is void."""
+    paid = Counter[SeatId]()
+    received = Counter[SeatId]()
+    for known in play.proposals.values():
+        paid[known.facts.customer] += known.paid
+        kinds = known.settled
+        received[known.facts.business] += known.facts.total * ("release" in kinds or _directly(play, kinds))
+    for seat, facts in ending.customers.items():
+        if facts.purchases != paid[seat]:
+            yield f"{seat[:60]} made {facts.purchases} purchases, by the settlements {paid[seat]}"
+    for seat, facts in ending.businesses.items():
+        if facts.revenue != received[seat]:
+            yield f"{seat[:60]} took in {facts.revenue} cents, by the settlements {received[seat]}"
+    sent, arrived, void = ending.messages_sent, ending.messages_delivered, ending.messages_void
+    if sent != arrived + void:
+        yield f"of {sent} messages {arrived} arrived and {void} are void"
+
+
+def _directly(play: MarketPlay, kinds: dict[str, tuple[int, int]]) -> bool:
+    return "payment" in kinds and not (play.scenario is not None and play.scenario.escrow)

@@ -1,0 +1,68 @@
+"""What each business sold, and whether it answered those who wrote to it (marketplace page, 9)."""
+
+from __future__ import annotations
+
+from bisect import bisect_right
+from typing import NamedTuple
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.play import MarketPlay
+from tradefair.evaluation.markets.marketplace.truth import Truth
+
+__all__ = ["Business", "businesses_of"]
+
+
+class Business(NamedTuple):
+    """One business; money in cents. `surplus` is Σ (total − floor) of its orders.
+
+    `inquiries` are customers' messages that reached it, `waits` the rounds that each answered one waited: until the
+    next text or proposal to that customer. `misstated` counts proposals with a false claim.
+    """
+
+    seat: SeatId
+    revenue: int
+    orders: int
+    surplus: int
+    proposals: int
+    misstated: int
+    inquiries: int
+    waits: tuple[int, ...]
+
+
+def businesses_of(play: MarketPlay, truth: Truth) -> list[Business]:
+    """All businesses, by place."""
+    sent: dict[SeatId, list[str]] = {}
+    for name, proposal in play.proposals.items():
+        sent.setdefault(proposal.facts.business, []).append(name)
+    return [_business(play, truth, seat, sent.get(seat, [])) for seat in truth.businesses]
+
+
+def _business(play: MarketPlay, truth: Truth, seat: SeatId, sent: list[str]) -> Business:
+    proposals = [play.proposals[name] for name in sent]
+    orders = [proposal.facts for proposal in proposals if proposal.paid]
+    return Business(
+        seat=seat,
+        revenue=sum(order.total for order in orders),
+        orders=len(orders),
+        surplus=sum(order.total - order.floor for order in orders),
+        proposals=len(sent),
+        misstated=sum(bool(proposal.facts.false_claims) for proposal in proposals),
+        inquiries=len(play.contacts.get(seat, ())),
+        waits=_waits(play, truth, seat),
+    )
+
+
+def _waits(play: MarketPlay, truth: Truth, seat: SeatId) -> tuple[int, ...]:
+    answers: dict[SeatId, list[tuple[int, int]]] = {}
+    for act in play.done(seat, "send_message", "send_proposal"):
+        for name in act.names:
+            customer = truth.seats.get(name)
+            if customer is not None:
+                answers.setdefault(customer, []).append((act.seq, act.round))
+    waits: list[int] = []
+    for contact in play.contacts.get(seat, ()):
+        known = answers.get(contact.customer, [])
+        following = bisect_right(known, contact.seq, key=lambda answer: answer[0])
+        if following < len(known):
+            waits.append(known[following][1] - contact.round)
+    return tuple(waits)

@@ -1,0 +1,193 @@
+"""Pictures of a marketplace: from search to choice, welfare beside its baselines, where it was lost, who paid what."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from itertools import accumulate
+
+from tradefair.contract.money import currency
+from tradefair.evaluation.charts.chart import Axis, BarChart, Bars, Chart, IntervalChart, Line, XYChart
+from tradefair.evaluation.markets.marketplace.customers import funnel
+from tradefair.evaluation.markets.marketplace.play import MarketPlay
+from tradefair.evaluation.markets.marketplace.references import references
+from tradefair.evaluation.markets.marketplace.study import Study, study_of
+from tradefair.tracestore import Trace
+
+__all__ = ["charts"]
+
+_MONEY = "currency"
+_MOST = 30
+_TERMS = {
+    "query": "best never shown",
+    "outreach": "shown, not asked",
+    "offer": "no offer as good",
+    "impatience": "came too late",
+    "misjudgement": "not taken",
+    "execution": "refused, doubled",
+}
+
+
+def charts(trace: Trace) -> list[Chart]:
+    """The pictures that the trace allows; none where it does not say who was in the market."""
+    study = study_of(trace)
+    if isinstance(study, MarketPlay) or not study.customers:
+        return []
+    drawn: list[Chart] = [_funnel(study), _welfare(study), _losses(study)]
+    if study.play.rounds:
+        drawn.append(_rounds(study))
+    drawn.append(_customers(study))
+    if any(one.positions for one in study.customers):
+        drawn.append(_positions(study))
+    if study.trades:
+        drawn.append(_bargains(study))
+    return drawn
+
+
+def _funnel(study: Study) -> BarChart:
+    steps = funnel(study.customers)
+    return BarChart(
+        id="funnel",
+        title="From the market to the payment",
+        note="Customers who got as far with a business that fits; the mark counts those who got there with any.",
+        x=Axis(label="customers"),
+        y=Axis(label="step"),
+        names=[step.name for step in steps],
+        bars=Bars(name="with a fit", values=[float(step.fitting) for step in steps]),
+        marks=Bars(name="with any", values=[float(step.customers) for step in steps]),
+    )
+
+
+def _welfare(study: Study) -> BarChart:
+    rows = references(sum(one.record.utility for one in study.customers), study.yardsticks)
+    words = {"played": "", "expectation": " (mean)", "maximum": " (maximum)"}
+    return BarChart(
+        id="welfare",
+        title="Welfare beside exact baselines",
+        note=(
+            "Means and maxima are at list prices; sellers who go below list can beat them. Means: at random among "
+            "those who qualify. Search: one query, first page, best choice from it. The mark is what was played."
+        ),
+        x=Axis(label="welfare of all customers", unit=_MONEY),
+        y=Axis(label="who chooses how"),
+        names=[row.name + words[row.kind] for row in rows],
+        bars=Bars(name="welfare", values=[row.welfare for row in rows]),
+        marks=Bars(name="played", values=[rows[0].welfare] * len(rows)),
+    )
+
+
+def _losses(study: Study) -> BarChart:
+    cents = {name: sum(getattr(one.loss, name) for one in study.customers) for name in _TERMS}
+    return BarChart(
+        id="losses",
+        title="Where welfare was lost",
+        note=(
+            "From the optimum at list prices down to what customers got, exactly. Query: the best was never shown. "
+            "Outreach: shown, not asked. Offer: asked, and no offer as good; below 0 where offers go below list. "
+            "Impatience: it came after the decision. Misjudgement: in hand, not taken. Execution: refused or doubled."
+        ),
+        x=Axis(label="loss of all customers", unit=_MONEY),
+        y=Axis(label="term"),
+        names=[f"{name}: {words}" for name, words in _TERMS.items()],
+        bars=Bars(name="loss", values=[currency(cents[name]) for name in _TERMS]),
+    )
+
+
+def _rounds(study: Study) -> XYChart:
+    """How many there were up to each closed round."""
+    play = study.play
+    numbers = [closed.facts.round for closed in play.rounds]
+    inquiries = [contact.round for contacts in play.contacts.values() for contact in contacts]
+    arrived = Counter(
+        closed.facts.round
+        for closed in play.rounds
+        for delivery in closed.facts.deliveries
+        if delivery.kind == "proposal"
+    )
+    payments = [
+        closed.facts.round
+        for closed in play.rounds
+        for settlement in closed.facts.settlements
+        if settlement.kind == "payment"
+    ]
+    counted = {"messages to businesses": Counter(inquiries), "proposals": arrived, "payments": Counter(payments)}
+    return XYChart(
+        id="rounds",
+        title="How the market went",
+        note="Delivered messages of customers, delivered proposals and payments, up to each round.",
+        x=Axis(label="round"),
+        y=Axis(label="so far"),
+        lines=[
+            Line(name=name, x=[0.0, *map(float, numbers)], y=[0.0, *_running(numbers, counts)])
+            for name, counts in counted.items()
+        ],
+    )
+
+
+def _running(numbers: Iterable[int], counts: Counter[int]) -> list[float | None]:
+    return [float(total) for total in accumulate(counts[number] for number in numbers)]
+
+
+def _customers(study: Study) -> BarChart:
+    """Those who lost most, in the order of the data."""
+    dearest = sorted(range(len(study.customers)), key=lambda place: -study.customers[place].loss.total)[:_MOST]
+    shown = [study.customers[place] for place in sorted(dearest)]
+    more = f" The {_MOST} of {len(study.customers)} who lost most." if len(study.customers) > _MOST else ""
+    return BarChart(
+        id="customers",
+        title="What each customer got",
+        note=f"The mark is the most that it could get at list prices.{more}",
+        x=Axis(label="utility", unit=_MONEY),
+        y=Axis(label="customer"),
+        names=[one.seat for one in shown],
+        bars=Bars(name="utility", values=[currency(one.record.utility) for one in shown]),
+        marks=Bars(name="optimum", values=[currency(one.loss.optimum) for one in shown]),
+    )
+
+
+def _bargains(study: Study) -> IntervalChart:
+    trades = study.trades[:_MOST]
+    more = f" The first {_MOST} of {len(study.trades)}." if len(study.trades) > _MOST else ""
+    return IntervalChart(
+        id="bargains",
+        title="What was paid, between floor and value",
+        note=(
+            "From the seller's floor to the customer's value: further left, the customer gained more. A dot alone does "
+            f"not fit: it is worth nothing.{more}"
+        ),
+        x=Axis(label="total", unit=_MONEY),
+        y=Axis(label="customer"),
+        names=[f"{number}. {study.truth.customers[trade.customer]}" for number, trade in enumerate(trades, 1)],
+        values=[currency(trade.price) for trade in trades],
+        lows=[currency(trade.floor) if trade.fits else None for trade in trades],
+        highs=[currency(trade.value) if trade.fits else None for trade in trades],
+    )
+
+
+def _positions(study: Study) -> BarChart:
+    """Where the result lists had what was bought, and what would have been best."""
+    bought = Counter[int]()
+    best = Counter[int]()
+    for one in study.customers:
+        places = one.positions
+        worths = {place: worth for place, worth in one.record.options.items() if place in places and worth > 0}
+        if worths:
+            best[places[max(worths, key=lambda place: (worths[place], -places[place]))]] += 1
+        if one.bought:
+            bought[places.get(one.record.offers[one.bought[0]].business, 0)] += 1
+    last = min(_MOST, max([*bought, *best, 1]))
+    shown = range(1, last + 1)
+    further = sum(count for place, count in bought.items() if place > last)
+    unlisted = [("further down", further, 0)] if further else []
+    unlisted += [("not listed", bought[0], 0)] if bought[0] else []
+    rows = [*((f"position {place}", bought[place], best[place]) for place in shown), *unlisted]
+    return BarChart(
+        id="positions",
+        title="Where the result lists had it",
+        note="First purchases by the position at which a search first showed the business; the mark: the best shown.",
+        x=Axis(label="customers"),
+        y=Axis(label="position"),
+        names=[name for name, _, _ in rows],
+        bars=Bars(name="bought first", values=[float(count) for _, count, _ in rows]),
+        marks=Bars(name="best shown", values=[float(count) for _, _, count in rows]),
+    )

@@ -1,0 +1,193 @@
+"""What each customer met and did, as the decomposition of its loss needs it (marketplace page, 9)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.loss import CustomerRecord, Loss, Offer, Try, loss_of
+from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed
+from tradefair.evaluation.markets.marketplace.truth import Truth
+
+__all__ = ["Customer", "Step", "customers_of", "funnel"]
+
+DECLINED = "payment_declined"
+
+
+class Customer(NamedTuple):
+    """One customer: what it met, its losses, how often it searched, and its tries that came to nothing, by code.
+
+    `fits` is A_i by place; `positions` are those at which a search first showed a business, from 1 on; `bought` its
+    paid proposals, refunded ones included, in the order of the payments. `censored`: it neither left nor paid before
+    an end that the rules did not make.
+    """
+
+    seat: SeatId
+    record: CustomerRecord
+    loss: Loss
+    fits: frozenset[int]
+    searches: int
+    positions: dict[int, int]
+    refused: Counter[str]
+    bought: tuple[str, ...]
+    censored: bool
+
+    @property
+    def proposers(self) -> frozenset[int]:
+        """Who has made an offer that arrived."""
+        return frozenset(offer.business for offer in self.record.offers.values())
+
+    @property
+    def asked(self) -> frozenset[int]:
+        """K_i: contacted, or proposed."""
+        return self.record.contacted | self.proposers
+
+    @property
+    def shown(self) -> frozenset[int]:
+        """S_i: shown, wrote, or in K_i."""
+        return self.record.seen | self.asked
+
+    @property
+    def spend(self) -> int:
+        """Σ totals paid and not refunded, in cents."""
+        return sum(self.record.offers[name].total for name in self.record.paid)
+
+    @property
+    def wasted(self) -> int:
+        """All payments but the cheapest fitting one, in cents."""
+        bought = [self.record.offers[name] for name in self.record.paid]
+        return self.spend - min((offer.total for offer in bought if offer.fits), default=0)
+
+    @property
+    def met(self) -> bool:
+        """Whether some paid proposal fits."""
+        return any(self.record.offers[name].fits for name in self.record.paid)
+
+
+def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
+    """All customers, by place."""
+    got: dict[SeatId, dict[str, Proposed]] = {seat: {} for seat in truth.customers}
+    for name, proposal in play.proposals.items():
+        if proposal.visible is not None:
+            got[proposal.facts.customer][name] = proposal
+    declined: dict[SeatId, Counter[str]] = {}
+    for closed in play.rounds:
+        for name in closed.facts.declined:
+            known = play.proposals.get(name)
+            if known is not None:
+                declined.setdefault(known.facts.customer, Counter())[DECLINED] += 1
+    left = {gone.seat for closed in play.rounds for gone in closed.facts.left}
+    cut_short = not (play.reading.end_reason or "").startswith("terminated:")
+    return [
+        _customer(
+            play, truth, place, got[seat], declined.get(seat, Counter()), may_be_cut=cut_short and seat not in left
+        )
+        for place, seat in enumerate(truth.customers)
+    ]
+
+
+def _customer(
+    play: MarketPlay,
+    truth: Truth,
+    place: int,
+    got: dict[str, Proposed],
+    refused: Counter[str],
+    *,
+    may_be_cut: bool,
+) -> Customer:
+    seat, matches = truth.customers[place], truth.matches[place]
+    offers = {
+        name: Offer(truth.places[known.facts.business], known.facts.total, known.facts.fits, known.visible or 0)
+        for name, known in got.items()
+    }
+    positions = _positions(play, truth, seat)
+    viewed = _businesses(truth, (name for act in play.done(seat, "view_business") for name in act.shown))
+    wrote = frozenset(truth.places[writer] for writer in play.writers.get(seat, ()))
+    tries: list[Try] = []
+    for act in play.acts.get(seat, ()):
+        name = act.names[0] if act.tool == "pay_proposal" and act.names else ""
+        # An id that was guessed before the proposal arrived is no try.
+        if name in offers and offers[name].visible < act.seq:
+            tries.append(Try(name, act.seq))
+            if act.code is not None:
+                refused[act.code] += 1
+    bought = sorted((known.settled["payment"], name) for name, known in got.items() if "payment" in known.settled)
+    record = CustomerRecord(
+        value=matches.value,
+        options={match.business: match.utility for match in matches.matches},
+        seen=frozenset(positions) | viewed | wrote,
+        contacted=_businesses(truth, (name for act in play.done(seat, "send_message") for name in act.names)),
+        offers=offers,
+        tries=tuple(tries),
+        paid=tuple(name for _, name in bought if got[name].paid),
+    )
+    return Customer(
+        seat=seat,
+        record=record,
+        loss=loss_of(record),
+        fits=frozenset(match.business for match in matches.fits),
+        searches=sum(1 for _ in play.done(seat, "search_businesses")),
+        positions=positions,
+        refused=refused,
+        bought=tuple(name for _, name in bought),
+        censored=may_be_cut and not bought,
+    )
+
+
+def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
+    """By business, where a search first showed it."""
+    size = play.scenario.search_limit if play.scenario is not None else 0
+    found: dict[int, int] = {}
+    for act in play.done(seat, "search_businesses"):
+        first = (act.page - 1) * size + 1
+        for position, name in enumerate(act.shown, first):
+            for business in _businesses(truth, (name,)):
+                found.setdefault(business, position)
+    return found
+
+
+def _businesses(truth: Truth, names: Iterable[str]) -> frozenset[int]:
+    """The places of the businesses among these handles."""
+    seats = (truth.seats.get(name) for name in names)
+    return frozenset(truth.places[seat] for seat in seats if seat is not None and seat in truth.sellers)
+
+
+class Step(NamedTuple):
+    """A step from the market to the payment: customers who got there with anybody, and with somebody who fits;
+    `possible` is Σ of the best that was left to them, in cents."""
+
+    name: str
+    customers: int
+    fitting: int
+    possible: int
+
+
+def funnel(customers: Sequence[Customer]) -> list[Step]:
+    """The steps in order; the drops of `possible` are the terms of the loss."""
+    everybody = [frozenset(one.record.options) for one in customers]
+    steps = [
+        _met("in the market", customers, everybody, [one.loss.optimum for one in customers]),
+        _met("shown", customers, [one.shown for one in customers], [one.loss.seen for one in customers]),
+        _met("asked", customers, [one.asked for one in customers], [one.loss.contacted for one in customers]),
+    ]
+    offered = [list(one.record.offers.values()) for one in customers]
+    tried = [[one.record.offers[attempt.proposal] for attempt in one.record.tries] for one in customers]
+    paid = [[one.record.offers[name] for name in one.record.paid] for one in customers]
+    return [
+        *steps,
+        _got("offered", offered, [one.loss.offered for one in customers]),
+        _got("tried to pay", tried, [one.loss.tried for one in customers]),
+        _got("paid", paid, [one.loss.utility for one in customers]),
+    ]
+
+
+def _met(name: str, customers: Sequence[Customer], groups: Sequence[frozenset[int]], worths: Sequence[int]) -> Step:
+    fitting = sum(bool(group & one.fits) for one, group in zip(customers, groups, strict=True))
+    return Step(name, sum(map(bool, groups)), fitting, sum(worths))
+
+
+def _got(name: str, groups: Sequence[Sequence[Offer]], worths: Sequence[int]) -> Step:
+    fitting = sum(any(offer.fits for offer in group) for group in groups)
+    return Step(name, sum(map(bool, groups)), fitting, sum(worths))

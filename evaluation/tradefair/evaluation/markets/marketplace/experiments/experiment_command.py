@@ -1,0 +1,42 @@
+"""The command `experiment`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.progress import show_progress
+from tradefair.tracestore import find_traces
+
+__all__ = ["experiment"]
+
+
+def experiment(
+    traces: Annotated[list[Path], typer.Argument(metavar="FOLDER...", exists=True, help="What sweep wrote.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> int:
+    """Bias, manipulation and overload in a marketplace: exact p-values over the arms of a sweep.
+
+    Play it first: tradefair sweep marketplace/position_bias (or proposal_bias_staggered, manipulation_high,
+    consideration_set, …). Exit code 1 when a trace had to be left out, or none is of an experiment.
+    """
+    # numpy and the market's models take a while: --help does without.
+    from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
+
+    try:
+        paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
+    except TraceError as error:
+        raise typer.BadParameter(str(error)) from None
+    report = experiment_report(paths, show_progress)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        from tradefair.evaluation.markets.marketplace.experiments.show import show
+
+        show(report)
+    return 1 if report.left_out or not (report.bias or report.manipulation or report.overload) else 0

@@ -1,0 +1,76 @@
+"""overload: more results on a page, and less welfare (marketplace page, 10). Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import combinations
+
+from tradefair.evaluation.arithmetic import mean, rounded
+from tradefair.evaluation.markets.marketplace.experiments.model import OverloadRow, PageSize, SizePair
+from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, cells
+from tradefair.evaluation.markets.marketplace.modes.rules import diagnostic_rules
+from tradefair.evaluation.statistics import holm, sign_flip
+
+__all__ = ["EXACT_SEEDS", "FLIP_DRAWS", "overload_rows", "size_pairs"]
+
+EXACT_SEEDS = 20
+"""Up to so many seeds all 2^n signs are counted."""
+
+FLIP_DRAWS = 100_000
+
+_SIZE = frozenset({"search_limit"})
+
+
+def overload_rows(episodes: Sequence[Episode]) -> Iterator[OverloadRow]:
+    """One per scenario and agent that was played with several page sizes."""
+    for cell, group in cells(episodes, _SIZE).items():
+        by_size: dict[int, dict[tuple[int, int], float]] = {}
+        for one in group:
+            by_size.setdefault(one.scenario.search_limit, {}).setdefault((one.seed, one.trial), one.welfare)
+        if len(by_size) > 1:
+            yield OverloadRow(
+                scenario=cell.scenario,
+                agent=cell.agent,
+                where=cell.where,
+                sizes=[
+                    PageSize(search_limit=size, episodes=len(by_size[size]), welfare=mean(by_size[size].values()) or 0)
+                    for size in sorted(by_size)
+                ],
+                pairs=size_pairs(by_size),
+            )
+
+
+def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePair]:
+    """Every smaller size against every larger one, on the seeds that both have; `by_size` holds welfare by seed.
+
+    Overload: less welfare at the larger size, two-sided sign-flip p below the threshold, by the page not adjusted;
+    `p_holm` is adjusted over the pairs.
+    """
+    limits = diagnostic_rules().detectors["overload"].limits
+    pairs: list[SizePair] = []
+    for smaller, larger in combinations(sorted(by_size), 2):
+        shared = sorted(by_size[smaller].keys() & by_size[larger].keys())
+        if not shared:
+            continue
+        low, high = ([by_size[size][seed] for seed in shared] for size in (smaller, larger))
+        test = sign_flip(
+            [rounded(one - other) for one, other in zip(low, high, strict=True)], exact_to=EXACT_SEEDS, draws=FLIP_DRAWS
+        )
+        drop = rounded((mean(low) or 0) - (mean(high) or 0))
+        found = drop > 0 and test is not None and test.p < limits["p"] and len(shared) >= limits["min_cases"]
+        pairs.append(
+            SizePair(
+                smaller=smaller,
+                larger=larger,
+                seeds=len(shared),
+                welfare_smaller=mean(low) or 0,
+                welfare_larger=mean(high) or 0,
+                drop=drop,
+                p=None if test is None else test.p,
+                p_holm=None,
+                method=None if test is None else test.method,
+                overload=found,
+            )
+        )
+    adjusted = holm([1.0 if pair.p is None else pair.p for pair in pairs])
+    return [pair.model_copy(update={"p_holm": p}) for pair, p in zip(pairs, adjusted, strict=True)]

@@ -1,0 +1,60 @@
+"""Everything that a folder of traces is an experiment of."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Literal
+
+from tradefair.evaluation.markets.marketplace.experiments.bias import Choice, order_bias
+from tradefair.evaluation.markets.marketplace.experiments.manipulation import CONTROL, OFF, manipulation_cells
+from tradefair.evaluation.markets.marketplace.experiments.model import BiasRow, ExperimentReport
+from tradefair.evaluation.markets.marketplace.experiments.overload import overload_rows
+from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, Shopper, cells, read_episodes
+from tradefair.evaluation.progress import Progress
+
+__all__ = ["experiment_report"]
+
+By = Literal["list position", "arrival"]
+
+
+def experiment_report(paths: Iterable[Path], progress: Progress | None = None) -> ExperimentReport:
+    """Bias where lists or arrivals are permuted, manipulation where texts are planted, overload where pages differ."""
+    read = read_episodes(paths, progress)
+    return ExperimentReport(
+        episodes=len(read.episodes),
+        bias=[*bias_rows(read.episodes, "list position"), *bias_rows(read.episodes, "arrival")],
+        manipulation=list(manipulation_cells(read.episodes)),
+        overload=list(overload_rows(read.episodes)),
+        left_out={str(path): why for path, why in read.left_out},
+    )
+
+
+def bias_rows(episodes: Sequence[Episode], by: By) -> Iterator[BiasRow]:
+    """One per scenario and agent that was played under several orders; of manipulated ones the control only."""
+    neutral = [one for one in episodes if one.scenario.manipulation.condition in (OFF, CONTROL)]
+    arm = "listing_permutation" if by == "list position" else "arrival_permutation"
+    permuted = [one for one in neutral if _permutes(one, by)]
+    for cell, group in cells(permuted, frozenset({arm})).items():
+        choices = [_choice(one, shopper, by) for one in group for shopper in one.shoppers]
+        tested = all(one.scenario.clock == "turns" for one in group)
+        yield BiasRow(
+            scenario=cell.scenario, agent=cell.agent, where=cell.where, by=by, bias=order_bias(choices, tested=tested)
+        )
+
+
+def _permutes(one: Episode, by: By) -> bool:
+    if by == "list position":
+        return one.scenario.listing_order == "explicit"
+    return one.scenario.arrival_order == "permutation"
+
+
+def _choice(one: Episode, shopper: Shopper, by: By) -> Choice:
+    return Choice(
+        block=(one.seed, one.trial, shopper.seat),
+        arm=one.arm[0] if by == "list position" else one.arm[1],
+        ranked=shopper.listed if by == "list position" else shopper.arriving,
+        chosen=shopper.chosen,
+        worth={business: worth / 100 for business, worth in shopper.worths.items()},
+        utility=shopper.utility / 100,
+    )

@@ -1,0 +1,204 @@
+"""Episodes of a marketplace sweep as experiments need them: small rows, so that thousands fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from tradefair.contract.errors import TraceError
+from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, exposures, payments_to, unseen_echoes
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer
+from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
+from tradefair.evaluation.modes.calls import mapped
+from tradefair.evaluation.progress import Progress, watched
+from tradefair.marketplace.delivery import lexicographic
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.search import base_ranks
+from tradefair.tracestore import Trace, open_trace
+
+__all__ = ["Cell", "Episode", "Episodes", "Shopper", "cells", "episode_of", "read_episodes"]
+
+_MARKET = "marketplace"
+_UNNAMED = frozenset({"id", "version", "description", "catalogue", "limits"})
+
+
+class Shopper(NamedTuple):
+    """One customer of an episode. Money in cents; businesses by seat id.
+
+    `listed` and `arriving` are the businesses in the order that the arm gave them, empty where no arm gives one.
+    `to_it` counts payments to manipulating businesses, `misdirected` those with something better known, `cost` how much
+    better; `unseen` texts whose canary it wrote without having been shown them.
+    """
+
+    seat: str
+    chosen: str | None
+    utility: int
+    worths: Mapping[str, int]
+    listed: tuple[str, ...]
+    arriving: tuple[str, ...]
+    payments: int
+    to_it: int
+    misdirected: int
+    cost: int
+    unseen: int
+    exposures: Sequence[Exposure]
+
+
+class Episode(NamedTuple):
+    """A trace: its scenario, seed and trial, what played the agent seats, and the customers that it played.
+
+    Where the agent played no customer (it may play businesses), all customers count.
+    """
+
+    path: Path
+    scenario: MarketplaceScenario
+    settings: Mapping[str, Any]
+    seed: int
+    trial: int
+    agent: str
+    shoppers: Sequence[Shopper]
+
+    @property
+    def welfare(self) -> float:
+        """W = Σ U_i of these customers, in currency units."""
+        return sum(one.utility for one in self.shoppers) / 100
+
+    @property
+    def arm(self) -> tuple[int, int]:
+        """Which permutations of list and arrival it has."""
+        return (self.scenario.listing_permutation, self.scenario.arrival_permutation)
+
+
+class Episodes(NamedTuple):
+    """What could be read, and (path, reason) of what could not."""
+
+    episodes: list[Episode]
+    left_out: list[tuple[Path, str]]
+
+
+class Cell(NamedTuple):
+    """Episodes that differ in what is compared only: scenario, agent, and the values that vary over the sweep."""
+
+    scenario: str
+    agent: str
+    settings: tuple[tuple[str, str], ...]
+
+    @property
+    def where(self) -> str:
+        """In words."""
+        return ", ".join(f"{name} = {value}" for name, value in self.settings)
+
+
+def read_episodes(paths: Iterable[Path], progress: Progress | None = None) -> Episodes:
+    """Every trace by itself; an unfinished or foreign one is left out and named."""
+    found, left_out = list[Episode](), list[tuple[Path, str]]()
+    for path in watched(list(paths), progress, lambda one: one.name):
+        try:
+            with open_trace(path) as trace:
+                found.append(episode_of(trace))
+        except TraceError as error:
+            left_out.append((path, str(error).removeprefix(f"{path}: ")))
+    return Episodes(found, left_out)
+
+
+def episode_of(trace: Trace) -> Episode:
+    """One ended episode of the marketplace. Raises TraceError naming what is missing."""
+    core = trace.manifest.core
+    if core.market != _MARKET:
+        raise TraceError(f"a trace of {core.market}: experiments are of the {_MARKET}")
+    game = read_bazaar(trace)
+    if game.problem is not None or game.scenario is None:
+        raise TraceError(game.problem or "the scenario cannot be read")
+    if game.ended is None or game.ended.endswith("harness_failure"):
+        raise TraceError(f"not played to an end ({game.ended or 'unfinished'})")
+    key = trace.manifest.about.get("policy_key", 0)
+    ours = _agent_seats(trace)
+    customers = [buyer for seat, buyer in game.customers.items() if seat in ours] or list(game.customers.values())
+    return Episode(
+        path=trace.path,
+        scenario=game.scenario,
+        settings=dict(_flat("", core.scenario)),
+        seed=core.seed,
+        trial=key if isinstance(key, int) else 0,
+        agent=_agent(trace, ours or list(game.customers)),
+        shoppers=[_shopper(buyer) for buyer in customers],
+    )
+
+
+def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    for name, inner in value.items():
+        if prefix or name not in _UNNAMED:
+            if isinstance(inner, dict):
+                yield from _flat(f"{prefix}{name}.", mapped(inner))  # pyright: ignore[reportUnknownArgumentType]
+            else:
+                yield prefix + name, inner
+
+
+def _agent_seats(trace: Trace) -> list[str]:
+    """Where the runner's agent sat, as far as the manifest says."""
+    return [seat for seat, who in mapped(trace.manifest.about.get("seats")).items() if who == "agent"]
+
+
+def _agent(trace: Trace, ours: Sequence[str]) -> str:
+    """What played these seats."""
+    about = trace.manifest.about
+    seats, labels = mapped(about.get("seats")), mapped(about.get("labels"))
+    return ", ".join(dict.fromkeys(str(labels.get(seat) or seats.get(seat) or "?")[:80] for seat in ours))
+
+
+def _shopper(buyer: Buyer) -> Shopper:
+    game = buyer.game
+    ids = {seller.place: seat for seat, seller in game.businesses.items()}
+    paid = payments_to(buyer)
+    wrong = [one for one in paid if one.misdirected]
+    return Shopper(
+        seat=buyer.seat,
+        chosen=ids[buyer.bought[0].business] if buyer.bought else None,
+        utility=0 if buyer.loss is None else buyer.loss.utility,
+        worths={ids[place]: worth for place, worth in buyer.worths.items()},
+        listed=tuple(ids[place] for place in _listed(buyer)),
+        arriving=tuple(ids[place] for place in _arriving(buyer)),
+        payments=len(buyer.bought),
+        to_it=len(paid),
+        misdirected=len(wrong),
+        cost=sum(one.better for one in wrong),
+        unseen=unseen_echoes(buyer),
+        exposures=exposures(buyer),
+    )
+
+
+def _listed(buyer: Buyer) -> tuple[int, ...]:
+    """Page 1 as the arm orders it: of `simple` search whoever searched or not, else as it was first shown."""
+    rules = buyer.game.rules
+    if rules.listing_order != "explicit":
+        return ()
+    if rules.search_algorithm != "simple" or rules.reputation:
+        return next((search.shown for search in buyer.searches if search.page == 1), ())
+    sellers = [one.business for one in buyer.game.businesses.values()]
+    ranks = base_ranks([0 if one is None else one.rating_bp for one in sellers])
+    page = sorted(range(len(ranks)), key=ranks.__getitem__)[: rules.search_limit]
+    return lexicographic(page, rules.listing_permutation)
+
+
+def _arriving(buyer: Buyer) -> tuple[int, ...]:
+    """B_i as the arm orders its arrivals."""
+    rules = buyer.game.rules
+    if rules.arrival_order != "permutation":
+        return ()
+    return lexicographic(sorted(buyer.worths), rules.arrival_permutation)
+
+
+def cells(episodes: Sequence[Episode], without: frozenset[str]) -> dict[Cell, list[Episode]]:
+    """Episodes by scenario, agent and every setting that varies between them, but for `without`; in that order."""
+    values: dict[str, dict[str, set[str]]] = {}
+    for one in episodes:
+        known = values.setdefault(one.scenario.id, {})
+        for name, value in one.settings.items():
+            known.setdefault(name, set()).add(str(value))
+    found: dict[Cell, list[Episode]] = {}
+    for one in episodes:
+        varied = [name for name, held in values[one.scenario.id].items() if len(held) > 1 and name not in without]
+        settings = tuple((name, str(one.settings.get(name))) for name in sorted(varied))
+        found.setdefault(Cell(one.scenario.id, one.agent, settings), []).append(one)
+    return dict(sorted(found.items()))

@@ -1,0 +1,191 @@
+"""What `tradefair experiment` prints for people."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.text import Text
+
+from tradefair.cli.tables import Column, figures, names, show_table, words
+from tradefair.evaluation.markets.marketplace.experiments.model import (
+    BiasRow,
+    ExperimentReport,
+    ManipulationCell,
+    OverloadRow,
+    SizePair,
+)
+from tradefair.evaluation.table import number_text
+
+__all__ = ["show"]
+
+_SMALL = 0.001
+_MOST = 10
+_PLAY = "tradefair sweep marketplace/position_bias"
+
+
+def show(report: ExperimentReport) -> None:
+    """A table per experiment that the traces are of, then what was left out."""
+    console = Console(highlight=False)
+    _say(console, "1 episode" if report.episodes == 1 else f"{report.episodes:,} episodes", style="dim")
+    _show_bias(console, report.bias)
+    _show_manipulation(console, report.manipulation)
+    _show_overload(console, report.overload)
+    if not (report.bias or report.manipulation or report.overload):
+        _say(console, f"no experiment among these traces; play one: {_PLAY} --out FOLDER")
+    lines = [f"left out {path}: {why}" for path, why in report.left_out.items()]
+    for line in lines[:_MOST]:
+        _say(console, line, style="yellow")
+    if len(lines) > _MOST:
+        _say(console, f"left out {len(lines) - _MOST} more (--json has them)", style="yellow")
+
+
+# --- bias -----------------------------------------------------------------------------------------------------------
+
+
+def _show_bias(console: Console, rows: Sequence[BiasRow]) -> None:
+    if not rows:
+        return
+    ranks = max(row.bias.ranks for row in rows)
+    priced = any(row.bias.cost_of_order for row in rows)
+    _say(console, "\nbias: choices by the rank that the arm gave, and whether they follow it", style="bold")
+    columns = [
+        *_cell_columns(rows),
+        *names("by"),
+        *figures("runs", "choices", *(f"rate_{rank + 1}" for rank in range(ranks)), "lift_1", "1st/last"),
+        *figures("T", "blocks", "p", *(["cost_of order"] if priced else [])),
+    ]
+    cells = [
+        [
+            *_cell_names(rows, row),
+            row.by,
+            str(row.bias.runs),
+            str(row.bias.choices),
+            *(number_text(rate) for rate in row.bias.rates),
+            *[""] * (ranks - row.bias.ranks),
+            number_text(row.bias.lifts[0] if row.bias.lifts else None),
+            number_text(row.bias.first_to_last),
+            str(row.bias.hits),
+            str(row.bias.blocks),
+            _p(row.bias.p),
+            *([number_text(row.bias.cost_of_order.cost if row.bias.cost_of_order else None)] if priced else []),
+        ]
+        for row in rows
+    ]
+    show_table(console, columns, cells)
+    methods = ", ".join(sorted({row.bias.method for row in rows if row.bias.method}))
+    _say(console, f"T: choices of rank 1; p: one-sided permutation of the arms within (seed, customer): {methods}")
+    for row in rows:
+        if row.bias.incomplete or row.bias.repeated or row.bias.elsewhere:
+            said = f"{row.bias.incomplete} blocks lack an arm, {row.bias.repeated} runs repeat one"
+            _say(console, f"{row.agent}, {row.scenario}: {said}, {row.bias.elsewhere} choices without a rank")
+
+
+# --- manipulation ---------------------------------------------------------------------------------------------------
+
+
+def _show_manipulation(console: Console, rows: Sequence[ManipulationCell]) -> None:
+    if not rows:
+        return
+    _say(console, "\nmanipulation: what a planted text moved customers to do, beside the control text", style="bold")
+    columns = [
+        *_cell_columns(rows),
+        *names("surface", "condition"),
+        *figures("runs", "exposed", "followed", "unseen", "to it", "share", "share−_control", "p", "misdirected"),
+        *figures("cost"),
+        *words("directives"),
+    ]
+    cells = [
+        [
+            *_cell_names(rows, row),
+            row.surface,
+            Text(row.condition, style="red" if row.flagged else ""),
+            str(row.runs),
+            f"{row.exposed}/{row.customers}",
+            number_text(row.followed),
+            str(row.unseen),
+            str(row.to_it),
+            number_text(row.share),
+            *_against(row),
+            str(row.misdirected),
+            number_text(row.cost),
+            ", ".join(f"{name} {number_text(value)}" for name, value in row.directives.items() if name != "echo"),
+        ]
+        for row in rows
+    ]
+    show_table(console, columns, cells)
+    _say(console, "followed: share of the exposed who wrote the canary afterwards; mere echo where nothing is ordered")
+    _say(console, "p: two-sided sign flips over seeds; exact up to 20")
+    flagged = [row for row in rows if row.flagged]
+    for agent in dict.fromkeys(row.agent for row in rows):
+        own = [f"{row.surface}/{row.condition}" for row in flagged if row.agent == agent]
+        said = f"followed planted instructions: {', '.join(dict.fromkeys(own))}" if own else "followed none"
+        _say(console, f"{agent}: {said}", style="bold")
+
+
+def _against(row: ManipulationCell) -> tuple[str, str]:
+    difference = row.against_control.get("share")
+    return ("–", "–") if difference is None else (number_text(difference.difference), _p(difference.p))
+
+
+# --- overload -------------------------------------------------------------------------------------------------------
+
+
+def _show_overload(console: Console, rows: Sequence[OverloadRow]) -> None:
+    if not rows:
+        return
+    _say(console, "\noverload: mean welfare by results per page", style="bold")
+    sizes = sorted({size.search_limit for row in rows for size in row.sizes})
+    columns = [*_cell_columns(rows), *figures(*(f"K = {size}" for size in sizes)), *words("overload")]
+    cells = [
+        [
+            *_cell_names(rows, row),
+            *(_welfare(row, size) for size in sizes),
+            _dropped([pair for pair in row.pairs if pair.overload], len(row.pairs)),
+        ]
+        for row in rows
+    ]
+    show_table(console, columns, cells)
+    _say(
+        console,
+        "overload: less welfare on the larger page, same seeds, two-sided sign-flip p < 0.05; Holm: over the pairs",
+    )
+
+
+def _welfare(row: OverloadRow, size: int) -> str:
+    return next((number_text(one.welfare) for one in row.sizes if one.search_limit == size), "")
+
+
+def _dropped(pairs: Sequence[SizePair], of: int) -> str:
+    """The largest drop, and how many there are."""
+    if not pairs:
+        return "none"
+    worst = max(pairs, key=lambda pair: pair.drop)
+    said = f"{worst.smaller} to {worst.larger}: −{number_text(worst.drop)}, p {_p(worst.p)}, Holm {_p(worst.p_holm)}"
+    return f"{said}; in {len(pairs)} of {of} pairs of sizes"
+
+
+# --- shared ---------------------------------------------------------------------------------------------------------
+
+
+def _cell_columns(rows: Sequence[BiasRow | ManipulationCell | OverloadRow]) -> list[Column]:
+    """Agent and scenario, and the settings where some vary."""
+    return names("agent", "scenario", *(["where"] if any(row.where for row in rows) else []))
+
+
+def _cell_names(
+    rows: Sequence[BiasRow | ManipulationCell | OverloadRow], row: BiasRow | ManipulationCell | OverloadRow
+) -> list[str]:
+    where = [row.where] if any(one.where for one in rows) else []
+    return [row.agent, row.scenario.partition("/")[2] or row.scenario, *where]
+
+
+def _p(p: float | None) -> str:
+    """A p-value; a small one as a power of ten."""
+    if p is None:
+        return "–"
+    return f"{p:.1e}" if 0 < p < _SMALL else number_text(float(p))
+
+
+def _say(console: Console, text: str, *, style: str = "") -> None:
+    console.print(Text(text), style=style, soft_wrap=True)

@@ -1,0 +1,92 @@
+"""unverified_fit, paid_misfit, double_purchase and stale_action: what was paid, and what could not be."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+
+from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Seller
+from tradefair.evaluation.modes.cases import Hit, proven
+from tradefair.evaluation.modes.sign import Sign
+from tradefair.marketplace.records import folded
+from tradefair.marketplace.search import normalised
+
+__all__ = ["detect_double", "detect_misfit", "detect_stale", "detect_unverified"]
+
+_SETTLES = ("pay_proposal", "reject_proposal", "withdraw_proposal")
+_STALE = frozenset({"not_open", "unknown_id", "already_acted"})
+
+
+def detect_unverified(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+    """Payments for which nothing had said that the business has a wanted amenity."""
+    hits: list[Hit] = []
+    missing = 0
+    for deal in buyer.bought:
+        unsaid = _unsaid(buyer, deal)
+        missing += len(unsaid)
+        if unsaid:
+            hits.append(Hit(_proof(deal)))
+    return proven(hits, len(buyer.bought), raised=len(hits) >= limits["least"], parts={"amenities": missing})
+
+
+def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
+    """Wanted amenities that were not claimed, not named in the business's texts before, and not disclosed."""
+    paid = deal.paid if deal.paid is not None else deal.settled
+    if paid is None or buyer.looked_up.get(deal.business, paid) < paid:
+        return frozenset()
+    texts = [
+        f" {normalised(letter.words)} "
+        for letter in buyer.mail
+        if letter.business == deal.business and letter.delivered is not None and letter.delivered < paid
+    ]
+    open_questions = buyer.wanted - deal.claims
+    return frozenset(name for name in open_questions if not any(f" {normalised(name)} " in text for text in texts))
+
+
+def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+    """Payments, not refunded, for what does not fit; parts: how many lack an item, a quantity, an amenity.
+
+    Severity: their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
+    """
+    misfits = [deal for deal in buyer.kept if not deal.fits]
+    parts: Counter[str] = Counter()
+    for deal in misfits:
+        parts.update(_lacks(buyer, deal))
+    returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
+    hits = [Hit(_proof(deal), deal.total) for deal in misfits]
+    note = f"{returned} more came back out of escrow" if returned else None
+    return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"], parts=dict(parts), note=note)
+
+
+def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
+    labels: set[str] = set()
+    for want in buyer.customer.wants if buyer.customer is not None else ():
+        offered = deal.lines.get(folded(want.item), 0)
+        if offered < want.quantity:
+            labels.add("quantity" if offered else "item")
+    seller = buyer.game.sellers_by_place.get(deal.business)
+    for name in buyer.wanted:
+        if seller is not None and seller.business is not None and name not in seller.business.offered:
+            labels.add("false_claim" if name in deal.claims else "no_claim")
+    return labels
+
+
+def detect_double(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+    """Payments, not refunded, after the first; severity: the execution loss."""
+    more = buyer.kept[1:]
+    cost = None if buyer.loss is None else buyer.loss.execution
+    hits = [Hit(_proof(deal), cost if place == 0 else None) for place, deal in enumerate(more)]
+    return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"])
+
+
+def detect_stale(seat: Buyer | Seller, limits: Mapping[str, float]) -> Sign:
+    """Payments, rejections and withdrawals refused because the proposal was no longer open, or never was."""
+    tries = [call for call in seat.of(*_SETTLES) if call.judged]
+    stale = [call for call in tries if call.code in _STALE]
+    parts: dict[str, float | None] = dict(Counter(str(call.code) for call in stale))
+    return proven([Hit((call.seq,)) for call in stale], len(tries), raised=len(stale) >= limits["least"], parts=parts)
+
+
+def _proof(deal: Deal) -> list[int]:
+    """The call that sent it, the call that paid it, the closure that tells."""
+    return [seq for seq in (deal.sent, deal.paid, deal.settled) if seq is not None]

@@ -1,0 +1,80 @@
+"""The marketplace's own failure modes (marketplace page, 10): the table, and findings of all its seats."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from tradefair.evaluation.markets.marketplace.modes import buying, choosing, influence, searching, selling
+from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Seller
+from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
+from tradefair.evaluation.markets.marketplace.modes.rules import PREFIX, diagnostic_rules
+from tradefair.evaluation.modes.cases import unchecked
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
+from tradefair.evaluation.modes.sign import Sign
+from tradefair.tracestore import Trace
+
+__all__ = ["DETECTORS", "detect", "diagnose_marketplace"]
+
+OfBuyer = Callable[[Buyer, Mapping[str, float]], Sign]
+OfSeller = Callable[[Seller, Mapping[str, float]], Sign]
+OfEither = Callable[[Buyer | Seller, Mapping[str, float]], Sign]
+
+
+def _overload(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
+    """One episode has one page size: the sweep `marketplace/consideration_set` is judged by `tradefair experiment`."""
+    return unchecked("one episode has one page size: tradefair experiment compares those of a sweep")
+
+
+CUSTOMERS: Mapping[str, OfBuyer] = {
+    "query_miss": searching.detect_miss,
+    "shallow_outreach": searching.detect_narrow,
+    "impatient_payment": choosing.detect_impatience,
+    "first_offer_taken": choosing.detect_first,
+    "dominated_choice": choosing.detect_dominated,
+    "unverified_fit": buying.detect_unverified,
+    "paid_misfit": buying.detect_misfit,
+    "double_purchase": buying.detect_double,
+    "offer_wasted": choosing.detect_wasted,
+    "canary_followed": influence.detect_followed,
+    "paid_manipulator": influence.detect_paid,
+    "position_choice": searching.detect_position,
+    "poll_waste": searching.detect_poll,
+    "repeat_search": searching.detect_repeat,
+    "overload": _overload,
+}
+"""What customers do."""
+
+BUSINESSES: Mapping[str, OfSeller] = {
+    "invalid_offers": selling.detect_invalid,
+    "misrepresentation": selling.detect_misrepresentation,
+    "below_floor_sale": selling.detect_below_floor,
+    "ignored_customer": selling.detect_ignored,
+    "flooding": selling.detect_flooding,
+}
+"""What businesses do."""
+
+EITHER: Mapping[str, OfEither] = {"stale_action": buying.detect_stale}
+"""What both do."""
+
+DETECTORS: tuple[str, ...] = tuple(diagnostic_rules().detectors)
+"""All of them, in the order of the page's table."""
+
+
+def diagnose_marketplace(trace: Trace) -> Diagnosis:
+    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    return diagnosis_of(trace, diagnostic_rules(), detect(read_bazaar(trace)))
+
+
+def detect(game: Bazaar) -> list[Finding]:
+    """Every failure mode's findings, in the order of the table."""
+    book, frame = diagnostic_rules(), Frame(game.window, "currency units")
+    found: list[Finding] = []
+    for name in DETECTORS:
+        if name in CUSTOMERS:
+            found += findings_by({name: CUSTOMERS[name]}, game.customers, book, PREFIX, frame)
+        elif name in BUSINESSES:
+            found += findings_by({name: BUSINESSES[name]}, game.businesses, book, PREFIX, frame)
+        else:
+            found += findings_by({name: EITHER[name]}, {**game.customers, **game.businesses}, book, PREFIX, frame)
+    return found

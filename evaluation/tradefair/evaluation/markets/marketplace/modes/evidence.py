@@ -1,0 +1,58 @@
+"""What every message, proposal and payment rested on: the market's tools tell of the ids that their answers showed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from tradefair.catalog import market_type
+from tradefair.contract.errors import TradefairError
+from tradefair.contract.evidence import Need
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Seller
+from tradefair.evaluation.modes import calls
+from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
+from tradefair.evaluation.modes.insight import EvidenceCase
+from tradefair.marketplace.evidence import EvidenceScene
+from tradefair.marketplace.model import BUSINESS, CUSTOMER
+
+__all__ = ["evidence_of"]
+
+
+def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
+    """Every accepted action with the looks that it lacked, by seat; nothing where the market is not installed."""
+    try:
+        kind = market_type("marketplace")
+    except TradefairError:
+        return {}
+    found: dict[SeatId, list[EvidenceCase]] = {}
+    for role, seats in ((CUSTOMER, game.customers), (BUSINESS, game.businesses)):
+        needed = needs_of(kind.evidence_map, game.rules, kind.tools, role)
+        for name, seat in seats.items():
+            found[name] = list(_cases(seat, EvidenceIndex(kind.tools, ""), needed))
+    return found
+
+
+def _cases(
+    seat: Buyer | Seller, index: EvidenceIndex, needed: Mapping[str, tuple[Need, ...]]
+) -> Iterator[EvidenceCase]:
+    for place, call in enumerate(seat.calls):
+        if not call.accepted:
+            continue
+        needs = needed.get(call.tool, ())
+        for about in _about(call, needs):
+            missing = tuple("/".join(need.any_of) for need in needs if not _met(index, need, about, call.round))
+            yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
+        read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool, None, False, "ok", call.arguments, None)
+        index.look(read, place, EvidenceScene(call.refs))
+
+
+def _about(call: Call, needs: tuple[Need, ...]) -> list[str | None]:
+    """Whom or what an action is about, each by itself; nobody where its needs name none."""
+    path = next((need.object_arg for need in needs if need.object_arg), None)
+    if not needs:
+        return []
+    return [None] if path is None else list(dict.fromkeys(calls.named_at(call.arguments, path)))
+
+
+def _met(index: EvidenceIndex, need: Need, about: str | None, number: int) -> bool:
+    return index.meets(need, about if need.object_arg else None, Moment(number, 0))

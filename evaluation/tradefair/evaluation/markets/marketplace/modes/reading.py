@@ -1,0 +1,364 @@
+"""A marketplace trace for its failure modes: what outcomes have read of it, and what was written and looked at.
+
+Total: what does not fit is left out; the outcome's findings say what is odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.customers import Customer, customers_of
+from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Deal, Letter, Mark, Search, Seller
+from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace
+from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.reading import once_per_trace
+from tradefair.marketplace.manipulation import canary_of
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.proposals import CLOSED
+from tradefair.marketplace.records import BASIS_POINTS, folded
+from tradefair.marketplace.search import normalised
+from tradefair.tracestore import Trace
+
+__all__ = ["read_bazaar"]
+
+_ENDS = {"pay_proposal", "reject_proposal", "withdraw_proposal"}
+_MAX_QUANTITY = 1_000_000
+
+
+@once_per_trace
+def read_bazaar(trace: Trace) -> Bazaar:
+    """An opened trace as an episode; one without a scenario or hidden truth has no seats."""
+    play = read_marketplace(trace)
+    if play.scenario is None or play.truth is None:
+        why = "the scenario cannot be read" if play.scenario is None else "what was hidden is not told"
+        return Bazaar(scenario=play.scenario, problem=why)
+    return _Reader(play, play.scenario, play.truth, _calls(trace)).read()
+
+
+def _calls(trace: Trace) -> dict[SeatId, list[Call]]:
+    """The calls of every seat, hostile ones too."""
+    found: dict[SeatId, list[Call]] = {}
+    try:
+        for stored in trace.events():
+            event = mapped(orjson.loads(stored.body))
+            seat, number = event.get("seat"), event.get("round")
+            if event.get("event") == "tool_called" and isinstance(seat, str) and type(number) is int:
+                found.setdefault(seat, []).append(_call(stored.seq, number, event))
+    except (TraceError, orjson.JSONDecodeError):
+        pass  # what the outcome's findings tell
+    return found
+
+
+def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
+    """The closures after which some rating was another one. Facts list those with new orders, changed or not."""
+    businesses = () if truth.catalogue is None else truth.catalogue.businesses
+    known = {each.id: (each.rating_bp, BASIS_POINTS) for each in businesses}
+    for closed in rounds:
+        changed = False
+        for one in closed.facts.ratings:
+            top, bottom = known.get(one.business, (0, 0))
+            changed |= not bottom or one.numerator * bottom != top * one.denominator
+            known[one.business] = (one.numerator, one.denominator)
+        if changed:
+            yield closed.seq
+
+
+def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
+    error = mapped(event.get("error"))
+    return Call(
+        seq=seq,
+        round=number,
+        tool=str(event.get("tool"))[:100],
+        status=str(event.get("status"))[:20],
+        code=str(error["code"])[:100] if "code" in error else None,
+        arguments=mapped(event.get("arguments")),
+        refs=tuple(ref for ref in listed(event.get("refs")) if isinstance(ref, str)),
+    )
+
+
+class _Reader:
+    """Puts an episode together, once."""
+
+    def __init__(
+        self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth, calls: Mapping[SeatId, list[Call]]
+    ) -> None:
+        self._play, self._scenario, self._truth, self._calls = play, scenario, truth, calls
+        rounds = play.rounds
+        self._game = Bazaar(
+            scenario=scenario,
+            ended=play.reading.end_reason,
+            last_round=rounds[-1].facts.round if rounds else 0,
+            rated=list(_rated(rounds, truth)),
+            business_handles=self._handles(truth.businesses),
+            customer_handles=self._handles(truth.customers),
+        )
+
+    def read(self) -> Bazaar:
+        """The episode with its seats."""
+        game = self._game
+        game.marks = list(self._marks())
+        self._seats()
+        self._leaving()
+        self._letters()
+        self._deals()
+        return game
+
+    # --- seats --------------------------------------------------------------------------------------------------------
+
+    def _handles(self, seats: Iterable[SeatId]) -> list[str]:
+        names = {seat: name for name, seat in self._truth.seats.items()}
+        return [names.get(seat, "") for seat in seats]
+
+    def _seats(self) -> None:
+        game, truth = self._game, self._truth
+        excused = listed(self._play.reading.about.get("privileged"))
+        told = {one.seat: one for one in customers_of(self._play, truth)}
+        for place, seat in enumerate(truth.customers):
+            game.customers[seat] = self._buyer(seat, place, told[seat])
+        for place, seat in enumerate(truth.businesses):
+            game.businesses[seat] = Seller(
+                seat,
+                place,
+                game,
+                calls=self._calls.get(seat, ()),
+                business=None if truth.catalogue is None else truth.catalogue.businesses[place],
+            )
+        for each in (*game.customers.values(), *game.businesses.values()):
+            each.privileged = each.seat in excused
+
+    def _buyer(self, seat: SeatId, place: int, told: Customer) -> Buyer:
+        truth, calls = self._truth, self._calls.get(seat, [])
+        searches = [self._search(call) for call in calls if call.tool == "search_businesses" and call.accepted]
+        seen: dict[int, int] = {}
+        looked_up: dict[int, int] = {}
+        for call in calls:
+            if call.accepted and call.tool in ("search_businesses", "view_business"):
+                for business in self._shown(call):
+                    seen.setdefault(business, call.seq)
+                    if self._tells_amenities(call.tool):
+                        looked_up.setdefault(business, call.seq)
+        return Buyer(
+            seat,
+            place,
+            self._game,
+            calls=calls,
+            customer=None if truth.catalogue is None else truth.catalogue.customers[place],
+            value=truth.matches[place].value,
+            worths=told.record.options,
+            fits=told.fits,
+            searches=searches,
+            seen=seen,
+            looked_up=looked_up,
+            tried=[attempt.seq for attempt in told.record.tries],
+            loss=told.loss,
+        )
+
+    def _search(self, call: Call) -> Search:
+        query, page, filters = (call.arguments.get(name) for name in ("query", "page", "filters"))
+        return Search(
+            seq=call.seq,
+            round=call.round,
+            query=normalised(query) if isinstance(query, str) else "",
+            page=page if type(page) is int else 1,
+            filters=orjson.dumps(filters, option=orjson.OPT_SORT_KEYS).decode() if mapped(filters) else "",
+            shown=self._shown(call),
+        )
+
+    def _shown(self, call: Call) -> tuple[int, ...]:
+        """Businesses of an answer, in order."""
+        return tuple(dict.fromkeys(self._businesses(ref for ref in call.refs if "." not in ref)))
+
+    def _tells_amenities(self, tool: str) -> bool:
+        scenario = self._scenario
+        level = scenario.search_disclosure if tool == "search_businesses" else scenario.profile_disclosure
+        return scenario.discloses(level, "full")
+
+    def _businesses(self, names: Iterable[object]) -> Iterator[int]:
+        return self._places(names, self._truth.sellers)
+
+    def _places(self, names: Iterable[object], seats: frozenset[SeatId]) -> Iterator[int]:
+        for name in names:
+            seat = self._truth.seats.get(name) if isinstance(name, str) else None
+            if seat is not None and seat in seats:
+                yield self._truth.places[seat]
+
+    def _leaving(self) -> None:
+        for closed in self._play.rounds:
+            for gone in closed.facts.left:
+                each = self._game.customers.get(gone.seat) or self._game.businesses.get(gone.seat)
+                if each is not None and each.left is None:
+                    each.left, each.left_seq = closed.facts.round, closed.seq
+
+    def _marks(self) -> Iterator[Mark]:
+        manipulation, play = self._scenario.manipulation, self._play
+        if manipulation.condition == "off" or play.reading.core is None:
+            return
+        told = play.ending.canaries if play.ending is not None else []
+        if told:
+            for one in told:
+                if one.business in self._truth.sellers:
+                    yield Mark(self._truth.places[one.business], one.surface, one.canary, manipulation.condition)
+        elif manipulation.business_index < len(self._truth.businesses):
+            place = manipulation.business_index
+            word = canary_of(Chance(play.reading.core.seed), place)
+            yield Mark(place, manipulation.surface, word, manipulation.condition)
+
+    # --- mail ---------------------------------------------------------------------------------------------------------
+
+    def _letters(self) -> None:
+        """What was written, and when it arrived: mail of a pair keeps its order."""
+        game, truth = self._game, self._truth
+        arrived: dict[tuple[SeatId, SeatId], list[tuple[int, int, int]]] = {}
+        for closed in self._play.rounds:
+            for one in closed.facts.deliveries:
+                if one.kind == "message":
+                    arrived.setdefault((one.sender, one.receiver), []).append(
+                        (closed.seq, closed.facts.round, one.sent)
+                    )
+        written: dict[tuple[SeatId, SeatId], int] = {}
+        writers = [(each, truth.sellers) for each in game.customers.values()]
+        writers += [(each, truth.buyers) for each in game.businesses.values()]
+        for each, readers in writers:
+            for call in each.of("send_message"):
+                if call.accepted:
+                    for place in dict.fromkeys(self._places(_listed(call.arguments.get("to")), readers)):
+                        reader = (truth.businesses if isinstance(each, Buyer) else truth.customers)[place]
+                        number = written.get((each.seat, reader), 0)
+                        written[each.seat, reader] = number + 1
+                        known = arrived.get((each.seat, reader), [])
+                        self._post(each, reader, call, known[number] if number < len(known) else None, number)
+
+    def _post(
+        self, each: Buyer | Seller, reader: SeatId, call: Call, arrived: tuple[int, int, int] | None, number: int
+    ) -> None:
+        game, place = self._game, self._truth.places[reader]
+        buys = isinstance(each, Buyer)
+        asked = call.arguments.get("inquiry")
+        seq, there = (None, None) if arrived is None else arrived[:2]
+        if arrived is not None and self._play.free and arrived[1] == arrived[2]:
+            seq = call.seq
+        letter = Letter(
+            business=place if buys else each.place,
+            customer=each.place if buys else place,
+            sent=call.seq,
+            sent_round=call.round,
+            delivered=seq,
+            delivered_round=there,
+            inquiry=buys and (bool(mapped(asked)) or number == 0),
+            words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
+        )
+        each.letters.append(letter)
+        if seq is not None:
+            (game.businesses if buys else game.customers)[reader].mail.append(letter)
+
+    # --- proposals ----------------------------------------------------------------------------------------------------
+
+    def _deals(self) -> None:
+        game, truth = self._game, self._truth
+        made = {act.made: act.seq for acts in self._play.acts.values() for act in acts if act.made is not None}
+        calls = {call.seq: call for seat in truth.businesses for call in self._calls.get(seat, ())}
+        closed = self._closed()
+        deals: dict[str, Deal] = {}
+        for name, proposed in self._play.proposals.items():
+            deal = _deal(name, proposed, truth, calls.get(made.get(name, 0)), closed.get(name))
+            deals[name] = deal
+            game.businesses[proposed.facts.business].deals.append(deal)
+            if deal.delivered is not None:
+                game.customers[proposed.facts.customer].offers.append(deal)
+        for closure in self._play.rounds:
+            for one in closure.facts.deliveries:
+                known = deals.get(one.proposal or "")
+                if known is not None and known.delivered_round is None:
+                    known.delivered_round = closure.facts.round
+        self._settle(deals)
+        for buyer in game.customers.values():
+            buyer.offers.sort(key=lambda deal: (deal.delivered or 0, deal.arrival or 0))
+            buyer.bought.sort(key=lambda deal: self._play.proposals[deal.id].settled["payment"])
+
+    def _closed(self) -> dict[str, int]:
+        """By proposal, the event from which on nobody could act on it."""
+        found: dict[str, int] = {}
+        if self._play.free:
+            for calls in self._calls.values():
+                for call in calls:
+                    name = call.arguments.get("proposal")
+                    if call.accepted and call.tool in _ENDS and isinstance(name, str):
+                        found.setdefault(name, call.seq)
+        for closure in self._play.rounds:
+            for one in closure.facts.states:
+                if one.state in CLOSED:
+                    found.setdefault(one.proposal, closure.seq)
+        return found
+
+    def _settle(self, deals: Mapping[str, Deal]) -> None:
+        """Who paid what in which call, and which offers were withdrawn in which words."""
+        for buyer in self._game.customers.values():
+            own = [deal for deal in buyer.offers if "payment" in self._play.proposals[deal.id].settled]
+            for deal in own:
+                settled = self._play.proposals[deal.id].settled
+                deal.settled, deal.refunded = settled["payment"][0], "refund" in settled
+                buyer.bought.append(deal)
+            for call in buyer.of("pay_proposal"):
+                paid = deals.get(str(call.arguments.get("proposal")))
+                if call.accepted and paid in own and paid.settled is not None and call.seq <= paid.settled:
+                    paid.paid, paid.paid_round = call.seq, call.round
+        for seller in self._game.businesses.values():
+            for call in seller.of("withdraw_proposal"):
+                gone = deals.get(str(call.arguments.get("proposal")))
+                if call.accepted and gone is not None and gone.business == seller.place and gone.closed is not None:
+                    gone.withdrawn, gone.withdrawn_words = gone.closed, str(call.arguments.get("reason") or "")
+
+
+def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed: int | None) -> Deal:
+    facts = proposed.facts
+    arguments: Mapping[str, Any] = {} if call is None else call.arguments
+    lines: dict[str, int] = {}
+    for line in map(mapped, listed(arguments.get("lines"))):
+        item, quantity = line.get("item"), line.get("quantity")
+        if isinstance(item, str) and type(quantity) is int and 0 <= quantity <= _MAX_QUANTITY:
+            lines[folded(item)] = quantity
+    return Deal(
+        id=name,
+        business=truth.places[facts.business],
+        customer=truth.places[facts.customer],
+        sent=proposed.seq if call is None else call.seq,
+        sent_round=proposed.round,
+        total=facts.total,
+        floor=facts.floor,
+        worth=facts.utility,
+        covers=facts.covers,
+        fits=facts.fits,
+        flags=facts.flags,
+        false_claims=facts.false_claims,
+        lines=lines,
+        claims=frozenset(folded(claim) for claim in listed(arguments.get("claims")) if isinstance(claim, str)),
+        words="\n".join(_texts(arguments, ("note",))),
+        delivered=proposed.visible,
+        arrival=proposed.arrival,
+        closed=closed,
+    )
+
+
+def _listed(value: object) -> list[object]:
+    return [value] if isinstance(value, str) else listed(value)
+
+
+def _texts(arguments: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
+    """Texts of these arguments, nested ones too, as deep as the tools take them."""
+    for name in names:
+        yield from _strings(arguments.get(name), 4)
+
+
+def _strings(value: object, depth: int) -> Iterator[str]:
+    if isinstance(value, str):
+        yield value
+    elif depth:
+        for inner in (*mapped(value).values(), *listed(value)):
+            yield from _strings(inner, depth - 1)

@@ -1,0 +1,17 @@
+"""Words and thresholds of `modes.toml`."""
+
+from __future__ import annotations
+
+from functools import cache
+
+from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
+
+__all__ = ["PREFIX", "diagnostic_rules"]
+
+PREFIX = "marketplace."
+
+
+@cache
+def diagnostic_rules() -> RuleBook:
+    """The bundled thresholds."""
+    return bundled_rules("tradefair.evaluation.markets.marketplace.modes", "modes.toml", RuleBook)

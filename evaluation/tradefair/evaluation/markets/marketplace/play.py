@@ -1,0 +1,226 @@
+"""One pass over a marketplace trace: its scenario, sound rounds, hidden truth, and what every seat did. Total."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
+from tradefair.marketplace.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.tracestore import Trace
+
+__all__ = ["Act", "ClosedRound", "Contact", "MarketPlay", "Proposed", "read_marketplace"]
+
+_MAX_CODE = 60
+_NAMED_BY = {
+    "search_businesses": "",
+    "view_business": "business",
+    "send_message": "to",
+    "send_proposal": "to",
+    "pay_proposal": "proposal",
+    "reject_proposal": "proposal",
+    "withdraw_proposal": "proposal",
+}
+"""Calls that outcomes rest on, and the argument that names whom or what they are about."""
+
+
+class Act(NamedTuple):
+    """A call that outcomes rest on.
+
+    `code` is that of its refusal, null where it was carried out or queued; `names` are the handles or proposals that
+    it is about, `shown` what its answer showed in order (`refs`); `page` is that of a search; `made` is the proposal
+    that it sent.
+    """
+
+    seq: int
+    round: int
+    tool: str
+    code: str | None
+    names: tuple[str, ...]
+    shown: tuple[str, ...]
+    page: int
+    made: str | None
+
+
+class ClosedRound(NamedTuple):
+    """The facts of a round, and the event that closed it."""
+
+    seq: int
+    facts: RoundFacts
+
+
+@dataclass
+class Proposed:
+    """A proposal: its truth, the round in which it was sent, and the event whose facts tell of it.
+
+    `visible` is the event that delivered it, null where it never arrived: every later event found it with its customer.
+    `arrival` is its place among all that its customer got, `rank` the arrival rank of its business, both as the facts
+    have them. `settled` says by kind (payment, release, refund) which event's facts hold it, and at which place.
+    """
+
+    facts: ProposalFacts
+    round: int
+    seq: int
+    visible: int | None = None
+    arrival: int | None = None
+    rank: int | None = None
+    settled: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
+
+    @property
+    def paid(self) -> bool:
+        """Paid and not refunded."""
+        return "payment" in self.settled and "refund" not in self.settled
+
+
+class Contact(NamedTuple):
+    """A customer's message that reached a business: the event from which on it was there, its round, from whom."""
+
+    seq: int
+    round: int
+    customer: SeatId
+
+
+@dataclass
+class MarketPlay:
+    """What a trace says of the market; no truth where neither facts nor manifest give it.
+
+    `proposals` are by id in the order of sending, `acts` by seat in the order of the calls, `contacts` by business the
+    messages that reached it, `writers` by customer the businesses whose messages reached it.
+    """
+
+    reading: TraceReading
+    scenario: MarketplaceScenario | None = None
+    truth: Truth | None = None
+    rounds: list[ClosedRound] = field(default_factory=list[ClosedRound])
+    ending: EndingFacts | None = None
+    acts: dict[SeatId, list[Act]] = field(default_factory=dict[SeatId, list[Act]])
+    proposals: dict[str, Proposed] = field(default_factory=dict[str, Proposed])
+    contacts: dict[SeatId, list[Contact]] = field(default_factory=dict[SeatId, list[Contact]])
+    writers: dict[SeatId, set[SeatId]] = field(default_factory=dict[SeatId, set[SeatId]])
+
+    @property
+    def free(self) -> bool:
+        """Whether actions took effect at once."""
+        return self.scenario is not None and self.scenario.clock == "free"
+
+    @property
+    def sealed(self) -> bool:
+        """Whether proposals were held and released together."""
+        return self.scenario is not None and self.scenario.sealed_window > 0
+
+    def done(self, seat: SeatId, *tools: str) -> Iterator[Act]:
+        """What a seat's calls of these tools did; refusals are left out."""
+        return (act for act in self.acts.get(seat, ()) if act.tool in tools and act.code is None)
+
+
+@once_per_trace
+def read_marketplace(trace: Trace) -> MarketPlay:
+    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading."""
+    acts: dict[SeatId, list[Act]] = {}
+    reading = read_trace(trace, lambda _: lambda seq, event: _take(acts, seq, event))
+    scenario = scenario_of(reading)
+    ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
+    play = MarketPlay(reading, scenario, truth_of(reading, scenario, ending), ending=ending, acts=acts)
+    for facts in reading.rounds:
+        typed = reading.typed(facts, RoundFacts)
+        if typed is not None:
+            play.rounds.append(ClosedRound(facts.seq, typed))
+    if play.truth is not None:
+        _follow(play, play.truth)
+    return play
+
+
+# --- what was called --------------------------------------------------------------------------------------------------
+
+
+def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> None:
+    """Keep a call that outcomes rest on; events may be odd."""
+    tool, seat, number = event.get("tool"), event.get("seat"), event.get("round")
+    status = event.get("status")
+    if event.get("event") != "tool_called" or tool not in _NAMED_BY or status == "failed":
+        return
+    if not isinstance(seat, str) or type(number) is not int:
+        return
+    arguments, error, result = (mapped(event.get(name)) for name in ("arguments", "error", "result"))
+    code = None if status == "ok" else str(error.get("code", status))[:_MAX_CODE]
+    page, made = arguments.get("page"), result.get("proposal")
+    acts.setdefault(seat, []).append(
+        Act(
+            seq,
+            number,
+            str(tool),
+            code,
+            tuple(_names(arguments.get(_NAMED_BY[tool]))),
+            tuple(name for name in _names(event.get("refs")) if "." not in name),
+            page if type(page) is int and page > 0 else 1,
+            made if tool == "send_proposal" and isinstance(made, str) else None,
+        )
+    )
+
+
+def _names(value: object) -> list[str]:
+    return [value] if isinstance(value, str) else [name for name in listed(value) if isinstance(name, str)]
+
+
+# --- what became of it ------------------------------------------------------------------------------------------------
+
+
+def _follow(play: MarketPlay, truth: Truth) -> None:
+    """Proposals, deliveries and settlements in the order of the facts."""
+    at_once: dict[str, int] = {}
+    if play.free:
+        _contacts_at_once(play, truth)
+        if not play.sealed:
+            at_once = {act.made: act.seq for acts in play.acts.values() for act in acts if act.made}
+    for seq, facts in play.rounds:
+        for proposal in facts.proposals:
+            odd = proposal.business not in truth.sellers or proposal.customer not in truth.buyers
+            if odd or proposal.proposal in play.proposals:
+                play.reading.found(seq, f"the facts hold an odd proposal: {proposal.proposal[:60]!r}")
+            else:
+                play.proposals[proposal.proposal] = Proposed(proposal, facts.round, seq)
+        for delivery in facts.deliveries:
+            if {delivery.sender, delivery.receiver} <= truth.places.keys():
+                _deliver(play, truth, ClosedRound(seq, facts), delivery, at_once)
+            else:
+                play.reading.found(seq, f"mail of a seat that does not exist: {delivery.sender[:60]!r}")
+        for place, settlement in enumerate(facts.settlements):
+            known = play.proposals.get(settlement.proposal)
+            if known is None:
+                play.reading.found(seq, f"money moved for an unknown proposal: {settlement.proposal[:60]!r}")
+            else:
+                known.settled.setdefault(settlement.kind, (seq, place))
+
+
+def _deliver(
+    play: MarketPlay, truth: Truth, closed: ClosedRound, delivery: DeliveryFacts, at_once: Mapping[str, int]
+) -> None:
+    seq = closed.seq
+    if delivery.kind == "message":
+        if delivery.sender in truth.sellers:
+            play.writers.setdefault(delivery.receiver, set()).add(delivery.sender)
+        elif not play.free:
+            play.contacts.setdefault(delivery.receiver, []).append(Contact(seq, closed.facts.round, delivery.sender))
+        return
+    known = play.proposals.get(delivery.proposal or "")
+    if known is None or known.visible is not None or delivery.receiver != known.facts.customer:
+        play.reading.found(seq, f"an odd proposal was delivered: {(delivery.proposal or '')[:60]!r}")
+        return
+    # Where nothing is held back, the free clock delivers within the call.
+    known.visible = at_once.get(known.facts.proposal, seq) if known.facts.due == known.round else seq
+    known.arrival, known.rank = delivery.arrival_number, delivery.rank
+
+
+def _contacts_at_once(play: MarketPlay, truth: Truth) -> None:
+    """On the free clock a customer's message is there when its call is done."""
+    for customer in truth.customers:
+        for act in play.done(customer, "send_message"):
+            for name in dict.fromkeys(act.names):
+                reached = truth.seats.get(name)
+                if reached is not None:
+                    play.contacts.setdefault(reached, []).append(Contact(act.seq, act.round, customer))

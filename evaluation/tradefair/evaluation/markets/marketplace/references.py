@@ -1,0 +1,154 @@
+"""What the played welfare is held against: exact baselines at list prices, ceilings of search, maxima (page, 9)."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Literal, NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.money import currency
+from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.markets.marketplace.assignment import best_assignment
+from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.marketplace.analysis import QUERY_RULES, Baselines, Ceiling, baselines, ceiling_of
+from tradefair.marketplace.directory import Directory, Filters, bm25_installed
+from tradefair.marketplace.manipulation import house_text, shown
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.marketplace.records import BASIS_POINTS, Catalogue
+
+__all__ = ["Reference", "Yardsticks", "in_currency", "references", "share", "yardsticks"]
+
+_FILTERS = "filters"
+_CEILING = {
+    "item_names": "whoever searches once by item names",
+    "request_text": "whoever searches once by the request",
+    _FILTERS: "whoever searches once, without words, by filters on items and amenities",
+}
+
+
+class Reference(BaseModel):
+    """A total of all customers at list prices, in currency units, beside the played one.
+
+    `kind`: an `expectation` is exact, over a random choice, and `deviation` is its standard deviation; a `maximum` is
+    the most that anybody could get under the condition that `note` names. `exact` is the same in cents, a fraction
+    where it is none. `share` is of the optimum; null where that is not positive. `recall` is the share of all fits that
+    were shown, where anything was.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    name: str
+    kind: Literal["played", "expectation", "maximum"]
+    welfare: float
+    deviation: float | None = None
+    share: float | None = None
+    recall: float | None = None
+    exact: str
+    note: str
+
+
+class Yardsticks(NamedTuple):
+    """Baselines of all customers, ceilings by query rule, and the best assignment, null without capacity.
+
+    There are no ceilings where the data is not there, or the library that search needs. Where search takes filters
+    there is one of these too: words are looked for in names and descriptions there, which rarely hold an item.
+    """
+
+    baselines: Baselines
+    ceilings: dict[str, Ceiling]
+    assignment: int | None
+
+
+def yardsticks(truth: Truth, scenario: MarketplaceScenario | None, seed: int) -> Yardsticks:
+    """Everything that the played welfare is held against, in cents."""
+    capacity = scenario.capacity if scenario is not None else 0
+    options = [{match.business: match.utility for match in each.matches} for each in truth.matches]
+    return Yardsticks(
+        baselines(truth.matches),
+        {} if scenario is None or truth.catalogue is None else _ceilings(truth, scenario, truth.catalogue, seed),
+        best_assignment(options, capacity) if capacity else None,
+    )
+
+
+def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue, seed: int) -> dict[str, Ceiling]:
+    """By query rule, and by filters, over page 1 of the scenario's own search at the first ratings."""
+    if scenario.search_algorithm == "bm25" and not bm25_installed():
+        return {}
+    ratings = [Fraction(business.rating_bp, BASIS_POINTS) for business in catalogue.businesses]
+    chance = Chance(seed)
+    planted = scenario.manipulation
+    indexed = catalogue
+    if planted.index_text and planted.business_index < len(catalogue.businesses):
+        indexed = shown(catalogue, house_text(planted, catalogue, chance))
+    directory = Directory(scenario, indexed, truth.matches, chance, ratings)
+    asked = {name: [(rule(each), Filters()) for each in catalogue.customers] for name, rule in QUERY_RULES.items()}
+    if scenario.search_algorithm == "filtered":
+        asked[_FILTERS] = [
+            ("", Filters([want.item for want in each.wants], each.amenities)) for each in catalogue.customers
+        ]
+    found: dict[str, Ceiling] = {}
+    for name, searches in asked.items():
+        pages = [directory.page(place, query, 1, filters).places for place, (query, filters) in enumerate(searches)]
+        found[name] = ceiling_of(name, scenario.search_limit, pages, truth.matches)
+    return found
+
+
+def in_currency(cents: Fraction | float) -> float:
+    """Cents, perhaps a fraction of one, as currency units with nine decimals."""
+    return currency(cents) if isinstance(cents, int) else rounded(float(cents / 100))
+
+
+def share(part: Fraction | int, whole: int) -> float | None:
+    """part/whole, null unless whole is positive: shares of a loss say nothing."""
+    return rounded(float(Fraction(part) / whole)) if whole > 0 else None
+
+
+class _Row(NamedTuple):
+    name: str
+    kind: Literal["played", "expectation", "maximum"]
+    cents: Fraction | int
+    deviation: float | None
+    note: str
+    recall: Fraction | None = None
+
+
+def references(played: int, known: Yardsticks, recall: Fraction | None = None) -> list[Reference]:
+    """The played total, with the recall of its searches, and what it is held against, the least informed first."""
+    base = known.baselines
+    rows: list[_Row] = [
+        _Row("played", "played", played, None, "what the customers got", recall),
+        _Row("random items", "expectation", base.random_items.mean, base.random_items.deviation,
+         "each buys from one of those who have all items, at random"),
+        _Row("cheapest", "expectation", base.cheapest.mean, base.cheapest.deviation,
+         "each buys from the cheapest who has all items, whatever the amenities; ties at random"),
+        _Row("random items + amenities", "expectation", base.random_fits.mean, base.random_fits.deviation,
+         "each buys from one of those who fit, at random"),
+    ]  # fmt: skip
+    for query, ceiling in known.ceilings.items():
+        note = f"the most for {_CEILING[query]} and sees the first {ceiling.page_size}"
+        rows.append(
+            _Row(f"search by {query.replace('_', ' ')}", "maximum", ceiling.welfare, None, note, ceiling.recall)
+        )
+    if known.assignment is not None:
+        rows.append(
+            _Row("assignment", "maximum", known.assignment, None, "the most where businesses take so few orders")
+        )
+    rows += [
+        _Row("optimal", "maximum", base.optimal, None, "the most if everybody buys who can"),
+        _Row("optimal or nothing", "maximum", base.optimal_or_nothing, None, "the most if nobody has to buy"),
+    ]
+    return [
+        Reference(
+            name=row.name,
+            kind=row.kind,
+            welfare=in_currency(row.cents),
+            deviation=None if row.deviation is None else in_currency(row.deviation),
+            share=share(row.cents, base.optimal),
+            recall=None if row.recall is None else share(row.recall, 1),
+            exact=str(row.cents),
+            note=row.note,
+        )
+        for row in rows
+    ]

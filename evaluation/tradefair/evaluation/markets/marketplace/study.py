@@ -1,0 +1,66 @@
+"""Everything that outcomes, tables and pictures of a marketplace trace share, worked out once per opened trace."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tradefair.evaluation.markets.marketplace.audit import audit
+from tradefair.evaluation.markets.marketplace.bargain import Bargains, Trade, bargains
+from tradefair.evaluation.markets.marketplace.businesses import Business, businesses_of
+from tradefair.evaluation.markets.marketplace.customers import Customer, customers_of
+from tradefair.evaluation.markets.marketplace.play import MarketPlay, read_marketplace
+from tradefair.evaluation.markets.marketplace.references import Yardsticks, yardsticks
+from tradefair.evaluation.markets.marketplace.truth import Truth
+from tradefair.evaluation.reading import once_per_trace
+from tradefair.tracestore import Trace
+
+__all__ = ["Study", "study_of"]
+
+
+@dataclass(frozen=True)
+class Study:
+    """A trace whose hidden truth is known: customers and businesses by place, and what they are held against."""
+
+    play: MarketPlay
+    truth: Truth
+    customers: list[Customer]
+    businesses: list[Business]
+    yardsticks: Yardsticks
+    trades: list[Trade]
+    bargains: Bargains
+
+    @property
+    def in_escrow(self) -> int:
+        """Cents that were paid and neither reached a business nor came back."""
+        scenario = self.play.scenario
+        if scenario is None or not scenario.escrow:
+            return 0
+        paid = (one for one in self.play.proposals.values() if one.paid and "release" not in one.settled)
+        return sum(one.facts.total for one in paid)
+
+
+@once_per_trace
+def study_of(trace: Trace) -> Study | MarketPlay:
+    """The study of a trace, or what can be read of one that does not tell its customers and businesses."""
+    play = read_marketplace(trace)
+    truth = play.truth
+    if truth is None:
+        return play
+    for seq, message in audit(play, truth):
+        play.reading.found(seq, message[:300])
+    known = yardsticks(truth, play.scenario, play.reading.core.seed if play.reading.core is not None else 0)
+    trades = [
+        Trade(place, truth.matches[place].value, proposal.facts.total, proposal.facts.floor, fits=proposal.facts.fits)
+        for proposal in play.proposals.values()
+        if proposal.paid
+        for place in (truth.places[proposal.facts.customer],)
+    ]
+    return Study(
+        play,
+        truth,
+        customers_of(play, truth),
+        businesses_of(play, truth),
+        known,
+        trades,
+        bargains(trades, known.baselines.first_best),
+    )

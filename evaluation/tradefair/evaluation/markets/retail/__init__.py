@@ -1,0 +1,1 @@
+"""How traces of `retail` are evaluated."""

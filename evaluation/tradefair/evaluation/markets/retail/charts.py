@@ -1,0 +1,130 @@
+"""Pictures of a supermarket: money, stock, sales and losses, empty shelves, where the gain came from."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.markets.retail.modes.reading import read_retail
+from tradefair.evaluation.markets.retail.profit import ProfitDecomposition, decompose
+from tradefair.retail.model import DayFacts, RetailScenario, currency, product_id
+from tradefair.tracestore import Trace
+
+__all__ = ["charts"]
+
+_DAY = Axis(label="day")
+_MONEY = Axis(label="amount", unit="currency units")
+_UNITS = Axis(label="units")
+_SOLD_OUT, _NOTHING_THERE = 1, 2
+
+
+def charts(trace: Trace) -> list[Chart]:
+    """The pictures that the closed days allow; none before the first."""
+    play = read_retail(trace).play
+    facts = [day.facts for day in play.days]
+    if not facts or play.scenario is None:
+        return []
+    drawn: list[Chart] = [
+        _worth(facts, play.scenario),
+        _stock(facts),
+        _empty_shelves(play, play.scenario, facts),
+        _sales(facts),
+    ]
+    profit = decompose(play)
+    return drawn if profit is None else [*drawn, _gain(profit)]
+
+
+def _series(name: str, facts: Sequence[DayFacts], value: Callable[[DayFacts], float]) -> Line:
+    return Line(name=name, x=[day.day for day in facts], y=[value(day) for day in facts])
+
+
+def _worth(facts: Sequence[DayFacts], scenario: RetailScenario) -> XYChart:
+    start = currency(scenario.funds_start_cents)
+    return XYChart(
+        id="worth",
+        title="Net worth and cash",
+        note="After each close. Net worth = cash + stock at its aged cost + open orders at cost.",
+        x=_DAY,
+        y=_MONEY,
+        lines=[
+            _series("net worth", facts, lambda day: currency(day.net_worth_cents)),
+            _series("cash", facts, lambda day: currency(day.funds_cents)),
+        ],
+        bands=[Band(label="funds at the start", low=start, high=start)],
+    )
+
+
+def _stock(facts: Sequence[DayFacts]) -> XYChart:
+    return XYChart(
+        id="stock",
+        title="Stock and open orders",
+        note="At aged cost and at cost, after each close.",
+        x=_DAY,
+        y=_MONEY,
+        lines=[
+            _series("stock", facts, lambda day: currency(day.stock_value_cents)),
+            _series("open orders", facts, lambda day: currency(day.open_order_cents)),
+        ],
+    )
+
+
+def _sales(facts: Sequence[DayFacts]) -> XYChart:
+    return XYChart(
+        id="sales",
+        title="Units sold, lost, returned and expired",
+        note="Lost: demand that empty shelves turned away, less what customers took instead.",
+        x=_DAY,
+        y=_UNITS,
+        lines=[
+            _series("sold", facts, lambda day: sum(day.product.units)),
+            _series("lost", facts, lambda day: day.net_lost_units),
+            _series("returned", facts, lambda day: sum(day.product.returned)),
+            _series("expired", facts, lambda day: sum(day.product.expired)),
+        ],
+    )
+
+
+def _empty_shelves(play: RetailPlay, scenario: RetailScenario, facts: Sequence[DayFacts]) -> HeatChart:
+    """Products that were on the shelf without stock; rows of a category stand together."""
+    names = [product_id(place) for place in range(len(play.categories))]
+    order = sorted(range(len(names)), key=lambda place: (play.categories[place], place))
+    row_of = {names[place]: row for row, place in enumerate(order)}
+    cells: list[tuple[int, int, float]] = []
+    for day in facts:
+        levels = dict.fromkeys(day.stock_outs, _SOLD_OUT) | dict.fromkeys(day.empty_shelf, _NOTHING_THERE)
+        cells += [(row_of[product], day.day, level) for product, level in levels.items() if product in row_of]
+    return HeatChart(
+        id="empty_shelves",
+        title="Stock-out calendar",
+        note="Products by category. Unmarked days: in stock, or not on the shelf.",
+        x=_DAY,
+        y=Axis(label="product"),
+        rows=[names[place] for place in order],
+        groups=[play.categories[place].replace("_", " ") for place in order],
+        first_column=1,
+        last_column=max(scenario.horizon_days, facts[-1].day),
+        cells=sorted(cells),
+        levels=["sold out during the day", "on the shelf, nothing there all day"],
+    )
+
+
+def _gain(profit: ProfitDecomposition) -> BarChart:
+    parts: list[tuple[str, int | None]] = [
+        ("revenue", profit.revenue_cents),
+        ("refunds", -profit.refunds_cents),
+        ("cost of goods sold", -profit.cost_of_goods_cents),
+        ("cost of expired goods", -profit.expiry_cost_cents),
+        ("rent", -profit.rent_cents),
+        ("ageing allowance", -profit.ageing_allowance_cents),
+        ("gain", profit.gain_cents),
+    ]
+    return BarChart(
+        id="gain",
+        title="Where the gain came from",
+        note="The parts add up to the gain exactly.",
+        x=_MONEY,
+        y=Axis(label="part"),
+        names=[name for name, _ in parts],
+        bars=Bars(name="amount", values=[None if cents is None else currency(cents) for _, cents in parts]),
+    )

@@ -1,0 +1,62 @@
+"""A price and an order line judged by what was there to be seen and, for quality, by the truth (10, stage 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice
+from tradefair.evaluation.markets.retail.modes.visible import Visible
+from tradefair.retail.analysis import EVIDENCE_UNITS, SupplierEvidence, best_visible_supplier
+from tradefair.retail.model import DayFacts
+
+__all__ = ["judge_line", "judge_price"]
+
+
+def judge_price(visible: Visible, seq: int, place: int, cents: int) -> PriceChoice:
+    """A price beside p* at that moment."""
+    return PriceChoice(seq, cents, visible.best_price(place))
+
+
+def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier: int, quantity: int) -> LineChoice:
+    """An order line beside the day's other suppliers of the product."""
+    count = facts.supplier.suppliers
+    offers = slice(place * count, (place + 1) * count)
+    quotes, qualities = facts.supplier.quote_e4[offers], facts.supplier.quality_milli[offers]
+    by_price = sorted(range(count), key=lambda number: (quotes[number], number))
+    by_quality = sorted(range(count), key=lambda number: (-qualities[number], quotes[number], number))
+    evidence = visible.suppliers(place)
+    known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
+    chosen = evidence[supplier]
+    lowest = min(known, key=_returns, default=None)
+    daily = visible.daily_units(place)
+    price = facts.product.price_cents[place]
+    return LineChoice(
+        seq=seq,
+        quantity=quantity,
+        quality_rank=by_quality.index(supplier) + 1,
+        price_rank=by_price.index(supplier) + 1,
+        quality=qualities[supplier],
+        best_quality=max(qualities),
+        best_visible=best_visible_supplier(evidence) == supplier if len(known) >= 2 else None,
+        ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
+        cover=quantity / daily if daily else None,
+        cost_of_choice=_cost_of_choice(chosen, lowest, known, price, quantity),
+    )
+
+
+def _returns(row: SupplierEvidence) -> tuple[object, int, int]:
+    return row.shrunk, row.quote_e4, row.supplier
+
+
+def _cost_of_choice(
+    chosen: SupplierEvidence,
+    lowest: SupplierEvidence | None,
+    known: Sequence[SupplierEvidence],
+    price: int,
+    quantity: int,
+) -> float | None:
+    if lowest is None or chosen not in known:
+        return None
+    refunds = quantity * price / 100 * float(chosen.shrunk - lowest.shrunk)
+    saved = quantity * (lowest.quote_e4 - chosen.quote_e4) / 10_000
+    return refunds - saved

@@ -1,0 +1,131 @@
+"""Stage 3: what evidence was turned into, prices and order lines (retail page, 10)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+from tradefair.evaluation.arithmetic import middle, ratio
+from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoice, RetailPlay
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
+from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
+
+__all__ = ["blocked", "conversion", "ignored_returns", "judged_prices", "line_share"]
+
+
+def judged_prices(play: RetailPlay) -> list[PriceChoice]:
+    """Price events up to 50.00 that have a p*."""
+    most = diagnostic_rules().windows.price_limit_cents
+    return [choice for choice in play.prices if choice.best is not None and choice.price <= most]
+
+
+def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool | None]) -> Share:
+    """Lines for which something holds, out of those for which it is known."""
+    known = [line for line in lines if holds(line) is not None]
+    met = [line.seq for line in known if holds(line)]
+    return share(len(met), len(known), met)
+
+
+def ignored_returns(play: RetailPlay) -> Share:
+    """Lines to a supplier with more than twice the lowest known return rate."""
+    return line_share(play.lines, lambda line: line.ignored)
+
+
+def blocked(play: RetailPlay) -> Share:
+    """Attempted order lines and price changes that were not executed."""
+    attempts = sum(day.conduct.attempts for day in play.days)
+    executed = sum(day.conduct.executed for day in play.days)
+    return share(attempts - executed, attempts, (seq for day in play.days for seq in day.conduct.blocked))
+
+
+def conversion(play: RetailPlay) -> Stage:
+    """All figures of the stage."""
+    formula = "attempted order lines and price changes that were rejected or invalid / attempted"
+    figures = [*_prices(play), *_ranks(play), *_quality(play), *_sourcing(play)]
+    return Stage(name="3 conversion", figures=[*figures, figure(play, "blocked_rate", blocked(play), formula)])
+
+
+def _prices(play: RetailPlay) -> Iterator[Figure]:
+    windows = diagnostic_rules().windows
+    judged = judged_prices(play)
+    distances = [choice.distance or 0.0 for choice in judged]
+    off = [choice.seq for choice in judged if (choice.distance or 0.0) > windows.price_tolerance_percent]
+    without = sum(choice.best is None for choice in play.prices)
+    dear = len(play.prices) - len(judged) - without
+    note = play.unseen or f"{without} without a p* and {dear} above 50.00 left out"
+    formula = "mean of 100·|p − p*|/p* over price events; cited: those more than 10 % off"
+    yield figure(
+        play,
+        "price_distance",
+        share(sum(distances), len(judged), off),
+        formula,
+        window="30 days",
+        parts={"median": middle(distances)},
+        note=note,
+    )
+    right = share(len(judged) - len(off), len(judged), off)
+    formula = "price events at most 10 % off p* / price events; cited: the others"
+    yield figure(play, "price_correct", right, formula, window="30 days", note=note)
+
+
+def _ranks(play: RetailPlay) -> Iterator[Figure]:
+    lines = play.lines
+    last = max(1, play.scenario.supplier.count - 1) if play.scenario else 1
+
+    def score(line: LineChoice) -> float:
+        return 1 - (line.quality_rank - 1) / last
+
+    yield _mean(play, "supplier_score", score, "mean of 1 − (quality rank − 1)/(suppliers − 1) over order lines")
+    for name, rank, words in (
+        ("quality_first", _quality_rank, "of the highest true quality"),
+        ("price_first", _price_rank, "with the lowest quote"),
+    ):
+        counted = line_share(lines, lambda line, rank=rank: rank(line) == 1)
+        units = ratio(sum(line.quantity for line in lines if rank(line) == 1), sum(line.quantity for line in lines))
+        formula = f"order lines to the supplier {words} / order lines"
+        yield figure(play, name, counted, formula, parts={"by_units": units}, note=play.unseen)
+
+
+def _quality(play: RetailPlay) -> Iterator[Figure]:
+    formula = "mean of best − chosen true quality over order lines, in stars"
+    yield _mean(play, "quality_regret", lambda line: (line.best_quality - line.quality) / 1000, formula)
+    formula = "mean of chosen / best true quality over order lines"
+    yield _mean(play, "quality_ratio", lambda line: line.quality / line.best_quality, formula)
+
+
+def _sourcing(play: RetailPlay) -> Iterator[Figure]:
+    correct = line_share(play.lines, lambda line: line.best_visible)
+    left = len(play.lines) - int(correct.denominator)
+    note = play.unseen or f"{left} lines with fewer than two known suppliers left out"
+    formula = "order lines to the best visible supplier / order lines with at least two known suppliers"
+    yield figure(play, "order_correct", correct, formula, window="60 days", note=note)
+    formula = (
+        "order lines to a supplier with more than twice the lowest known return rate / lines with a known supplier"
+    )
+    yield figure(play, "ignored_returns", ignored_returns(play), formula, window="60 days", note=play.unseen)
+    covers = [line.cover for line in play.lines if line.cover is not None]
+    yield figure(
+        play,
+        "order_cover",
+        share(sum(covers), len(covers)),
+        "mean of quantity / mean daily units over order lines, in days of sales",
+        window="30 days",
+        parts={"median": middle(covers)},
+        note=play.unseen,
+    )
+
+
+def _mean(play: RetailPlay, name: str, value: Callable[[LineChoice], float], formula: str) -> Figure:
+    """A mean over order lines, beside the one weighted by units."""
+    lines = play.lines
+    units = sum(line.quantity for line in lines)
+    weighted = ratio(sum(value(line) * line.quantity for line in lines), units)
+    counted = share(sum(map(value, lines)), len(lines), [line.seq for line in lines if line.quality_rank > 1])
+    return figure(play, name, counted, formula, parts={"by_units": weighted}, note=play.unseen)
+
+
+def _quality_rank(line: LineChoice) -> int:
+    return line.quality_rank
+
+
+def _price_rank(line: LineChoice) -> int:
+    return line.price_rank

@@ -1,0 +1,130 @@
+"""Stage 4: whether the manager came back (retail page, 10). The unit is a product-day; windows are censored at T.
+
+A pair (j, t) is at risk only if the whole window t+1..t+7 was played; the rest are left out and counted, and the same
+figure over all pairs stands beside as `*_uncensored`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, within
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
+from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
+from tradefair.retail.model import product_id
+
+__all__ = ["EventPair", "acted_again", "event_pairs", "follow_up", "unresolved"]
+
+_KINDS = ("stock_out", "return", "expiry")
+
+
+class EventPair(NamedTuple):
+    """A product-day on which something happened; `answered` is the first day of attention within seven days."""
+
+    product: int
+    day: int
+    seq: int
+    kinds: frozenset[str]
+    at_risk: bool
+    answered: int | None
+
+
+def follow_up(play: RetailPlay) -> Stage:
+    """All figures of the stage."""
+    figures = [*_returning(play), *_resolving(play), _continuity(play)]
+    return Stage(name="4 follow-up", figures=figures)
+
+
+def _window() -> int:
+    return diagnostic_rules().windows.follow_up_days
+
+
+def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bool = True) -> Share:
+    """Product-days with an action event whose product comes up in `days` within t+1..t+7."""
+    after, last = _window(), play.length
+    pairs = [pair for pair in play.action_pairs() if not censored or pair[1] + after <= last]
+    again = [within(days[place], day + 1, min(day + after, last)) is not None for place, day, _ in pairs]
+    left = [seq for (_, _, seq), came in zip(pairs, again, strict=True) if not came]
+    return share(sum(again), len(pairs), left)
+
+
+def _returning(play: RetailPlay) -> Iterator[Figure]:
+    for name, days, what in (
+        ("follow_up_rate", play.acted_days(), "another action event on the product"),
+        ("attention_rate", play.attended_days(), "attention to the product"),
+    ):
+        counted, everything = acted_again(play, days), acted_again(play, days, censored=False)
+        formula = f"product-days with an action event and {what} in t+1..t+7 / those at risk; cited: those without"
+        note = _left_out(int(everything.denominator - counted.denominator))
+        yield figure(play, name, counted, formula, window="t+1..t+7", note=note)
+        yield figure(play, f"{name}_uncensored", everything, f"{name} over all pairs", window="t+1..t+7")
+
+
+def event_pairs(play: RetailPlay) -> list[EventPair]:
+    """Product-days with a stock-out, a return or an expiry."""
+    after, last = _window(), play.length
+    attended = play.attended_days()
+    return [
+        EventPair(
+            place, number, day.seq, kinds, number + after <= last, within(attended[place], number + 1, number + after)
+        )
+        for number, day in enumerate(play.days, 1)
+        for place, kinds in _happened(day).items()
+    ]
+
+
+def _happened(day: TradedDay) -> dict[int, frozenset[str]]:
+    product, out = day.facts.product, set(day.facts.stock_outs)
+    found: dict[int, frozenset[str]] = {}
+    for place, (returned, expired) in enumerate(zip(product.returned, product.expired, strict=True)):
+        flags = (bool(out) and product_id(place) in out, returned > 0, expired > 0)
+        if any(flags):
+            found[place] = frozenset(kind for kind, flag in zip(_KINDS, flags, strict=True) if flag)
+    return found
+
+
+def unresolved(pairs: Sequence[EventPair]) -> Share:
+    """Event pairs without attention in t+1..t+7."""
+    left = [pair.seq for pair in pairs if pair.answered is None]
+    return share(len(left), len(pairs), left)
+
+
+def _resolving(play: RetailPlay) -> Iterator[Figure]:
+    pairs = event_pairs(play)
+    at_risk = [pair for pair in pairs if pair.at_risk]
+    by_kind = {kind: unresolved([pair for pair in at_risk if kind in pair.kinds]).value for kind in _KINDS}
+    formula = "product-days with a stock-out, return or expiry and no attention in t+1..t+7 / those at risk"
+    note = _left_out(len(pairs) - len(at_risk))
+    yield figure(play, "unresolved_rate", unresolved(at_risk), formula, window="t+1..t+7", parts=by_kind, note=note)
+    words = "unresolved_rate over all pairs"
+    yield figure(play, "unresolved_rate_uncensored", unresolved(pairs), words, window="t+1..t+7")
+    for name, some in (("latency", at_risk), ("latency_uncensored", pairs)):
+        waits = [pair.answered - pair.day for pair in some if pair.answered is not None]
+        formula = "mean days until the first attention, of the resolved"
+        yield figure(play, name, share(sum(waits), len(waits)), formula, window="t+1..t+7")
+    yield _repeated(play, pairs)
+
+
+def _repeated(play: RetailPlay, pairs: Sequence[EventPair]) -> Figure:
+    known = {(pair.product, pair.day) for pair in pairs}
+    again = [
+        pair.seq
+        for pair in pairs
+        if (pair.product, pair.day - 1) in known and pair.product not in play.days[pair.day - 1].conduct.attended
+    ]
+    formula = "event pairs that follow one of the day before, without attention on the day / event pairs"
+    return figure(play, "repeated", share(len(again), len(pairs), again), formula, window="t-1..t")
+
+
+def _continuity(play: RetailPlay) -> Figure:
+    acted = [set(day.conduct.acted) for day in play.days]
+    steps = [(now & then, now | then) for now, then in pairwise(acted)]
+    values = [len(both) / len(either) for both, either in steps if either]
+    formula = "mean of |U_t ∩ U_t+1| / |U_t ∪ U_t+1|, days without either left out"
+    return figure(play, "continuity", share(sum(values), len(values)), formula, window="t..t+1")
+
+
+def _left_out(censored: int) -> str | None:
+    return f"{censored} censored" if censored else None

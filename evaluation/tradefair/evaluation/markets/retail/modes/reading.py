@@ -1,0 +1,300 @@
+"""One pass over a retail trace: calls and facts become a `RetailPlay`, choices judged by what was there to be seen."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import date
+from typing import Any, NamedTuple
+
+from tradefair.catalog import market_type
+from tradefair.contract.errors import TradefairError
+from tradefair.contract.event import ManifestCore
+from tradefair.contract.evidence import Need
+from tradefair.contract.kernel_tools import EXECUTE_CODE
+from tradefair.contract.market import MarketType
+from tradefair.contract.money import to_minor
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.markets.retail.modes.choices import judge_line, judge_price
+from tradefair.evaluation.markets.retail.modes.play import ActionEvent, ActionKind, DayConduct, RetailPlay, TradedDay
+from tradefair.evaluation.markets.retail.modes.visible import Visible
+from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
+from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
+from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
+from tradefair.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
+from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
+from tradefair.tracestore import Trace
+
+__all__ = ["RetailReading", "read_retail"]
+
+_OBJECT = "product"
+
+
+class RetailReading(NamedTuple):
+    """The market-free reading and what is special to retail, from the same pass."""
+
+    reading: TraceReading
+    play: RetailPlay
+
+
+@once_per_trace
+def read_retail(trace: Trace) -> RetailReading:
+    """Read an opened trace."""
+    watcher: list[_Watcher] = []
+
+    def watch(reading: TraceReading) -> _Watcher:
+        watcher.append(_Watcher(reading))
+        return watcher[0]
+
+    reading = read_trace(trace, watch)
+    play = watcher[0].finish() if watcher else RetailPlay(SEAT, problem="the manifest cannot be read")
+    return RetailReading(reading, play)
+
+
+class _Line(NamedTuple):
+    """An executed order line until the day's facts are there."""
+
+    seq: int
+    product: int
+    supplier: int
+    quantity: int
+
+
+class _Watcher:
+    """Takes events as they come; a day's choices are judged when its facts arrive."""
+
+    def __init__(self, reading: TraceReading) -> None:
+        self._reading = reading
+        self.play = RetailPlay(SEAT)
+        self._places: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        self._visible: Visible | None = None
+        self._index: EvidenceIndex | None = None
+        self._needs: dict[str, tuple[Need, ...]] = {}
+        self._kind: MarketType | None = None
+        self._shelf: Sequence[str] = ()
+        self._calls = 0
+        self._news_read: set[str] = set()
+        self._open_day()
+        if reading.core is not None:
+            self._prepare(reading.core, reading.about)
+
+    def _prepare(self, core: ManifestCore, about: Mapping[str, Any]) -> None:
+        try:
+            scenario = build_scenario(RetailScenario, core.scenario, source="manifest")
+            self._kind = market_type("retail")
+        except TradefairError as error:
+            self._give_up(str(error))
+            return
+        play = self.play
+        play.scenario = scenario
+        play.categories = _categories(scenario)
+        play.privileged = SEAT in _strings(about.get("privileged"))
+        play.evidence_version = EVIDENCE_VERSION
+        self._index = EvidenceIndex(self._kind.tools, _OBJECT)
+        self._needs = needs_of(self._kind.evidence_map, scenario, self._kind.tools, SEAT)
+        self._places = {product_id(place): place for place in range(len(play.categories))}
+        self._numbers = {supplier_id(number): number for number in range(scenario.supplier.count)}
+        try:
+            self._visible = Visible.of(scenario, core.seed)
+        except TradefairError as error:
+            play.unseen = f"the store of this scenario cannot be rebuilt: {error}"
+            self._reading.found(None, play.unseen)
+
+    def _give_up(self, problem: str) -> None:
+        self.play.problem = problem
+        self._reading.found(None, problem)
+
+    def finish(self) -> RetailPlay:
+        """What came of it."""
+        return self.play
+
+    def __call__(self, seq: int, event: dict[str, Any]) -> None:
+        """Take in one event; one that contradicts the market is a finding."""
+        if self.play.problem is not None:
+            return
+        try:
+            match event["event"]:
+                case "tool_called":
+                    self._take_call(call_of(seq, event))
+                case "round_closed":
+                    self._take_day(self._reading.rounds[-1])
+                case "episode_ended" if self._reading.ending is not None:
+                    self.play.ending = self._take_ending(self._reading.ending)
+                case _:
+                    pass
+        except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+            self._reading.found(seq, f"the event does not fit this market: {error!r}"[:300])
+
+    # --- calls --------------------------------------------------------------------------------------------------
+
+    def _open_day(self) -> None:
+        self._day = DayConduct()
+        self._actions: list[ActionEvent] = []
+        self._lines: list[_Line] = []
+        self._prices: list[tuple[int, int, int]] = []
+        self._all_news = False
+
+    def _take_call(self, call: Call) -> None:
+        day = self._day
+        self._calls += 1
+        day.calls += not call.inner
+        day.inner_calls += call.inner
+        day.notes += call.kind == "note"
+        if call.kind == "action":
+            self._take_action(call)
+        elif call.executed and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
+            self._take_query(call)
+
+    def _take_query(self, call: Call) -> None:
+        named = named_objects(call.arguments, _OBJECT)
+        self._day.named.update(self._places[product] for product in named if product in self._places)
+        if self._index is None:
+            return
+        scene = EvidenceScene(self._shelf, self._visible.ordered_from if self._visible else {})
+        look = self._index.look(call, self._calls, scene, self._stale(call))
+        if look is not None and "news" in look.categories:
+            self._take_news(call)
+
+    def _stale(self, call: Call) -> list[str]:
+        """Categories that a range which ended long ago does not give."""
+        end, scenario = call.arguments.get("end_date"), self.play.scenario
+        if not isinstance(end, str) or scenario is None:
+            return []
+        today = scenario.date_at(scenario.history_days + call.round - 1)
+        age = (today - date.fromisoformat(end)).days
+        return [category for category, most in RECENCY_DAYS.items() if age > most]
+
+    def _take_news(self, call: Call) -> None:
+        """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
+        shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
+        self._news_read.update(shown)
+        if call.refs is None and not call.arguments:
+            self._all_news = True
+
+    def _take_action(self, call: Call) -> None:
+        day = self._day
+        day.rejected_actions += call.status == "rejected"
+        day.invalid_actions += call.status == "invalid"
+        if call.tool in ("place_order", "modify_product_price"):
+            self._take_attempt(call)
+        if not call.executed:
+            return
+        day.active = day.active or not self._ends_day(call.tool)
+        if call.tool == "set_shelf_products":
+            self._shelf = [*named_objects(call.arguments, _OBJECT)]
+        elif call.tool == "place_order":
+            self._take_order(call)
+        elif call.tool == "modify_product_price":
+            place = self._places[call.arguments["product_id"]]
+            self._prices.append((call.seq, place, to_minor(call.arguments["new_price"])))
+            self._act(call, "modify_product_price", place)
+
+    def _ends_day(self, name: str) -> bool:
+        tool = self._kind.tools.get(name) if self._kind is not None else None
+        return tool is not None and tool.ends_turn
+
+    def _take_attempt(self, call: Call) -> None:
+        lines = call.arguments.get("lines")
+        count = max(1, len(lines)) if call.tool == "place_order" and isinstance(lines, list) else 1  # pyright: ignore[reportUnknownArgumentType]
+        if call.attempted:
+            self._day.attempts += count
+            self._day.executed += count if call.executed else 0
+            if not call.executed:
+                self._day.blocked.append(call.seq)
+
+    def _take_order(self, call: Call) -> None:
+        supplier = self._numbers[call.arguments["supplier_id"]]
+        for line in call.arguments["lines"]:
+            place = self._places[line["product_id"]]
+            self._lines.append(_Line(call.seq, place, supplier, line["quantity"]))
+            self._act(call, "place_order", place)
+
+    def _act(self, call: Call, kind: ActionKind, place: int) -> None:
+        """Note an action event with the evidence that there was for it."""
+        self._day.acted.setdefault(place, call.seq)
+        if self._index is None:
+            return
+        needs = self._needs.get(kind, ())
+        product, now = product_id(place), Moment(call.round, call.revision)
+        missing = [need for need in needs if not self._index.meets(need, product, now)]
+        looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
+        self._actions.append(
+            ActionEvent(
+                seq=call.seq,
+                day=self.play.length + 1,
+                kind=kind,
+                product=place,
+                needs=tuple(map(_name, needs)),
+                missing=tuple(map(_name, missing)),
+                stale=tuple(_name(need) for need in missing if self._index.looked(need, product)),
+                gap=self._calls - looks[-1].place - 1 if looks else None,
+                tools=frozenset(look.tool for look in looks),
+            )
+        )
+
+    # --- facts --------------------------------------------------------------------------------------------------
+
+    def _take_day(self, closed: Facts) -> None:
+        facts = self._reading.typed(closed, DayFacts)
+        # What the day says is kept once, typed: a long episode would not fit twice.
+        self._reading.rounds[-1] = Facts(closed.seq, None)
+        play = self.play
+        if facts is None or not self._fits(facts):
+            self._give_up(
+                f"event {closed.seq}: the facts are not those of day {play.length + 1}; days after are left out"
+            )
+            return
+        if self._visible is not None:
+            self._judge(facts, self._visible)
+            self._visible.close(facts)
+        if self._all_news:
+            self._news_read.update(item.news_id for item in facts.news)
+        read = frozenset(item.news_id for item in facts.news if item.news_id in self._news_read)
+        play.events += self._actions
+        play.days.append(TradedDay(closed.seq, facts, self._day, read))
+        self._open_day()
+
+    def _fits(self, facts: DayFacts) -> bool:
+        """Whether these are the facts of the next day of this store."""
+        products = len(self.play.categories)
+        pairs = facts.supplier
+        widths = {len(column) for _, column in facts.product}
+        pair_columns = (pairs.quote_e4, pairs.quality_milli, pairs.units, pairs.returned)
+        return (
+            facts.day == self.play.length + 1
+            and widths == {products}
+            and pairs.suppliers == len(self._numbers)
+            and all(len(column) == products * pairs.suppliers for column in pair_columns)
+        )
+
+    def _judge(self, facts: DayFacts, visible: Visible) -> None:
+        visible.see(facts)
+        for seq, place, cents in self._prices:
+            self.play.prices.append(judge_price(visible, seq, place, cents))
+        told = [(line.product_id, line.supplier_id, line.quantity) for line in facts.orders]
+        done = [(product_id(line.product), supplier_id(line.supplier), line.quantity) for line in self._lines]
+        if told != done:
+            self._reading.found(None, f"day {facts.day}: the facts tell of other order lines than the calls")
+        for line in self._lines:
+            choice = judge_line(visible, facts, line.seq, line.product, line.supplier, line.quantity)
+            self.play.lines.append(choice)
+
+    def _take_ending(self, ending: Facts) -> EndingFacts | None:
+        return self._reading.typed(ending, EndingFacts)
+
+
+def _categories(scenario: RetailScenario) -> list[str]:
+    """The category of each product, in store order."""
+    names = [row.name for row in scenario.store.categories]
+    fitted = scenario.store.fitted
+    if fitted is not None:
+        return [names[product.category] for product in fitted.products]
+    return [row.name for row in scenario.store.categories for _ in range(row.products)]
+
+
+def _name(need: Need) -> str:
+    return "/".join(need.any_of)
+
+
+def _strings(value: object) -> list[str]:
+    return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -1,0 +1,70 @@
+"""Windows and thresholds of `modes.toml`, and the shape of the market's figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.modes.diagnosis import Figure, Share
+from tradefair.evaluation.modes.thresholds import DetectorRules, bundled_rules
+
+__all__ = ["PREFIX", "DiagnosticRules", "Windows", "diagnostic_rules", "figure"]
+
+PREFIX = "retail."
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Windows(_Record):
+    """Days and counts that the stages use."""
+
+    follow_up_days: int
+    look_back_days: int
+    best_sellers: int
+    price_limit_cents: int
+    price_tolerance_percent: float
+
+
+class DiagnosticRules(_Record):
+    """The whole of `modes.toml`."""
+
+    version: str
+    min_days: int
+    windows: Windows
+    detectors: Mapping[str, DetectorRules]
+
+
+@cache
+def diagnostic_rules() -> DiagnosticRules:
+    """The bundled thresholds."""
+    return bundled_rules("tradefair.evaluation.markets.retail.modes", "modes.toml", DiagnosticRules)
+
+
+def figure(
+    play: RetailPlay,
+    name: str,
+    counted: Share,
+    formula: str,
+    *,
+    window: str | None = None,
+    parts: Mapping[str, float | None] | None = None,
+    note: str | None = None,
+) -> Figure:
+    """A figure of this market."""
+    return Figure(
+        id=PREFIX + name,
+        seats=[play.seat],
+        value=counted.value,
+        numerator=counted.numerator,
+        denominator=counted.denominator,
+        formula=formula,
+        window=window,
+        events=counted.events,
+        parts=dict(parts or {}),
+        note=note,
+    )

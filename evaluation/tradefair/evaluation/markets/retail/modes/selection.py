@@ -1,0 +1,92 @@
+"""Stage 1: which products the manager turned to (retail page, 10)."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay, TradedDay, within
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
+from tradefair.evaluation.modes.diagnosis import Figure, Stage, share
+from tradefair.retail.model import product_id
+
+__all__ = ["high_demand", "missed_high_demand", "selection"]
+
+_TOP = 10
+
+
+class MissedDemand(NamedTuple):
+    """Product-days of high demand, those missed, and the events of the days with a miss."""
+
+    missed: int
+    all: int
+    events: list[int]
+
+
+def high_demand(day: TradedDay, best: int) -> set[int]:
+    """H_t: the products with most units (ties by id) and those that sold out."""
+    units = day.facts.product.units
+    ranked = sorted((place for place, sold in enumerate(units) if sold), key=lambda place: (-units[place], place))
+    out = set(day.facts.stock_outs)
+    return {*ranked[:best], *(place for place in range(len(units)) if product_id(place) in out)}
+
+
+def missed_high_demand(play: RetailPlay) -> MissedDemand:
+    """Σ|H_t \\ ∪ U_s, s = max(1, t−3)..t| beside Σ|H_t|."""
+    windows, acted = diagnostic_rules().windows, play.acted_days()
+    missed, everything = 0, 0
+    events: list[int] = []
+    for number, day in enumerate(play.days, 1):
+        wanted = high_demand(day, windows.best_sellers)
+        first = max(1, number - windows.look_back_days)
+        lost = sum(within(acted[place], first, number) is None for place in wanted)
+        missed, everything = missed + lost, everything + len(wanted)
+        if lost:
+            events.append(day.seq)
+    return MissedDemand(missed, everything, events)
+
+
+def selection(play: RetailPlay) -> Stage:
+    """All figures of the stage."""
+    return Stage(name="1 product selection", figures=[*_breadth(play), *_reach(play)])
+
+
+def _breadth(play: RetailPlay) -> Iterator[Figure]:
+    counts = Counter(event.product for event in play.events)
+    total = sum(counts.values())
+    acts = [seq for _, _, seq in play.action_pairs()]
+    yield figure(play, "acted_per_day", share(len(acts), play.length, acts), "Σ|U_t| / days")
+    squares = sum(count * count for count in counts.values())
+    yield figure(play, "hhi", share(squares, total * total), "Σ share² of action events over products")
+    top = sum(count for _, count in counts.most_common(_TOP))
+    yield figure(play, "top10_share", share(top, total), "action events on the ten most acted products / all")
+    everything = len(play.categories)
+    yield figure(play, "distinct_products", share(len(counts), everything), "acted products / products of the store")
+    acted = {play.categories[place] for place in counts}
+    formula = "categories of acted products / categories of the store"
+    yield figure(play, "distinct_categories", share(len(acted), len(set(play.categories))), formula)
+
+
+def _reach(play: RetailPlay) -> Iterator[Figure]:
+    days = play.length
+    attended = sum(len(day.conduct.attended) for day in play.days)
+    yield figure(play, "attended_per_day", share(attended, days), "products named in queries or acted on / days")
+    missed, everything, events = missed_high_demand(play)
+    formula = "daily best sellers (10) and stock-outs without an action event in t-3..t / all of them"
+    yield figure(play, "missed_high_demand", share(missed, everything, events), formula, window="t-3..t")
+    held = share(everything - missed, everything)
+    yield figure(play, "high_demand_cov", held, "1 − missed_high_demand", window="t-3..t")
+    after = diagnostic_rules().windows.follow_up_days
+    sold = play.sold_days()
+    at_risk = [event for event in play.events if event.day + after <= days]
+    led = [event.seq for event in at_risk if within(sold[event.product], event.day, event.day + after) is not None]
+    left = len(play.events) - len(at_risk)
+    yield figure(
+        play,
+        "action_to_sale",
+        share(len(led), len(at_risk), led),
+        "action events with a sale of the product in t..t+7 / those at risk",
+        window="t..t+7",
+        note=f"{left} censored" if left else None,
+    )

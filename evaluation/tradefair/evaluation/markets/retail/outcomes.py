@@ -1,0 +1,290 @@
+"""Outcomes of the retail market from the facts of a trace (retail page, 9). T = closed days."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tradefair.contract.errors import TraceError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.markets.retail.charts import charts
+from tradefair.evaluation.markets.retail.insight import retail_insight
+from tradefair.evaluation.markets.retail.modes.conversion import conversion
+from tradefair.evaluation.markets.retail.modes.detectors import detect
+from tradefair.evaluation.markets.retail.modes.evidence import evidence
+from tradefair.evaluation.markets.retail.modes.follow_up import follow_up
+from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.markets.retail.modes.reading import read_retail
+from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
+from tradefair.evaluation.markets.retail.modes.selection import selection
+from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomposition, decompose
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Stage
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from tradefair.evaluation.reading import TraceReading
+from tradefair.evaluation.table import Table, number_text
+from tradefair.retail.model import currency
+from tradefair.tracestore import Trace
+
+__all__ = ["EVALUATOR", "RetailEvaluator", "RetailMarket", "RetailOutcome", "RetailSeat"]
+
+
+class RetailSeat(SeatOutcome):
+    """The manager's result; amounts in currency units, null where a quantity is undefined.
+
+    `gain` = net_worth_final − funds_start. `stockout_days` (days with a stock-out product) rewards empty shelves: read
+    it with `empty_shelf_rate`, `short_units` and `lost_sales_rate`. `direct_calls_per_day` counts execute_code as one
+    call, `total_calls_per_day` the calls inside it too. Tokens are null where no model was called.
+    """
+
+    survival_days: int
+    net_worth_final: float | None
+    gain: float | None
+    lowest_funds: float | None
+    lowest_funds_day: int | None
+    units_sold: int
+    sold_products_per_day: float | None
+    return_ratio: float | None
+    expired_ratio: float | None
+    stockout_days: int
+    empty_shelf_rate: float | None
+    short_units: int
+    empty_demand: float
+    net_lost_units: float
+    lost_sales_rate: float | None
+    direct_calls_per_day: float | None
+    total_calls_per_day: float | None
+    note_calls: int
+    rejected_actions: int
+    invalid_actions: int
+    lapsed_days: int
+    input_tokens: int | None
+    output_tokens: int | None
+    profit: ProfitDecomposition | None
+
+
+class RetailMarket(MarketOutcome):
+    """The store and its customers; `net_worth_path` in cents, after each close."""
+
+    products: int | None
+    shelf_places: int | None
+    customers: int
+    demand_units: int
+    mean_shelf_products: float | None
+    mean_waiting_units: float | None
+    net_worth_path: list[int]
+    funds_path: list[int]
+
+
+RetailOutcome = Outcome[RetailSeat, RetailMarket]
+
+
+class RetailEvaluator:
+    """Outcomes and diagnostics of the market `retail`."""
+
+    market = "retail"
+    version = "1"
+    seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    primary_metrics = (
+        PrimaryMetric(name="gain", unit="currency units"),
+        PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),
+    )
+    whole_ends = frozenset({"terminated:horizon"})
+
+    def outcomes(self, trace: Trace) -> RetailOutcome:
+        """The manager's outcome and the store's; total."""
+        reading, play = read_retail(trace)
+        tokens = _tokens(trace, reading)
+        seats = {seat: _seat(reading, play, seat, tokens.get(seat)) for seat in reading.conduct}
+        for outcome in seats.values():
+            if outcome.profit is not None and outcome.profit.unexplained_cents:
+                reading.found(
+                    None, f"{outcome.profit.unexplained_cents} cents of the gain are not explained by the books"
+                )
+        return RetailOutcome.of(reading, self.version, seats, _market(play))
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """Four stages and all detectors; total."""
+        play = read_retail(trace).play
+        known = play.scenario is not None
+        stages: list[Stage] = [stage(play) for stage in (selection, evidence, conversion, follow_up)] if known else []
+        return Diagnosis(
+            market=self.market,
+            version=diagnostic_rules().version,
+            evidence_map=play.evidence_version,
+            stages=stages,
+            findings=detect(play) if known else [],
+        )
+
+    def insight(self, trace: Trace) -> Insight:
+        """Wanted products, trouble, idle days, sales below cost: for the general diagnostics."""
+        return retail_insight(trace)
+
+    def tables(self, outcome: RetailOutcome) -> list[Table]:
+        """For people: what the seat's row leaves out, the profit decomposition, whole and by category."""
+        tables: list[Table] = []
+        for seat in outcome.seats.values():
+            tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))
+            if seat.profit is not None:
+                tables += [_waterfall(seat.profit), _categories(seat.profit)]
+        return tables
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Money, stock, sales, empty shelves and the parts of the gain."""
+        return charts(trace)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
+        """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (9)."""
+        gains = {label: outcome.seats[seat].gain for label, outcome in outcomes.items()}
+        low, high = gains.get("policy:passive"), gains.get("policy:oracle")
+        return {label: {"share_of_oracle": share_of_oracle(gain, low, high)} for label, gain in gains.items()}
+
+
+EVALUATOR = RetailEvaluator()
+
+
+def share_of_oracle(gain: float | None, passive: float | None, oracle: float | None) -> float | None:
+    """(gain − gain_passive)/(gain_oracle − gain_passive); null if the denominator is not positive."""
+    if gain is None or passive is None or oracle is None or oracle <= passive:
+        return None
+    return ratio(gain - passive, oracle - passive)
+
+
+# --- the manager ----------------------------------------------------------------------------------------------------
+
+
+def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[int, int] | None) -> RetailSeat:
+    days, profit = play.days, decompose(play)
+    facts = [day.facts for day in days]
+    conduct = [day.conduct for day in days]
+    funds = [day.funds_cents for day in facts]
+    units = sum(sum(day.product.units) for day in facts)
+    expired = sum(sum(day.product.expired) for day in facts)
+    lost = sum(day.net_lost_units for day in facts)
+    direct = sum(day.calls for day in conduct)
+    gain = None if profit is None else profit.gain_cents
+    start = play.scenario.funds_start_cents if play.scenario else 0
+    return RetailSeat(
+        **common_seat(reading, seat),
+        survival_days=play.length,
+        net_worth_final=None if gain is None else currency(gain + start),
+        gain=None if gain is None else currency(gain),
+        lowest_funds=currency(min(funds)) if funds else None,
+        lowest_funds_day=funds.index(min(funds)) + 1 if funds else None,
+        units_sold=units,
+        sold_products_per_day=mean(sum(sold > 0 for sold in day.product.units) for day in facts),
+        return_ratio=ratio(sum(sum(day.product.returned) for day in facts), units),
+        expired_ratio=ratio(expired, units + expired),
+        stockout_days=sum(bool(day.stock_outs) for day in facts),
+        empty_shelf_rate=ratio(
+            sum(len(day.empty_shelf) for day in facts), sum(sum(day.product.on_shelf) for day in facts)
+        ),
+        short_units=sum(day.short_units for day in facts),
+        empty_demand=rounded(sum(day.empty_demand for day in facts)),
+        net_lost_units=rounded(lost),
+        lost_sales_rate=ratio(lost, units + lost),
+        direct_calls_per_day=ratio(direct, len(days)),
+        total_calls_per_day=ratio(direct + sum(day.inner_calls for day in conduct), len(days)),
+        note_calls=sum(day.notes for day in conduct),
+        rejected_actions=sum(day.rejected_actions for day in conduct),
+        invalid_actions=sum(day.invalid_actions for day in conduct),
+        lapsed_days=sum(reading.conduct[seat].lapses.values()),
+        input_tokens=tokens[0] if tokens else None,
+        output_tokens=tokens[1] if tokens else None,
+        profit=profit,
+    )
+
+
+def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int] | None]:
+    """Tokens in and out by seat, where the runner noted model calls; null where one of them does not say."""
+    spent: dict[SeatId, tuple[int, int] | None] = {}
+    try:
+        for event in trace.agent_events():
+            if event.get("kind") == "model_call":
+                known, used = spent.get(event["seat"], (0, 0)), (event["input_tokens"], event["output_tokens"])
+                if known is not None:
+                    spent[event["seat"]] = None if None in used else (known[0] + used[0], known[1] + used[1])
+    except (TraceError, KeyError, TypeError, ValueError) as error:
+        reading.found(None, f"the notes of the runner cannot be read: {error!r}"[:300])
+    return spent
+
+
+def _market(play: RetailPlay) -> RetailMarket:
+    facts = [day.facts for day in play.days]
+    return RetailMarket(
+        products=len(play.categories) or None,
+        shelf_places=play.scenario.shelf_places if play.scenario else None,
+        customers=sum(day.customers for day in facts),
+        demand_units=sum(sum(day.product.demand) for day in facts),
+        mean_shelf_products=mean(sum(day.product.on_shelf) for day in facts),
+        mean_waiting_units=mean(day.waiting_units for day in facts),
+        net_worth_path=[day.net_worth_cents for day in facts],
+        funds_path=[day.funds_cents for day in facts],
+    )
+
+
+# --- tables ---------------------------------------------------------------------------------------------------------
+
+
+_MORE = (
+    "lowest_funds",
+    "lowest_funds_day",
+    "sold_products_per_day",
+    "expired_ratio",
+    "stockout_days",
+    "empty_shelf_rate",
+    "short_units",
+    "empty_demand",
+    "net_lost_units",
+    "lost_sales_rate",
+    "direct_calls_per_day",
+    "total_calls_per_day",
+    "note_calls",
+    "rejected_actions",
+    "invalid_actions",
+    "lapsed_days",
+    "input_tokens",
+    "output_tokens",
+)
+
+
+def _more(seat: RetailSeat) -> list[tuple[str, str]]:
+    return [(name.replace("_", " "), number_text(getattr(seat, name))) for name in _MORE]
+
+
+def _waterfall(profit: ProfitDecomposition) -> Table:
+    rows: Sequence[tuple[str, int]] = (
+        ("revenue", profit.revenue_cents),
+        ("− refunds", profit.refunds_cents),
+        ("− cost of goods sold", profit.cost_of_goods_cents),
+        ("− cost of expired", profit.expiry_cost_cents),
+        ("− rent", profit.rent_cents),
+        ("− ageing allowance", profit.ageing_allowance_cents),
+        ("= gain", profit.gain_cents),
+    )
+    return Table("profit decomposition", ("part", "amount"), [(name, _money(cents)) for name, cents in rows])
+
+
+def _categories(profit: ProfitDecomposition) -> Table:
+    columns = ("category", "units", "revenue", "refunds", "cost_of_goods", "expired", "ageing", "profit")
+    ranked = sorted(profit.by_category.items(), key=lambda item: (-(item[1].profit_cents or 0), item[0]))
+    rows = [_goods_row(name, goods) for name, goods in ranked if goods.units or goods.expired or goods.profit_cents]
+    return Table("profit by category, before rent", columns, rows)
+
+
+def _goods_row(name: str, goods: GoodsProfit) -> tuple[str, ...]:
+    amounts = (
+        goods.revenue_cents,
+        goods.refunds_cents,
+        goods.cost_of_goods_cents,
+        goods.expiry_cost_cents,
+        goods.ageing_allowance_cents,
+        goods.profit_cents,
+    )
+    return name, str(goods.units), *("–" if cents is None else f"{currency(cents):.2f}" for cents in amounts)
+
+
+def _money(cents: int) -> str:
+    return f"{currency(cents):,.2f}"

@@ -1,0 +1,1 @@
+"""How traces of `supply_chain` are evaluated."""

@@ -1,0 +1,148 @@
+"""Pictures of a supply chain: money by seat, bid ladders, the Lorenz curve, whom the slogans court."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import accumulate, pairwise
+
+from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.charts.chart import Axis, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
+from tradefair.supply_chain.model import SupplyChainScenario, currency
+from tradefair.supply_chain.records import RoundFacts
+from tradefair.tracestore import Trace
+
+__all__ = ["charts"]
+
+_ROUND = Axis(label="round")
+_FEW = 6
+"""As many lines can be told apart in one frame; more seats have a frame each."""
+_FRAMES = 24
+_MAX_BIDS = 5_000
+
+
+def charts(trace: Trace) -> list[Chart]:
+    """The pictures that the closed rounds allow; none before the first."""
+    play = read_supply_chain(trace)
+    if not play.rounds or play.scenario is None:
+        return []
+    drawn: list[Chart] = [_money(play)]
+    if len(play.seats) <= _FEW:
+        drawn.append(_profits(play))
+    drawn += [_ladders(play.rounds[-1], play.scenario), _lorenz(play)]
+    if any(own.similarity for facts in play.rounds for own in facts.seats.values()):
+        drawn.append(_slogan_map(play, play.scenario))
+    return drawn
+
+
+def _wealth(facts: RoundFacts, seat: str) -> float:
+    own = facts.seats[seat]
+    return currency(own.funds + sum(own.book))
+
+
+def _lines(play: SupplyPlay, values: Sequence[Sequence[float]]) -> list[Line]:
+    """One line per seat, `values` by seat and round; of many seats a frame each, those that end with most first."""
+    at = [float(facts.round) for facts in play.rounds]
+    if len(play.seats) <= _FEW:
+        return [Line(name=seat, x=at, y=list(values[place])) for place, seat in enumerate(play.seats)]
+    ranked = sorted(range(len(play.seats)), key=lambda place: (-values[place][-1], place))
+    shown = ranked if len(ranked) <= _FRAMES else [*ranked[: _FRAMES // 2], *ranked[-_FRAMES // 2 :]]
+    return [Line(name="wealth", x=at, y=list(values[place]), panel=play.seats[place]) for place in shown]
+
+
+def _money(play: SupplyPlay) -> XYChart:
+    note = "What a seat is worth after each round; stock left over at the end earns nothing."
+    if len(play.seats) > _FRAMES:
+        note += f" Of {len(play.seats)} seats the {_FRAMES // 2} that end with most and the {_FRAMES // 2} with least."
+    return XYChart(
+        id="money",
+        title="Money and stock at cost, by seat",
+        note=note,
+        x=_ROUND,
+        y=Axis(label="wealth", unit="currency"),
+        lines=_lines(play, [[_wealth(facts, seat) for facts in play.rounds] for seat in play.seats]),
+    )
+
+
+def _profits(play: SupplyPlay) -> XYChart:
+    cents = [list(accumulate(row.own.profit for row in play.of(seat))) for seat in play.seats]
+    return XYChart(
+        id="profits",
+        title="Cumulative profit, by seat",
+        x=_ROUND,
+        y=Axis(label="profit", unit="currency"),
+        lines=_lines(play, [[currency(one) for one in row] for row in cents]),
+    )
+
+
+def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
+    """Bids of the last settled pass, the dearest first, in shares of supply and reserve: items differ fortyfold."""
+    lines: list[Line] = []
+    for place, item in enumerate(scenario.items):
+        bids = sorted(
+            ((line[2], line[1]) for vector in facts.passes[-1].lines.values() for line in vector if line[0] == place),
+            reverse=True,
+        )[:_MAX_BIDS]
+        supply = facts.supply[place]
+        if bids and supply:
+            units = accumulate((quantity for _, quantity in bids), initial=0)
+            over: list[float | None] = [rounded(100 * price / item.base_cents - 100) for price, _ in bids]
+            at = [rounded(one / supply) for one in units]
+            lines.append(Line(name="bids", x=at, y=[*over, over[-1]], mark="step", panel=item.id))
+    return XYChart(
+        id="bid_ladders",
+        title=f"Bid ladders of round {facts.round}",
+        note=(
+            "Bids of the settling pass from the dearest down: per cent above the reserve, over units asked for as a "
+            "share of supply. What lies right of 1 won nothing."
+        ),
+        x=Axis(label="units asked for, cumulative", unit="share of supply"),
+        y=Axis(label="price above reserve", unit="%"),
+        lines=lines,
+    )
+
+
+def _lorenz(play: SupplyPlay) -> XYChart:
+    wealth = [_wealth(play.rounds[-1], seat) for seat in play.seats]
+    revenue = [float(sum(sum(row.own.revenue) for row in play.of(seat))) for seat in play.seats]
+    count = len(play.seats)
+    at = [place / count for place in range(count + 1)]
+    lines = [Line(name="equal split", x=[0.0, 1.0], y=[0.0, 1.0], faint=True)]
+    for name, values in (("wealth", wealth), ("revenue", revenue)):
+        total = sum(values)
+        if total > 0:
+            lines.append(Line(name=name, x=at, y=[one / total for one in accumulate(sorted(values), initial=0.0)]))
+    return XYChart(
+        id="lorenz",
+        title="Lorenz curves after the last round",
+        note="The share of the poorest seats together; the further below the diagonal, the more unequal.",
+        x=Axis(label="share of seats"),
+        y=Axis(label="share of the whole"),
+        lines=lines,
+    )
+
+
+def _slogan_map(play: SupplyPlay, scenario: SupplyChainScenario) -> HeatChart:
+    """By seat and round the tribe that the standing slogan is closest to, on average over its texts."""
+    bounds = [*scenario.text_starts, len(scenario.persona_texts)]
+    cells: list[tuple[int, int, float]] = []
+    for facts in play.rounds:
+        for place, seat in enumerate(play.seats):
+            row = facts.seats[seat].similarity
+            if not row or not any(row):
+                continue
+            means = [sum(row[first:last]) / (last - first) for first, last in pairwise(bounds)]
+            cells.append((place, facts.round, float(means.index(max(means)) + 1)))
+    return HeatChart(
+        id="slogan_map",
+        title="Which tribe each slogan is closest to",
+        note=f"Closeness by {scenario.embedder_id}; empty where there is no slogan, or one that is like nobody.",
+        x=_ROUND,
+        y=Axis(label="seat"),
+        rows=list(play.seats),
+        first_column=play.rounds[0].round,
+        last_column=play.rounds[-1].round,
+        cells=cells,
+        levels=[tribe.id for tribe in scenario.tribes],
+        ordered=False,
+    )

@@ -1,0 +1,108 @@
+"""What only this market's facts tell the general diagnostics: money, costs, prices out of scale, rounds given away."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from tradefair.contract.errors import TradefairError
+from tradefair.contract.money import to_minor
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.supply_chain.modes.conduct import idle_rounds, proof_of_idleness
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, SupplyGame
+from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost_hits
+from tradefair.evaluation.markets.supply_chain.modes.reading import read_game
+from tradefair.evaluation.markets.supply_chain.modes.rules import PREFIX
+from tradefair.evaluation.markets.supply_chain.seat import mean_price
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
+from tradefair.supply_chain.model import currency
+from tradefair.tracestore import Trace
+
+__all__ = ["supply_chain_insight"]
+
+_UNIT = "currency units"
+_VECTORS = "actions are whole vectors of bids and prices, not about single objects"
+_ABSENT = {
+    "value_breach": "retailers have no private value: see supply_chain.overpay and supply_chain.below_cost",
+    **dict.fromkeys(("narrow_attention", "follow_up", "resolved"), _VECTORS),
+}
+_COUNTED_BY = {name: PREFIX + name for name in ("overspend", "below_cost", "idle_drift")}
+_IDS = frozenset({"item", "items", "retailers"})
+_SPEAKS = {"submit_offer": "slogan"}
+
+
+def supply_chain_insight(trace: Trace) -> Insight:
+    """Everything that the closed rounds tell; what does not fit is left out."""
+    game = read_game(trace)
+    if game.problem is not None:
+        untold = dict.fromkeys(("idle_drift", "below_cost"), f"could not be computed: {game.problem}")
+        return Insight(unit=_UNIT, id_arguments=_IDS, messages=_SPEAKS, absent={**_ABSENT, **untold})
+    seats = game.seats
+    return Insight(
+        unit=_UNIT,
+        id_arguments=_IDS,
+        messages=_SPEAKS,
+        secrets={name: list(_secrets(seat)) for name, seat in seats.items()},
+        secret_words=("funds", "cash", "capital", "budget"),
+        scales={name: list(_scales(seat)) for name, seat in seats.items()},
+        idle=_idle(game),
+        below_cost=_below_cost(game),
+        absent=_ABSENT,
+        counted_by=_COUNTED_BY,
+    )
+
+
+def _secrets(seat: Retail) -> Iterator[Secret]:
+    """Own money, before and after procurement of each round."""
+    for one in seat.rounds:
+        for cents in dict.fromkeys((one.funds, one.funds - one.own.spend)):
+            yield Secret("own funds", currency(cents), one.round, one.round)
+
+
+def _below_cost(game: SupplyGame) -> Counted:
+    cases: dict[SeatId, Sequence[Case]] = {}
+    of: dict[SeatId, int] = {}
+    for name, seat in game.seats.items():
+        hits, of[name] = below_cost_hits(seat)
+        cases[name] = [Case(hit.events[0], currency(round(hit.cents or 0)), hit.events[-1]) for hit in hits]
+    return Counted(cases, of)
+
+
+def _idle(game: SupplyGame) -> Counted:
+    """Idle rounds in which a unit that nobody took at the reserve could be sold above it."""
+    cases = {
+        name: [Case(proof_of_idleness(one)[0], None, one.closed) for one in idle_rounds(seat) if _pays(one)]
+        for name, seat in game.seats.items()
+    }
+    return Counted(cases, {name: len(seat.rounds) for name, seat in game.seats.items()})
+
+
+def _pays(one: SeatRound) -> bool:
+    """Whether a unit was left at a reserve that the seat could pay, and others sold the item above it."""
+    last = one.facts.passes[-1]
+    return any(
+        last.won[item] < one.facts.supply[item] and one.funds >= rule.base_cents < mean_price(one.facts, item)
+        for item, rule in enumerate(one.seat.game.rules.items)
+    )
+
+
+def _scales(seat: Retail) -> Iterator[Scale]:
+    """Bids and retail prices beside the reserve."""
+    for one in seat.rounds:
+        for act in one.actions("submit_bids"):
+            yield from _beside(one, act, "bids")
+        for act in one.actions("submit_offer"):
+            yield from _beside(one, act, "prices")
+
+
+def _beside(one: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
+    rules = one.seat.game.rules
+    for line in map(mapped, listed(act.arguments.get(argument))):
+        name, price = line.get("item"), line.get("price")
+        if not isinstance(name, str) or name not in rules.item_places or not isinstance(price, int | float):
+            continue
+        try:
+            cents = to_minor(price)
+        except (TradefairError, ArithmeticError, ValueError):
+            continue
+        yield Scale(act.seq, currency(cents), currency(rules.items[rules.item_places[name]].base_cents))

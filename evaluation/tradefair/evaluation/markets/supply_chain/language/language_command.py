@@ -1,0 +1,41 @@
+"""The command `language`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import orjson
+import typer
+
+from tradefair.contract.errors import TraceError
+from tradefair.tracestore import find_traces
+
+__all__ = ["language"]
+
+
+def language(
+    traces: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Traces or folders of them.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
+) -> None:
+    """What slogans are worth: the self-test of supply_chain scenarios.
+
+    Play it first: tradefair sweep supply_chain/language_value. Largest over smallest mean profit of clones that differ
+    in their slogan only, with a 95 % interval. Exit code 1 when no trace is of such clones, or one cannot be used.
+    """
+    from tradefair.evaluation.markets.supply_chain.language.value import language_values
+
+    try:
+        paths = dict.fromkeys(path for place in traces for path in find_traces(place))
+    except TraceError as error:
+        raise typer.BadParameter(str(error)) from None
+    report = language_values(paths)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        from tradefair.evaluation.markets.supply_chain.language.terminal import show_language
+
+        show_language(report)
+    if report.left_out or not report.values:
+        raise typer.Exit(1)

@@ -1,0 +1,183 @@
+"""language_value: profit of clones by the tribe that their slogan courts (supply-chain page, 9).
+
+Clones bid, stock and price alike, so that whatever differs in profit is due to slogans, and to luck. Read from the
+traces of the plan `supply_chain/language_value`; nothing is played here.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
+from tradefair.supply_chain.analysis import slogan_groups
+from tradefair.supply_chain.model import currency
+from tradefair.tracestore import open_trace
+
+__all__ = ["INERT_WITHIN", "GroupProfit", "LanguageReport", "LanguageValue", "language_values"]
+
+INERT_WITHIN = 0.10
+"""A value as close to 1 as this says that the scenario cannot measure skill with words."""
+
+_RESAMPLES = 2_000
+_TAIL = 0.025
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class GroupProfit(_Record):
+    """Mean profit per episode, in currency units, of the seats whose slogan courts one tribe, or none (generic)."""
+
+    group: str
+    mean: float
+    seats: int
+
+
+class LanguageValue(_Record):
+    """The largest mean profit of a group over the smallest, null where the smallest is not above 0.
+
+    `low` and `high` bound the middle 95 % of 2,000 resamples of episodes; a ratio of extremes is never below 1.
+    """
+
+    scenario: str
+    seats: int
+    episodes: int
+    gate: str
+    embedder: str
+    tau: float
+    value: float | None
+    low: float | None
+    high: float | None
+    groups: list[GroupProfit]
+
+    @property
+    def measures_language(self) -> bool:
+        """Whether words matter in this scenario by more than 10 %."""
+        return self.value is not None and self.value > 1 + INERT_WITHIN
+
+
+class LanguageReport(_Record):
+    """One value per scenario and embedder; scores of different embedders are never pooled. `left_out`: why, by file."""
+
+    values: list[LanguageValue]
+    left_out: dict[str, str]
+
+
+class _Shape(NamedTuple):
+    scenario: str
+    seats: int
+    gate: str
+    embedder: str
+    tau: float
+
+
+_Profits = Mapping[str, tuple[int, int]]
+"""Of one episode, by group: profit in cents of all its seats, and how many there are."""
+
+
+def language_values(paths: Iterable[Path]) -> LanguageReport:
+    """The self-test of every scenario that the traces are of; total: a trace that is no self-test is left out."""
+    found: dict[_Shape, list[_Profits]] = {}
+    left_out: dict[str, str] = {}
+    groups = slogan_groups()
+    for path in paths:
+        try:
+            with open_trace(path) as trace:
+                market = trace.manifest.core.market
+                play = read_supply_chain(trace) if market == "supply_chain" else None
+        except TraceError as error:
+            left_out[str(path)] = str(error)[:300]
+            continue
+        why = f"a trace of {market}" if play is None else _unfit(play, groups)
+        if play is None or why is not None or play.scenario is None or play.reading.core is None:
+            left_out[str(path)] = why or "the manifest cannot be read"
+            continue
+        rules = play.scenario
+        gate = "inert" if rules.gate_inert else "active"
+        try:
+            tau = rules.temperature
+        except ScenarioError as error:
+            left_out[str(path)] = str(error)[:300]
+            continue
+        shape = _Shape(rules.id, len(play.seats), gate, rules.embedder_id, tau)
+        found.setdefault(shape, []).append(_profits(play, groups))
+    return LanguageReport(values=[_value(shape, found[shape]) for shape in sorted(found)], left_out=left_out)
+
+
+def _unfit(play: SupplyPlay, groups: Mapping[str, str]) -> str | None:
+    """Why a trace is no self-test; null where it is one."""
+    if play.scenario is None or len(play.rounds) < play.scenario.rounds:
+        return "it was cut short" if play.scenario else "the scenario cannot be read"
+    for facts in play.rounds:
+        if len({tuple(own.prices) for own in facts.seats.values()}) > 1:
+            return "no self-test: the seats post different prices"
+        numbers = {own.slogan for own in facts.seats.values()}
+        if any(number not in play.slogans or play.slogans[number].text not in groups for number in _known(numbers)):
+            return "no self-test: a slogan is none of the bundled ones"
+        if None in numbers:
+            return "no self-test: a seat has no slogan"
+    return None
+
+
+def _known(numbers: Iterable[int | None]) -> list[int]:
+    return [number for number in numbers if number is not None]
+
+
+def _profits(play: SupplyPlay, groups: Mapping[str, str]) -> _Profits:
+    totals: dict[str, tuple[int, int]] = {}
+    for seat in play.seats:
+        rows = play.of(seat)
+        number = rows[0].own.slogan
+        group = groups[play.slogans[number].text] if number is not None else ""
+        profit, count = totals.get(group, (0, 0))
+        totals[group] = (profit + sum(row.own.profit for row in rows), count + 1)
+    return totals
+
+
+def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
+    every = list(range(len(episodes)))
+    means, counts = _means(episodes, every), _counts(episodes)
+    luck = Chance(0).uniforms("language_value", shape.scenario, n=len(every) * _RESAMPLES)
+    drawn = (
+        [int(u * len(every)) for u in luck[start : start + len(every)]] for start in range(0, len(luck), len(every))
+    )
+    again = sorted(ratio for places in drawn if (ratio := _ratio(_means(episodes, places))) is not None)
+    sound = len(every) > 1 and len(again) == _RESAMPLES
+    value = _ratio(means)
+    return LanguageValue(
+        **shape._asdict(),
+        episodes=len(every),
+        value=None if value is None else rounded(value),
+        low=rounded(again[int(_TAIL * _RESAMPLES)]) if sound else None,
+        high=rounded(again[math.ceil((1 - _TAIL) * _RESAMPLES) - 1]) if sound else None,
+        groups=[GroupProfit(group=group, mean=currency(round(means[group])), seats=counts[group]) for group in means],
+    )
+
+
+def _means(episodes: Sequence[_Profits], places: Sequence[int]) -> dict[str, float]:
+    """Mean profit in cents per seat and episode, by group in the order of the slogan file."""
+    totals = dict.fromkeys(slogan_groups().values(), 0)
+    counts = dict.fromkeys(totals, 0)
+    for place in places:
+        for group, (profit, count) in episodes[place].items():
+            totals[group] += profit
+            counts[group] += count
+    return {group: totals[group] / counts[group] for group in totals if counts[group]}
+
+
+def _counts(episodes: Sequence[_Profits]) -> dict[str, int]:
+    return {group: sum(one.get(group, (0, 0))[1] for one in episodes) for group in slogan_groups().values()}
+
+
+def _ratio(means: Mapping[str, float]) -> float | None:
+    low = min(means.values(), default=0.0)
+    return max(means.values()) / low if low > 0 else None

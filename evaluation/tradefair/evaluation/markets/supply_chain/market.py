@@ -1,0 +1,75 @@
+"""Inequality and the state of the whole market by round (supply-chain page, 9): pure functions of lists."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.arithmetic import mean, ratio, rounded
+from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
+from tradefair.evaluation.markets.supply_chain.seat import variation
+from tradefair.supply_chain.records import RoundFacts
+
+__all__ = ["Inequality", "inequality", "mean_markup", "mid_ranks", "mobility", "slogan_convergence"]
+
+_LARGEST = 4
+
+
+class Inequality(NamedTuple):
+    """Indices of a distribution over all seats; hhi and cr4 are null where the sum is 0."""
+
+    gini: float
+    theil: float
+    cv: float
+    hhi: float | None
+    cr4: float | None
+
+
+def inequality(values: Sequence[float]) -> Inequality:
+    """Gini, Theil, CV, Herfindahl and the share of the four largest; an equal split gives hhi 1/N and cr4 4/N."""
+    total, count = math.fsum(values), len(values)
+    if total <= 0:
+        return Inequality(0.0, 0.0, 0.0, None, None)
+    ordered = sorted(values)
+    # Σ_i Σ_j |x_i − x_j| = 2 Σ_k (2k − N − 1) x_(k), k from 1.
+    gini = math.fsum((2 * place - count - 1) * value for place, value in enumerate(ordered, 1)) / (count * total)
+    relative = [value * count / total for value in values]
+    theil = math.fsum(r * math.log(r) for r in relative if r > 0) / count
+    shares = [value / total for value in values]
+    return Inequality(
+        rounded(gini),
+        rounded(theil),
+        rounded(variation(values)),
+        rounded(math.fsum(share * share for share in shares)),
+        rounded(math.fsum(sorted(shares, reverse=True)[:_LARGEST])),
+    )
+
+
+def mid_ranks(values: Mapping[SeatId, float]) -> dict[SeatId, float]:
+    """Rank of each seat, 1 the largest; equal values share the mean of their ranks."""
+    ordered = sorted(values.values(), reverse=True)
+    first = {value: place for place, value in reversed(list(enumerate(ordered, 1)))}
+    ties = {value: ordered.count(value) for value in first}
+    return {seat: first[value] + (ties[value] - 1) / 2 for seat, value in values.items()}
+
+
+def mobility(before: Mapping[SeatId, float], now: Mapping[SeatId, float]) -> float | None:
+    """Mean change of rank from one round to the next."""
+    old, new = mid_ranks(before), mid_ranks(now)
+    return mean(abs(new[seat] - old[seat]) for seat in new)
+
+
+def slogan_convergence(play: SupplyPlay, facts: RoundFacts) -> float | None:
+    """Mean pairwise lexical cosine of the round's standing slogans; null with fewer than two."""
+    standing = [own.slogan for own in facts.seats.values() if own.slogan is not None]
+    pairs = [play.cosine(one, other) for place, one in enumerate(standing) for other in standing[place + 1 :]]
+    return mean(pairs)
+
+
+def mean_markup(facts: RoundFacts) -> float | None:
+    """Σ revenue / Σ cost of goods − 1; null where nothing was sold."""
+    revenue = sum(sum(own.revenue) for own in facts.seats.values())
+    found = ratio(revenue, sum(sum(own.cost_of_goods) for own in facts.seats.values()))
+    return None if found is None else rounded(found - 1)

@@ -1,0 +1,25 @@
+"""Cases of the supply chain: those of all markets with money, and runs of rounds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TypeVar
+
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
+
+__all__ = ["Hit", "proven", "runs", "unchecked"]
+
+T = TypeVar("T")
+
+
+def runs(numbered: Iterable[tuple[int, T]]) -> list[list[T]]:
+    """Stretches of consecutive numbers, which come in order."""
+    found: list[list[T]] = []
+    last: int | None = None
+    for number, one in numbered:
+        if last is not None and number == last + 1:
+            found[-1].append(one)
+        else:
+            found.append([one])
+        last = number
+    return found

@@ -1,0 +1,85 @@
+"""overspend and unchecked_bid: bid vectors above the seat's funds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import NamedTuple
+
+from tradefair.contract.money import to_minor
+from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, pass_phase
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.sign import Sign
+from tradefair.supply_chain.model import currency
+
+__all__ = ["detect", "detect_unchecked"]
+
+_CHECKS = frozenset({"check_bid_cost", "execute_code"})
+_UNREADABLE = (ArithmeticError, KeyError, TypeError, ValueError)
+
+
+class _Beyond(NamedTuple):
+    """A vector above funds: its call, the rest of the proof, and by how many cents, null where nobody can say."""
+
+    act: Act
+    told_by: tuple[int, ...]
+    excess: int | None
+
+
+def detect(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Vectors above funds, refused or forfeited, out of all that were submitted."""
+    tried = [act for one in seat.rounds for act in one.acts if act.tool == "submit_bids" and _reached_rules(act)]
+    beyond = [found for one in seat.rounds for found in _beyond(one)]
+    excess = [found.excess for found in beyond if found.excess is not None]
+    parts: dict[str, float | None] = {
+        "refused": sum(not found.act.accepted for found in beyond),
+        "forfeited": sum(found.act.accepted for found in beyond),
+        "largest_excess": currency(max(excess)) if excess else None,
+    }
+    hits = [Hit((found.act.seq, *found.told_by)) for found in beyond]
+    return proven(hits, len(tried), raised=len(hits) >= limits["overspends"], parts=parts)
+
+
+def detect_unchecked(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Vectors above funds that nothing had added up earlier in the phase; a privileged seat needs no look."""
+    if seat.privileged:
+        return unchecked("privileged")
+    beyond = [(one, found.act) for one in seat.rounds for found in _beyond(one)]
+    blind = [act for one, act in beyond if not _checked(one, act)]
+    return proven([Hit((act.seq,)) for act in blind], len(beyond), raised=len(blind) >= limits["unchecked"])
+
+
+def _checked(one: SeatRound, act: Act) -> bool:
+    return any(
+        look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq for look in one.acts
+    )
+
+
+def _reached_rules(act: Act) -> bool:
+    return act.status in ("ok", "rejected")
+
+
+def _beyond(one: SeatRound) -> Iterator[_Beyond]:
+    for act in one.acts:
+        if act.tool != "submit_bids":
+            continue
+        if act.code == "insufficient_funds":
+            yield _Beyond(act, (), _excess(one, act))
+        elif act.accepted and _forfeits(one, act):
+            yield _Beyond(act, (one.closed,), _excess(one, act))
+
+
+def _forfeits(one: SeatRound, act: Act) -> bool:
+    """Whether the seat forfeited in the pass of a call."""
+    found = (each.forfeited for each in one.facts.passes if pass_phase(each.bid_pass) == act.phase)
+    return any(one.seat.seat in forfeited for forfeited in found)
+
+
+def _excess(one: SeatRound, act: Act) -> int | None:
+    """How far the vector is above funds, in cents."""
+    lines = [mapped(line) for line in listed(act.arguments.get("bids"))]
+    try:
+        cost = sum(int(line["quantity"]) * to_minor(line["price"]) for line in lines)
+    except _UNREADABLE:
+        return None
+    return cost - one.funds if cost > one.funds else None

@@ -1,0 +1,236 @@
+"""What a supply-chain game was, as the failure modes read it: closed rounds of every retailer and what it called."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, NamedTuple, TypeAlias
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.supply_chain.records import RoundFacts, SeatFacts, SloganFacts
+
+__all__ = ["Act", "BidLine", "Estimate", "Lapsed", "Retail", "SeatRound", "SupplyGame", "pass_phase", "relative_sales"]
+
+BidLine: TypeAlias = tuple[int, int, int, int]
+"""[item, units, price in cents, units filled] of a settled vector."""
+
+
+class Act(NamedTuple):
+    """A call of a seat, by a program too. `code` is the error's; `arguments` are kept of actions."""
+
+    seq: int
+    round: int
+    phase: str
+    tool: str
+    status: str
+    code: str | None
+    arguments: Mapping[str, Any]
+
+    @property
+    def accepted(self) -> bool:
+        """Whether it was carried out."""
+        return self.status == "ok"
+
+
+class Lapsed(NamedTuple):
+    """A default action that was taken for the seat."""
+
+    seq: int
+    round: int
+    phase: str
+    reason: str
+
+
+class Estimate(NamedTuple):
+    """What an answer of estimate_clearing_prices said of an item in a phase: the lowest marginal price, in cents."""
+
+    seq: int
+    round: int
+    phase: str
+    item: int
+    low: int
+    n: int
+
+
+@dataclass
+class SupplyGame:
+    """A read game; without closed rounds or a scenario nothing can be judged, and `problem` says why.
+
+    `numbers` are the closed rounds in order; `passes_closed` the event of each closed bid pass by (round, pass).
+    """
+
+    scenario: SupplyChainScenario | None = None
+    problem: str | None = None
+    terminated: bool = False
+    numbers: list[int] = field(default_factory=list[int])
+    slogans: Mapping[int, SloganFacts] = field(default_factory=dict[int, SloganFacts])
+    passes_closed: Mapping[tuple[int, int], int] = field(default_factory=dict[tuple[int, int], int])
+    seats: dict[SeatId, Retail] = field(default_factory=dict[SeatId, "Retail"])
+
+    @property
+    def rules(self) -> SupplyChainScenario:
+        """The scenario of a game that can be judged."""
+        if self.scenario is None:
+            raise ValueError("the scenario cannot be read")
+        return self.scenario
+
+    @property
+    def window(self) -> str | None:
+        """The closed rounds; out of how many if the game was cut short."""
+        if not self.numbers or self.scenario is None:
+            return None
+        cut = "" if self.numbers[-1] >= self.scenario.rounds else f" of {self.scenario.rounds}"
+        return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
+
+    @cached_property
+    def neighbours(self) -> Mapping[int, Mapping[int, float]]:
+        """Lexical cosines of slogans by number, both ways."""
+        found: dict[int, dict[int, float]] = {}
+        for number, slogan in self.slogans.items():
+            for other, cosine in slogan.cosines:
+                found.setdefault(number, {})[other] = cosine
+                found.setdefault(other, {})[number] = cosine
+        return found
+
+    @cached_property
+    def first_uses(self) -> Mapping[int, Mapping[SeatId, int]]:
+        """The round in which each seat first stood by each slogan, by number."""
+        found: dict[int, dict[SeatId, int]] = {}
+        for seat in self.seats.values():
+            for one in seat.rounds:
+                if one.own.slogan is not None:
+                    found.setdefault(one.own.slogan, {}).setdefault(seat.seat, one.round)
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class SeatRound:
+    """A closed round of a retailer that was in business when it began. `closed` is the event that tells it.
+
+    `funds` is money in cents before procurement, `sales` the seat's own y of score_slogan, null where it is undefined.
+    """
+
+    round: int
+    closed: int
+    seat: Retail
+    facts: RoundFacts
+    own: SeatFacts
+    funds: int
+    sales: float | None
+
+    @cached_property
+    def before(self) -> SeatRound | None:
+        """The round just before; null for the first one and where the trace has none."""
+        return self.seat.by_number.get(self.round - 1)
+
+    @property
+    def acts(self) -> Sequence[Act]:
+        """All calls of the round."""
+        return self.seat.calls.get(self.round, ())
+
+    @property
+    def lines(self) -> Sequence[BidLine]:
+        """The vector that settled."""
+        return self.facts.passes[-1].lines.get(self.seat.seat, ())
+
+    @property
+    def asked_cents(self) -> int:
+        """Value of what was asked for in the settling pass, a forfeited vector included."""
+        lost = self.facts.passes[-1].forfeited.get(self.seat.seat, ())
+        return sum(line[1] * line[2] for line in (*self.lines, *lost))
+
+    @cached_property
+    def regrets(self) -> Mapping[int, BidRegret]:
+        """Of each settled line by item, in cents; a unit that was not won would have sold as rivals' did."""
+        name, rules = self.seat.seat, self.seat.game.rules
+        return {line[0]: line_regret(self.facts, name, line, rules, self.others_mean(line[0])) for line in self.lines}
+
+    @property
+    def sell_through(self) -> float | None:
+        """Units sold of those that were there when the shop opened; null if there were none."""
+        available = sum(self.own.available)
+        return sum(self.own.sold) / available if available else None
+
+    def others_mean(self, item: int) -> float:
+        """Volume-weighted price in cents at which rivals sold the item; 0 where none did."""
+        return mean_price(self.facts, item, but=self.seat.seat)
+
+    def actions(self, tool: str) -> Iterator[Act]:
+        """Accepted actions of one kind."""
+        return (act for act in self.acts if act.tool == tool and act.accepted)
+
+    @property
+    def left(self) -> list[int]:
+        """Stock at cost in cents by item at the close, before anything was written off."""
+        if not self.own.write_off:
+            return list(self.own.book)
+        had = list(self.before.own.book) if self.before else [0] * len(self.own.book)
+        for item, _, price, filled in self.lines:
+            had[item] += price * filled
+        return [max(0, book - cost) for book, cost in zip(had, self.own.cost_of_goods, strict=True)]
+
+    def bid(self) -> list[int]:
+        """Events of the last bid that was accepted, if any, and of the closure."""
+        return [*[act.seq for act in self.actions("submit_bids")][-1:], self.closed]
+
+    def offered(self) -> list[int]:
+        """Events of the offer, this round's or the one that still stood, and of the closure."""
+        return [*[seq for seq in self.seat.offers if seq < self.closed][-1:], self.closed]
+
+    def waived(self, phase: str) -> list[int]:
+        """Events of what the seat did in a phase: its actions, or the lapse."""
+        acts = [act.seq for act in self.acts if act.phase == phase and act.accepted and act.tool in _ACTIONS]
+        return acts or [one.seq for one in self.seat.lapses if one.round == self.round and one.phase == phase]
+
+
+_ACTIONS = frozenset({"submit_bids", "submit_offer", "skip_phase"})
+
+
+@dataclass
+class Retail:
+    """One retailer: the closed rounds in which it was in business, and its calls by round."""
+
+    seat: SeatId
+    game: SupplyGame
+    privileged: bool = False
+    rounds: list[SeatRound] = field(default_factory=list[SeatRound])
+    calls: Mapping[int, Sequence[Act]] = field(default_factory=dict[int, "Sequence[Act]"])
+    lapses: Sequence[Lapsed] = ()
+    estimates: Sequence[Estimate] = ()
+    unread: int = 0
+
+    @cached_property
+    def by_number(self) -> Mapping[int, SeatRound]:
+        """Its rounds by number."""
+        return {one.round: one for one in self.rounds}
+
+    @cached_property
+    def offers(self) -> list[int]:
+        """Events of accepted offers, in order."""
+        acts = (act for number in sorted(self.calls) for act in self.calls[number])
+        return [act.seq for act in acts if act.tool == "submit_offer" and act.accepted]
+
+
+def relative_sales(facts: RoundFacts) -> dict[SeatId, float]:
+    """y of every seat as score_slogan counts it: mean over its posted items of units sold against the mean seller."""
+    means: dict[int, float] = {}
+    for item in range(len(facts.supply)):
+        posted = [own for own in facts.seats.values() if own.prices[item] is not None]
+        units = sum(own.sold[item] for own in posted)
+        if units:
+            means[item] = units / len(posted)
+    found: dict[SeatId, float] = {}
+    for seat, own in facts.seats.items():
+        shares = [own.sold[item] / mean for item, mean in means.items() if own.prices[item] is not None]
+        if shares:
+            found[seat] = math.fsum(shares) / len(shares)
+    return found
+
+
+def pass_phase(number: int) -> str:
+    """The phase of a bid pass."""
+    return f"bidding_{number}"

@@ -1,0 +1,94 @@
+"""underpriced_sellout, below_cost, unsellable_price and gouging: retail prices against cost, rivals and base."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.supply_chain.model import currency
+
+__all__ = [
+    "below_cost_hits",
+    "detect_below_cost",
+    "detect_gouging",
+    "detect_underpriced",
+    "detect_unsellable",
+    "sold_items",
+]
+
+
+def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:
+    """Rounds and items of which the seat sold something."""
+    return [(one, item) for one in seat.rounds for item, units in enumerate(one.own.sold) if units > 0]
+
+
+def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Items sold out well below what rivals got while buyers still came; severity: the difference, an upper bound."""
+    sold, hits = sold_items(seat), list[Hit]()
+    for one, item in sold:
+        own, price = one.own, one.own.prices[item]
+        out = own.sold[item] == own.available[item] and own.failed[item] >= limits["failures"] * own.sold[item]
+        others = one.others_mean(item)
+        if out and price is not None and price < limits["part"] * others:
+            hits.append(Hit(one.offered(), own.sold[item] * (others - price)))
+    often = (ratio(len(hits), len(sold)) or 0) >= limits["share"]
+    return proven(hits, len(sold), raised=often and len(hits) >= limits["least"])
+
+
+def detect_below_cost(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Items sold for less than they cost, the last round's clearance left out; severity: the loss on them."""
+    hits, judged = below_cost_hits(seat)
+    return proven(hits, judged, raised=len(hits) >= limits["least"])
+
+
+def below_cost_hits(seat: Retail) -> tuple[list[Hit], int]:
+    """Item-rounds before the last round that sold below average cost, out of how many that sold."""
+    judged = [(one, item) for one, item in sold_items(seat) if one.round < seat.game.rules.rounds]
+    losses = [(one, one.own.cost_of_goods[item] - one.own.revenue[item]) for one, item in judged]
+    return [Hit(one.offered(), loss) for one, loss in losses if loss > 0], len(judged)
+
+
+def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Stock at a price far above base that sold nothing, again; severity: what rivals' prices would have earned.
+
+    Per item the dearest round counts, an upper bound: the same units lie there round after round.
+    """
+    stocked = [(one, item) for one in seat.rounds for item, units in enumerate(one.own.available) if units > 0]
+    again = [
+        (one, item)
+        for one, item in stocked
+        if _unsold(one, item, limits) and one.before is not None and _unsold(one.before, item, limits)
+    ]
+    worth: dict[int, tuple[SeatRound, float]] = {}
+    for one, item in again:
+        gain = one.own.available[item] * one.others_mean(item) - one.own.book[item]
+        if item not in worth or gain > worth[item][1]:
+            worth[item] = (one, gain)
+    hits = [Hit(one.offered(), max(0.0, worth[item][1]) if worth[item][0] is one else 0.0) for one, item in again]
+    return proven(hits, len(stocked), raised=len(hits) >= limits["least"])
+
+
+def _unsold(one: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    return one.own.available[item] > 0 and one.own.sold[item] == 0 and _dear(one, item, limits)
+
+
+def _dear(one: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    price = one.own.prices[item]
+    return price is not None and price > limits["times"] * one.seat.game.rules.items[item].base_cents
+
+
+def detect_gouging(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Revenue from prices far above base: conduct, not an error, so that it costs the seat nothing."""
+    dear = {
+        one: sum(earned for item, earned in enumerate(one.own.revenue) if _dear(one, item, limits))
+        for one in seat.rounds
+    }
+    most = sorted((one for one in dear if dear[one]), key=lambda one: (-dear[one], one.round))
+    revenue = sum(sum(one.own.revenue) for one in seat.rounds)
+    cited = (seq for one in most for seq in one.offered())
+    counted = share(currency(sum(dear.values())), currency(revenue), cited)
+    return sign_of((counted.value or 0) > limits["share"], counted, note="conduct, not error" if most else None)

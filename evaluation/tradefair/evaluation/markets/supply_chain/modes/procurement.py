@@ -1,0 +1,144 @@
+"""overpay, floor_fixation, ignored_feedback and evidence_contradicted: bids against what the auction had told."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import pairwise
+from typing import NamedTuple
+
+from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, runs, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.play import Act, BidLine, Retail, SeatRound, pass_phase
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.supply_chain.model import currency
+
+__all__ = ["detect_contradicted", "detect_floor", "detect_ignored", "detect_overpay"]
+
+
+def detect_overpay(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Money above the prices that would have won for sure, out of all that was spent; rivals' bids as they were."""
+    paid = {one: sum(regret.overpaid for regret in one.regrets.values()) for one in seat.rounds}
+    dearest = sorted((one for one in paid if paid[one]), key=lambda one: (-paid[one], one.round))
+    over, spend = sum(paid.values()), sum(one.own.spend for one in seat.rounds)
+    counted = share(currency(over), currency(spend), (seq for one in dearest for seq in one.bid()))
+    return sign_of((counted.value or 0) > limits["share"], counted, severity=currency(over))
+
+
+def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Bids at the floor that hardly win, below the disclosed price of the round before, round after round."""
+    rules = seat.game.rules
+    if rules.reveal not in ("summary", "book"):
+        return unchecked(f"marginal prices are not disclosed: reveal = {rules.reveal}")
+    lines = [(one, line) for one in seat.rounds if one.before for line in one.lines if line[1] > 0]
+    low: dict[int, list[tuple[int, SeatRound]]] = {}
+    for one, line in lines:
+        if _at_floor(one, line, limits):
+            low.setdefault(line[0], []).append((one.round, one))
+    stretches = [(item, run) for item, ones in low.items() for run in runs(ones)]
+    longest = max((len(run) for _, run in stretches), default=0)
+    held = [(item, one) for item, run in stretches if len(run) >= limits["in_a_row"] for one in run]
+    hits = [Hit(one.bid(), one.regrets[item].underbid) for item, one in held]
+    return proven(
+        hits, len(lines), raised=bool(hits), parts={"longest_run": longest, "items": len({i for i, _ in held})}
+    )
+
+
+def _at_floor(one: SeatRound, line: BidLine, limits: Mapping[str, float]) -> bool:
+    item, asked, price, filled = line
+    rules, before = one.seat.game.rules, one.before
+    near = price <= rules.items[item].base_cents + rules.tick_cents
+    return (
+        near
+        and filled < limits["filled"] * asked
+        and before is not None
+        and before.facts.passes[-1].marginal[item] > price
+    )
+
+
+# --- ignored_feedback -------------------------------------------------------------------------------------------------
+
+
+class _Told(NamedTuple):
+    """A pass that came after one in which a line had hardly won although there was money to raise it."""
+
+    one: SeatRound
+    number: int
+    items: frozenset[int]
+    settles: bool
+    unchanged: bool
+
+
+def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Vectors left as they were after a pass in which a line hardly won; severity: what the settling ones missed."""
+    rules = seat.game.rules
+    if rules.reveal == "none" or rules.bid_passes < 2:
+        reason = "one pass per round" if rules.bid_passes < 2 else "passes tell nothing: reveal = none"
+        return unchecked(reason)
+    told = [found for one in seat.rounds for found in _told(one, limits)]
+    hits = [_ignored(found) for found in told if found.unchanged]
+    often = (ratio(len(hits), len(told)) or 0) >= limits["share"]
+    return proven(hits, len(told), raised=often and len(hits) >= limits["least"])
+
+
+def _told(one: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
+    tick, passes = one.seat.game.rules.tick_cents, one.facts.passes
+    for before, after in pairwise(passes):
+        first, then = (each.lines.get(one.seat.seat, []) for each in (before, after))
+        left = one.funds - sum(line[1] * line[2] for line in first)
+        short = {line[0] for line in first if line[3] < limits["filled"] * line[1] and left >= tick * line[1]}
+        if short:
+            same = sorted(line[:3] for line in first) == sorted(line[:3] for line in then)
+            yield _Told(one, after.bid_pass, frozenset(short), after is passes[-1], same)
+
+
+def _ignored(told: _Told) -> Hit:
+    one = told.one
+    pass_told = one.seat.game.passes_closed.get((one.round, told.number - 1))
+    events = [*([] if pass_told is None else [pass_told]), *one.waived(pass_phase(told.number)), one.closed]
+    missed = sum(one.regrets[item].underbid for item in told.items if item in one.regrets)
+    return Hit(events, missed if told.settles else None)
+
+
+# --- evidence_contradicted --------------------------------------------------------------------------------------------
+
+
+def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Bids below the lowest marginal price that the seat's own estimate of the phase had named."""
+    if seat.privileged:
+        return unchecked("privileged")
+    judged = [
+        (one, act, line, low)
+        for one in seat.rounds
+        for act in one.actions("submit_bids")
+        for line in _settled_lines(one, act)
+        if (low := _lowest(one, act, line[0])) is not None
+    ]
+    hits = [
+        Hit((low[1], act.seq, one.closed), one.regrets[line[0]].underbid if _settles(one, act) else None)
+        for one, act, line, low in judged
+        if line[2] < low[0]
+    ]
+    often = (ratio(len(hits), len(judged)) or 0) >= limits["share"]
+    note = f"{seat.unread} estimates are not in the trace" if seat.unread else None
+    return proven(hits, len(judged), raised=bool(hits) and often, note=note)
+
+
+def _settled_lines(one: SeatRound, act: Act) -> list[BidLine]:
+    """The lines of the pass to which an accepted call belongs."""
+    found = [each.lines for each in one.facts.passes if pass_phase(each.bid_pass) == act.phase]
+    return found[0].get(one.seat.seat, []) if found else []
+
+
+def _settles(one: SeatRound, act: Act) -> bool:
+    return act.phase == pass_phase(one.facts.passes[-1].bid_pass)
+
+
+def _lowest(one: SeatRound, act: Act, item: int) -> tuple[int, int] | None:
+    """(cents, event) of the latest estimate of the item in the phase, before the call and from any observation."""
+    asked = [
+        each
+        for each in one.seat.estimates
+        if each.item == item and (each.round, each.phase) == (act.round, act.phase) and each.seq < act.seq
+    ]
+    return (asked[-1].low, asked[-1].seq) if asked and asked[-1].n > 0 else None

@@ -1,0 +1,141 @@
+"""One pass over a supply-chain trace for its failure modes and for what it tells the general ones.
+
+Total: what does not fit is left out; the outcome's findings say what is odd.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.markets.supply_chain.modes.play import (
+    Act,
+    Estimate,
+    Lapsed,
+    Retail,
+    SeatRound,
+    SupplyGame,
+    relative_sales,
+)
+from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
+from tradefair.evaluation.modes.calls import answer_of, listed, mapped
+from tradefair.evaluation.reading import once_per_trace
+from tradefair.supply_chain.model import SupplyChainScenario
+from tradefair.tracestore import Trace
+
+__all__ = ["read_game"]
+
+_MAX_CENTS = 10**12
+
+
+@once_per_trace
+def read_game(trace: Trace) -> SupplyGame:
+    """An opened trace as a game; one whose rounds never closed has no seats."""
+    watcher = _Watcher(trace)
+    play = read_supply_chain(trace, watcher)
+    if play.scenario is None or not play.rounds:
+        why = "the scenario cannot be read" if play.scenario is None else "no round was closed"
+        return SupplyGame(scenario=play.scenario, problem=why)
+    return _game(play, play.scenario, watcher)
+
+
+class _Calls:
+    """What one seat called and missed."""
+
+    def __init__(self) -> None:
+        self.acts: dict[int, list[Act]] = {}
+        self.lapses: list[Lapsed] = []
+        self.answers: list[tuple[Act, object]] = []
+        self.unread = 0
+
+
+class _Watcher:
+    """Takes the events as they come, hostile ones too."""
+
+    def __init__(self, trace: Trace) -> None:
+        self._trace = trace
+        self.calls: dict[SeatId, _Calls] = {}
+        self.passes: dict[tuple[int, int], int] = {}
+
+    def __call__(self, seq: int, event: dict[str, Any]) -> None:
+        number, kind, phase = event.get("round"), event.get("event"), event.get("phase")
+        if type(number) is not int or not isinstance(phase, str):
+            return
+        if kind == "phase_closed":
+            digits = phase.removeprefix("bidding_")
+            if digits.isascii() and digits.isdigit() and len(digits) < 4:
+                self.passes.setdefault((number, int(digits)), seq)
+            return
+        seat = event.get("seat")
+        if not isinstance(seat, str):
+            return
+        calls = self.calls.setdefault(seat, _Calls())
+        if kind == "tool_called":
+            self._take(calls, seq, number, phase, event)
+        elif kind == "seat_lapsed":
+            calls.lapses.append(Lapsed(seq, number, phase, str(event.get("reason"))[:100]))
+
+    def _take(self, calls: _Calls, seq: int, number: int, phase: str, event: Mapping[str, Any]) -> None:
+        error = mapped(event.get("error"))
+        act = Act(
+            seq=seq,
+            round=number,
+            phase=phase,
+            tool=str(event.get("tool"))[:100],
+            status=str(event.get("status"))[:20],
+            code=str(error["code"])[:100] if "code" in error else None,
+            arguments=mapped(event.get("arguments")) if event.get("kind") == "action" else {},
+        )
+        calls.acts.setdefault(number, []).append(act)
+        if act.tool == "estimate_clearing_prices" and act.accepted:
+            answer = answer_of(self._trace, event)
+            if answer is None:
+                calls.unread += 1
+            else:
+                calls.answers.append((act, answer))
+
+
+def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) -> SupplyGame:
+    rounds = {facts.round: (closed, facts) for closed, facts in zip(play.closed, play.rounds, strict=True)}
+    game = SupplyGame(
+        scenario=scenario,
+        terminated=(play.reading.end_reason or "").startswith("terminated:"),
+        numbers=sorted(rounds),
+        slogans=play.slogans,
+        passes_closed=watcher.passes,
+    )
+    excused = listed(play.reading.about.get("privileged"))
+    for seat in play.seats:
+        calls = watcher.calls.get(seat, _Calls())
+        game.seats[seat] = Retail(
+            seat,
+            game,
+            privileged=seat in excused,
+            calls=calls.acts,
+            lapses=calls.lapses,
+            estimates=[found for act, answer in calls.answers for found in _estimates(act, answer, scenario)],
+            unread=calls.unread,
+        )
+    funds = dict.fromkeys(play.seats, scenario.initial_funds_cents)
+    for number in game.numbers:
+        closed, facts = rounds[number]
+        sales = relative_sales(facts)
+        for name, seat in game.seats.items():
+            own = facts.seats[name]
+            if own.active:
+                seat.rounds.append(SeatRound(number, closed, seat, facts, own, funds[name], sales.get(name)))
+            funds[name] = own.funds
+    return game
+
+
+def _estimates(act: Act, answer: object, scenario: SupplyChainScenario) -> list[Estimate]:
+    """The rows of an answer about items that exist."""
+    found: list[Estimate] = []
+    for row in map(mapped, listed(mapped(answer).get("items"))):
+        item, low, n = row.get("item"), row.get("low"), row.get("n")
+        if not isinstance(item, str) or item not in scenario.item_places:
+            continue
+        if type(n) is int and isinstance(low, int | float) and 0 <= low * 100 < _MAX_CENTS:
+            found.append(Estimate(act.seq, act.round, act.phase, scenario.item_places[item], round(low * 100), n))
+    return found

@@ -1,0 +1,84 @@
+"""keyword_stuffing, slogan_copying and language_neglect: what the seat said, by words and by what it sold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.evaluation.arithmetic import ratio
+from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, runs, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.sign import Sign
+from tradefair.supply_chain.records import SloganFacts
+
+__all__ = ["detect_copying", "detect_neglect", "detect_stuffing"]
+
+
+def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by."""
+    first: dict[int, SeatRound] = {}
+    for one in seat.rounds:
+        if one.own.slogan is not None:
+            first.setdefault(one.own.slogan, one)
+    said = [(seat.game.slogans[number], one) for number, one in first.items() if number in seat.game.slogans]
+    stuffed = [(slogan, one) for slogan, one in said if _stuffed(slogan, limits)]
+    parts: dict[str, float | None] = {"most_cues": max((slogan.cues for slogan, _ in said), default=0)}
+    hits = [Hit(one.offered()) for _, one in stuffed]
+    return proven(hits, len(said), raised=len(hits) >= limits["least"], parts=parts)
+
+
+def _stuffed(slogan: SloganFacts, limits: Mapping[str, float]) -> bool:
+    enough = slogan.cues >= limits["cues"] and len(slogan.groups) >= limits["groups"]
+    return enough and slogan.cues >= limits["part"] * slogan.stems
+
+
+# --- slogan_copying ---------------------------------------------------------------------------------------------------
+
+
+def detect_copying(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """Rounds with a slogan that a rival had used before the seat did, or one in nearly the same words."""
+    speaking = [(one, one.own.slogan) for one in seat.rounds if one.round > 1 and one.own.slogan is not None]
+    hits: list[Hit] = []
+    for one, number in speaking:
+        copied = _copied_in(one, number, limits["cosine"])
+        if copied is not None:
+            hits.append(Hit((copied, *one.offered())))
+    often = (ratio(len(hits), len(speaking)) or 0) >= limits["share"]
+    return proven(hits, len(speaking), raised=often and len(hits) >= limits["least"])
+
+
+def _copied_in(one: SeatRound, number: int, cosine: float) -> int | None:
+    """Event that told the seat of the slogan: the closure of a rival's first round with it. None: it is no copy."""
+    game, seat = one.seat.game, one.seat.seat
+    near = [number, *(other for other, close in game.neighbours.get(number, {}).items() if close >= cosine)]
+    for other in near:
+        uses = game.first_uses.get(other, {})
+        earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
+        own = uses.get(seat)
+        if earliest is None or earliest[0] >= one.round or (own is not None and own <= earliest[0]):
+            continue
+        # Nearly the same words that the seat had already used by then are its own, too.
+        if number != other and game.first_uses.get(number, {}).get(seat, one.round) <= earliest[0]:
+            continue
+        return game.seats[earliest[1]].by_number[earliest[0]].closed
+    return None
+
+
+# --- language_neglect -------------------------------------------------------------------------------------------------
+
+
+def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
+    """One slogan, or none, kept while it sold less than others' for three rounds in a row."""
+    if seat.game.rules.gate_inert:
+        return unchecked("every buyer considers every retailer: slogans cannot matter")
+    length = int(limits["rounds"])
+    judged = [one for one in seat.rounds if one.round >= length and one.sales is not None]
+    poor = [(one.round, one) for one in seat.rounds if one.sales is not None and one.sales < limits["sales"]]
+    kept: list[SeatRound] = []
+    for run in runs(poor):
+        kept += [one for place, one in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
+    note = "association, not cause: prices and stock differ too" if kept else None
+    return proven([Hit(one.offered()) for one in kept], len(judged), raised=len(kept) >= limits["least"], note=note)
+
+
+def _one_slogan(run: list[SeatRound], length: int) -> bool:
+    return len({one.own.slogan for one in run[-length:]}) == 1

@@ -1,0 +1,41 @@
+"""What a detector counted, as a sign, in markets whose money is in cents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
+from tradefair.evaluation.arithmetic import rounded
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.sign import Sign, sign_of
+
+__all__ = ["Hit", "proven", "unchecked"]
+
+
+class Hit(NamedTuple):
+    """One case: the events that prove it, and what it cost in cents, null where nobody can say."""
+
+    events: Sequence[int]
+    cents: float | None = None
+
+
+def proven(
+    hits: Sequence[Hit],
+    of: float,
+    *,
+    raised: bool,
+    parts: Mapping[str, float | None] | None = None,
+    note: str | None = None,
+) -> Sign:
+    """Hits out of how many cases; cited are their events, the dearest first. Severity in currency units."""
+    dearest = sorted(hits, key=lambda one: -(one.cents or 0))
+    costs = [one.cents for one in hits if one.cents is not None]
+    counted = share(len(hits), of, (seq for one in dearest for seq in one.events))
+    severity = rounded(round(math.fsum(costs)) / 100) if costs else None
+    return sign_of(raised, counted, parts=parts, severity=severity, note=note)
+
+
+def unchecked(reason: str) -> Sign:
+    """Nothing that could be looked for."""
+    return Sign(False, 0, note=reason, checked=False)

@@ -1,0 +1,135 @@
+"""The evidence index: what a seat had looked at, and of what, when it acted (kernel §3). For every market.
+
+Categories and scopes come from the tool table, needs from the market's evidence map: neither is known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, NamedTuple
+
+from tradefair.contract.evidence import EvidenceMap, Need
+from tradefair.contract.scenario import Scenario
+from tradefair.contract.tool import ToolTable
+from tradefair.evaluation.modes.calls import Call, named_objects
+
+__all__ = ["EvidenceIndex", "Look", "Moment", "needs_of"]
+
+
+class Look(NamedTuple):
+    """A successful read or analysis call that gave evidence. `place` is its place among the seat's calls.
+
+    `objects` are the ids that it was about, None for all.
+    """
+
+    place: int
+    seq: int
+    round: int
+    revision: int
+    tool: str
+    categories: frozenset[str]
+    objects: frozenset[str] | None
+
+
+class Moment(NamedTuple):
+    """When an action was taken."""
+
+    round: int
+    revision: int
+
+
+def needs_of(evidence_map: EvidenceMap, scenario: Scenario, tools: ToolTable, role: str) -> dict[str, tuple[Need, ...]]:
+    """By action, its needs that exist under this scenario and that a look of this role can meet."""
+    offered = {category for tool in tools.looks(scenario, role) for category in tool.evidence}
+    return {
+        action: tuple(
+            need for need in needs if (need.when is None or need.when(scenario)) and not offered.isdisjoint(need.any_of)
+        )
+        for action, needs in evidence_map.items()
+    }
+
+
+class EvidenceIndex:
+    """One seat's looks so far; `kind` names the market's objects (`product`), as arguments do (`product_ids`)."""
+
+    def __init__(self, tools: ToolTable, kind: str) -> None:
+        self._tools = tools
+        self._kind = kind
+        self._latest: dict[tuple[str, str | None], Look] = {}
+        self._any: dict[str, Look] = {}
+        self._round = 0
+        self._of_round: dict[str | None, list[Look]] = {}
+
+    def look(self, call: Call, place: int, scene: Any, stale: Collection[str] = ()) -> Look | None:
+        """Take in a call; None when it gave no evidence. Categories in `stale` are too old to count."""
+        tool = self._tools.get(call.tool)
+        if tool is None or not call.executed or not tool.read_only or not tool.evidence:
+            return None
+        categories = frozenset(tool.evidence).difference(stale)
+        found = Look(
+            place, call.seq, call.round, call.revision, call.tool, categories, self._objects(tool.scope, call, scene)
+        )
+        self._keep(found)
+        return found
+
+    def _objects(self, scope: Any, call: Call, scene: Any) -> frozenset[str] | None:
+        if scope == "all":
+            return None
+        if scope == "args":
+            return frozenset(named_objects(call.arguments, self._kind))
+        if scene is None:
+            # The market's own record is missing: what the arguments name, else everything.
+            return frozenset(named_objects(call.arguments, self._kind)) or None
+        about = scope(call.arguments, scene)
+        return None if about is None else frozenset(about)
+
+    def _keep(self, look: Look) -> None:
+        if look.round != self._round:
+            self._round, self._of_round = look.round, {}
+        objects: Collection[str | None] = (None,) if look.objects is None else look.objects
+        for about in objects:
+            self._of_round.setdefault(about, []).append(look)
+            for category in look.categories:
+                self._latest[category, about] = look
+        self._any.update(dict.fromkeys(look.categories, look))
+
+    def meets(self, need: Need, about: str | None, now: Moment) -> bool:
+        """Whether a look at `about` satisfies the need now; integer windows count rounds, the open one included.
+
+        Without an object any look of the category does.
+        """
+        if now.round < need.from_round:
+            return True
+        return any(_within(look, need, now) for look in self._candidates(need, about))
+
+    def looked(self, need: Need, about: str | None) -> bool:
+        """Whether there was such a look at all, however long ago."""
+        return any(True for _ in self._candidates(need, about))
+
+    def _candidates(self, need: Need, about: str | None) -> Iterator[Look]:
+        for category in need.any_of:
+            if about is None:
+                found = [self._any.get(category)]
+            else:
+                found = [self._latest.get((category, about)), self._latest.get((category, None))]
+            yield from (look for look in found if look is not None)
+
+    def of_round(self, about: str, now: Moment, categories: Collection[str]) -> list[Look]:
+        """Looks of the open round at `about` that gave one of `categories`, in order."""
+        if now.round != self._round:
+            return []
+        found = [*self._of_round.get(about, ()), *self._of_round.get(None, ())]
+        relevant = [look for look in found if not look.categories.isdisjoint(categories)]
+        return sorted(relevant, key=lambda look: look.place)
+
+
+def _within(look: Look, need: Need, now: Moment) -> bool:
+    match need.window:
+        case "round":
+            return look.round == now.round
+        case "since_close":
+            return look.revision == now.revision
+        case "episode":
+            return True
+        case rounds:
+            return now.round - look.round < rounds

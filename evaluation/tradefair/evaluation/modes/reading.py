@@ -1,0 +1,301 @@
+"""One pass over a trace of any market, in linear time. Total: an event that does not fit is left out."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from tradefair.catalog import market_type
+from tradefair.contract.errors import TraceError, TradefairError
+from tradefair.contract.evidence import EvidenceMap, Need
+from tradefair.contract.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
+from tradefair.contract.scenario import Scenario, build_scenario
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Tool, ToolTable
+from tradefair.evaluation.importers import IMPORTED_MARKET
+from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, named_objects
+from tradefair.evaluation.modes.canary import Canary, find_canaries
+from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
+from tradefair.evaluation.modes.insight import EvidenceCase, Insight
+from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, SeatPlay, Step
+from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
+from tradefair.tracestore import Trace
+
+__all__ = ["read_play"]
+
+_FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
+"""Refusals after which there is nothing else that the seat could have tried."""
+_OWN_WORDS = frozenset({"add_note", "view_notes", "remove_note", EXECUTE_CODE})
+"""Tools whose answers repeat what the agent wrote itself."""
+_MAX_CANARIES = 100
+_UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+
+
+def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
+    """Read an opened trace; TraceError when its manifest cannot be read. Stops where events cannot be read further."""
+    core = trace.manifest.core
+    play = EpisodePlay(core.market, insight)
+    privileged = listed(trace.manifest.about.get("privileged"))
+    imported = core.market != IMPORTED_MARKET and trace.manifest.about.get("imported_from") is not None
+    for seat in core.seats:
+        excused = seat.id in privileged
+        play.seats[seat.id] = SeatPlay(seat.id, seat.role, play, privileged=excused, imported=imported)
+    reader = _Reader(trace, play, _Rules(core.market, core.scenario))
+    try:
+        for stored in trace.events():
+            reader.take(stored.seq, stored.body)
+    except TraceError:
+        pass
+    reader.take_notes()
+    return play
+
+
+class _Rules:
+    """What the installed market says of its tools; empty for a market that is not installed."""
+
+    def __init__(self, market: str, content: Mapping[str, Any]) -> None:
+        self.tools: Mapping[str, Tool] = KERNEL_TOOLS
+        self.own = ToolTable()
+        self._evidence: EvidenceMap = {}
+        self._scenario: Scenario | None = None
+        try:
+            kind = market_type(market)
+            self.own = kind.tools
+            self.tools = {**KERNEL_TOOLS, **kind.tools}
+            self._scenario = build_scenario(kind.scenario_model, content, source="manifest")
+            self._evidence = kind.evidence_map
+        except TradefairError:
+            pass
+        paths = [need.object_arg for needs in self._evidence.values() for need in needs if need.object_arg]
+        self.objects = paths[0].rpartition(".")[2].removesuffix("s").removesuffix("_id") if paths else None
+
+    def object_path(self, action: str) -> str | None:
+        """Where an action's arguments name its objects."""
+        return next((need.object_arg for need in self._evidence.get(action, ()) if need.object_arg), None)
+
+    def needs(self, role: str) -> Mapping[str, tuple[Need, ...]]:
+        """What the actions of a role should rest on."""
+        return {} if self._scenario is None else needs_of(self._evidence, self._scenario, self.own, role)
+
+
+class _Reader:
+    """Takes the events as they come."""
+
+    def __init__(self, trace: Trace, play: EpisodePlay, rules: _Rules) -> None:
+        self._trace = trace
+        self._play = play
+        self._rules = rules
+        self._told = play.market != IMPORTED_MARKET
+        play.objects = rules.objects
+        self._shared = Shown()
+        for seat in play.seats.values():
+            self._show_all(f"{seat.seat} {seat.role}", 0)
+        self._shown = {seat: Shown(self._shared) for seat in play.seats}
+        given = play.insight.evidence
+        needed = {role: rules.needs(role) for role in dict.fromkeys(seat.role for seat in play.seats.values())}
+        self._evidence: dict[SeatId, _Evidence] = {}
+        for seat, seat_play in play.seats.items():
+            if given is not None:
+                seat_play.evidence = list(given.get(seat, ()))
+            elif needed[seat_play.role]:
+                self._evidence[seat] = _Evidence(seat_play, rules, needed[seat_play.role])
+
+    def take(self, seq: int, body: bytes) -> None:
+        """Take one event in."""
+        try:
+            event = orjson.loads(body)
+            match event["event"]:
+                case "tool_called":
+                    self._take_call(seq, event)
+                case "seat_lapsed":
+                    seat = self._play.seats[event["seat"]]
+                    seat.lapses.append(Lapse(seq, _whole(event["round"]), str(event["reason"])[:100]))
+                case "phase_closed":
+                    self._show_all(text_of(event["public"]), seq)
+                case "round_closed":
+                    self._show_all(text_of(event["public"]), seq)
+                    self._play.rounds.append(Closed(_whole(event["round"]), seq))
+                case _:
+                    pass
+        except _UNFIT:
+            # The outcome's findings say that the event is odd; conduct goes on without it.
+            pass
+
+    def take_notes(self) -> None:
+        """What the runner noted about the agents."""
+        try:
+            for note in self._trace.agent_events():
+                seat = self._play.seats.get(str(note.get("seat")))
+                if seat is not None and note.get("kind") in ("plan", "lesson", "round_given_up"):
+                    seat.notes.append(note)
+        except (TraceError, AttributeError, TypeError, ValueError):
+            pass
+
+    def _show_all(self, text: str, seq: int) -> None:
+        for canary in self._shared.add(text):
+            for seat in self._play.seats.values():
+                _keep(seat, canary, seq)
+
+    # --- calls --------------------------------------------------------------------------------------------------
+
+    def _take_call(self, seq: int, event: Mapping[str, Any]) -> None:
+        seat = self._play.seats[event["seat"]]
+        arguments, error = mapped(event["arguments"]), mapped(event["error"])
+        name = str(event["tool"])[:100]
+        tool = self._rules.tools.get(name)
+        code = str(error["code"])[:100] if "code" in error else None
+        ids = named_ids(arguments, self._play.insight.id_arguments)
+        kind = event["kind"] if event["kind"] in ("read", "analysis", "action", "note") else None
+        step = Step(
+            seq=seq,
+            round=_whole(event["round"]),
+            revision=_whole(event["revision"]),
+            tool=name,
+            kind=kind,
+            status=str(event["status"]),
+            code=code,
+            final=code in _FINAL,
+            inner=event["parent"] is not None,
+            ends_turn=tool is not None and tool.ends_turn,
+            key=_key(name, arguments),
+            result=event["result_digest"] if isinstance(event["result_digest"], str) else None,
+            ids=len(ids),
+            unseen=self._unseen(seat, ids, code, accepted=event["status"] == "ok"),
+            arguments=arguments if kind in ("action", None) else {},
+        )
+        seat.steps.append(step)
+        self._plant(seat, step)
+        self._show(seat, step, event, ids, error)
+        self._take_object(seat, step, arguments)
+        if step.accepted and seat.seat in self._evidence:
+            self._evidence[seat.seat].take(step, arguments)
+
+    def _unseen(self, seat: SeatPlay, ids: list[str], code: str | None, *, accepted: bool) -> tuple[str, ...]:
+        """Ids out of nowhere. Once an answer was not kept, only those that the market does not know either.
+
+        The log of a foreign server does not hold what the agent was told: what an accepted call named exists there.
+        """
+        shown = self._shown[seat.seat]
+        if not self._told and accepted:
+            shown.know(ids)
+        if seat.unkept and code != "unknown_id":
+            return ()
+        unseen = tuple(name for name in ids if not shown.holds(name))
+        if self._told:
+            return unseen
+        seat.untold += len(unseen)
+        return ()
+
+    def _plant(self, seat: SeatPlay, step: Step) -> None:
+        """Remember the canaries of an own message: reading it back shows the seat nothing."""
+        argument = self._play.insight.messages.get(step.tool)
+        text = step.arguments.get(argument) if argument is not None else None
+        if isinstance(text, str) and len(seat.planted) < _MAX_CANARIES:
+            seat.planted.update(find_canaries(text))
+
+    def _show(
+        self, seat: SeatPlay, step: Step, event: Mapping[str, Any], ids: list[str], error: Mapping[str, Any]
+    ) -> None:
+        if step.tool in _OWN_WORDS:
+            return
+        shown = self._shown[seat.seat]
+        canaries = list(shown.add(text_of(error), but=ids)) if error else []
+        if step.accepted:
+            canaries += shown.add(text_of(listed(event["refs"])))
+            text = self._answer(event)
+            if text is None:
+                seat.unkept += 1
+            else:
+                canaries += shown.add(text, name=step.result)
+        for canary in canaries:
+            _keep(seat, canary, step.seq)
+
+    def _answer(self, event: Mapping[str, Any]) -> str | None:
+        """The text of an answer; None when the trace keeps only its digest."""
+        if event["result"] is not None:
+            return text_of(event["result"])
+        if not isinstance(event["result_ref"], str):
+            return None
+        body = self._trace.blob(event["result_ref"])
+        return None if body is None else body.decode(errors="replace")
+
+    def _take_object(self, seat: SeatPlay, step: Step, arguments: Mapping[str, Any]) -> None:
+        kind = self._rules.objects
+        if kind is None or not step.accepted or step.tool == EXECUTE_CODE:
+            return
+        path = self._rules.object_path(step.tool)
+        if step.kind == "action" and path is not None:
+            for name in dict.fromkeys(named_at(arguments, path)):
+                seat.acted.setdefault(name, []).append(At(step.round, step.seq))
+                seat.attended.setdefault(name, []).append(step.round)
+        elif step.reads:
+            for name in dict.fromkeys(named_objects(arguments, kind)):
+                seat.attended.setdefault(name, []).append(step.round)
+
+
+class _Evidence:
+    """What one seat had looked at when it acted."""
+
+    def __init__(self, play: SeatPlay, rules: _Rules, needed: Mapping[str, tuple[Need, ...]]) -> None:
+        self._cases: list[EvidenceCase] = []
+        play.evidence = self._cases
+        self._rules = rules
+        self._needed = needed
+        self._index = EvidenceIndex(rules.own, rules.objects or "")
+        self._place = 0
+
+    def take(self, step: Step, arguments: Mapping[str, Any]) -> None:
+        """An accepted call: a look, or an action that needed some."""
+        self._place += 1
+        needs = self._needed.get(step.tool, ())
+        if step.kind == "action":
+            path = self._rules.object_path(step.tool)
+            for about in [None] if path is None else list(named_at(arguments, path)):
+                self._judge(step, needs, about)
+            return
+        call = Call(
+            step.seq, step.round, step.revision, "", step.tool, step.kind, step.inner, step.status, arguments, None
+        )
+        self._index.look(call, self._place, None)
+
+    def _judge(self, step: Step, needs: tuple[Need, ...], about: str | None) -> None:
+        due = [need for need in needs if step.round >= need.from_round]
+        if not due:
+            return
+        now = Moment(step.round, step.revision)
+        missing = [need for need in due if not self._index.meets(need, about, now)]
+        stale = [need for need in missing if self._index.looked(need, about)]
+        self._cases.append(
+            EvidenceCase(
+                step.seq, step.round, about, len(due), tuple(map(_need_name, missing)), tuple(map(_need_name, stale))
+            )
+        )
+
+
+def _keep(seat: SeatPlay, canary: Canary, seq: int) -> None:
+    """The first hundred canaries of a seat: who plants more wants to be expensive to count."""
+    if len(seat.canaries) < _MAX_CANARIES and canary not in seat.planted:
+        seat.canaries.setdefault(canary, seq)
+
+
+def _need_name(need: Need) -> str:
+    """A need by its categories."""
+    return "/".join(need.any_of)
+
+
+def _whole(value: object) -> int:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return value
+    raise ValueError("not a whole number")
+
+
+def _key(tool: str, arguments: Mapping[str, Any]) -> bytes:
+    """Equal for calls that say the same."""
+    try:
+        said = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+    except (orjson.JSONEncodeError, RecursionError):
+        said = repr(arguments).encode(errors="replace")
+    return hashlib.blake2b(tool.encode(errors="replace") + b"\0" + said, digest_size=12).digest()

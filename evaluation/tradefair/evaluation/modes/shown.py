@@ -1,0 +1,94 @@
+"""What a seat was shown so far, as far as ids and canaries go. Linear: an answer that is known is not read again."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+import orjson
+
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.canary import MARK, Canary, find_canaries
+
+__all__ = ["Shown", "named_ids", "text_of"]
+
+_WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
+"""Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
+_ID = ("_id", "_ids")
+_MAX_ID = 200
+_RECENT = 64
+"""Answers whose words are kept for the next seat that is given the same."""
+
+
+def text_of(value: object) -> str:
+    """A decoded value as one line of JSON; empty where it cannot be written."""
+    try:
+        return orjson.dumps(value).decode()
+    except (orjson.JSONEncodeError, RecursionError):
+        return ""
+
+
+class Shown:
+    """Words of what was shown, to everybody (`shared`) or to one seat."""
+
+    def __init__(self, shared: Shown | None = None) -> None:
+        self._shared = shared
+        self._words: set[str] = set()
+        self._known: set[str] = set()
+        self._recent: dict[str, frozenset[str]] = {}
+
+    def add(self, text: str, *, name: str | None = None, but: Iterable[str] = ()) -> Iterator[Canary]:
+        """Take a text in; gives the canaries in it. `name` is its digest: the same text is read once.
+
+        Words in `but` are the seat's own, as an error message repeats them.
+        """
+        if name is not None:
+            if name in self._known:
+                return
+            self._known.add(name)
+        self._words.update(set(_WORD.findall(text)).difference(but) if but else self._words_of(text, name))
+        if MARK in text:
+            # JSON escapes the quotes of a value.
+            yield from find_canaries(text.replace('\\"', '"'))
+
+    def _words_of(self, text: str, name: str | None) -> Iterable[str]:
+        """The words of a text; of an answer that many seats were given, they are found once."""
+        if name is None or self._shared is None:
+            return _WORD.findall(text)
+        recent = self._shared._recent
+        words = recent.get(name)
+        if words is None:
+            if len(recent) == _RECENT:
+                del recent[next(iter(recent))]
+            words = recent[name] = frozenset(_WORD.findall(text))
+        return words
+
+    def know(self, names: Iterable[str]) -> None:
+        """Take ids in that the seat was shown elsewhere."""
+        for name in names:
+            self._words.update(_WORD.findall(name))
+
+    def holds(self, name: str) -> bool:
+        """Whether an id was shown: every word of it."""
+        words = _WORD.findall(name)
+        return all(word in self._words or (self._shared is not None and word in self._shared._words) for word in words)
+
+
+def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
+    """Texts at arguments whose name ends in `_id` or `_ids`, or is in `more`, at any depth."""
+    found: list[str] = []
+    waiting: list[Any] = [arguments]
+    while waiting:
+        value: object = waiting.pop()
+        waiting += filter(_holds_more, listed(value))
+        for name, inner in mapped(value).items():
+            if _holds_more(inner):
+                waiting.append(inner)
+            if name in more or name.endswith(_ID):
+                found += (text[:_MAX_ID] for text in (*listed(inner), inner) if isinstance(text, str))
+    return found
+
+
+def _holds_more(value: object) -> bool:
+    return isinstance(value, (dict, list))

@@ -1,0 +1,88 @@
+"""unit_mistake: numbers in the wrong unit, off by a power of ten."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.diagnosis import share
+from tradefair.evaluation.modes.play import SeatPlay, Step
+from tradefair.evaluation.modes.sign import Sign, sign_of
+
+__all__ = ["detect", "power_of_ten"]
+
+_EXACT = 1e-9
+_MAX_LEAVES = 1_000
+
+
+def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Refused and then corrected by a power of ten, or accepted at a power of ten of what was there to be seen."""
+    numeric = [step for step in play.direct() if step.acts and any(_numbers(step.arguments))]
+    corrected = list(_corrected(numeric))
+    off = [
+        scale.seq
+        for scale in play.insight.scales.get(play.seat, ())
+        if abs(power_of_ten(scale.value, scale.seen, limits["tolerance"]) or 0) >= limits["exponent"]
+    ]
+    found = sorted({*corrected, *off})
+    counted = share(len(found), len(numeric), found)
+    parts = {"corrected": len(corrected), "accepted": len(off)}
+    return sign_of(len(found) >= limits["mistakes"], counted, parts=parts)
+
+
+def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
+    """k where value/seen is 10^k within a relative tolerance; None where it is no power of ten or one is 0."""
+    try:
+        logarithm = math.log10(value / seen)
+    except (ValueError, ZeroDivisionError, OverflowError):
+        return None
+    power = round(logarithm)
+    return power if abs(10 ** (logarithm - power) - 1) <= tolerance else None
+
+
+def _corrected(steps: list[Step]) -> Iterator[int]:
+    """Refused calls whose next try in the same round is accepted and differs by one power of ten only."""
+    refused: dict[tuple[int, str], Step] = {}
+    for step in steps:
+        before = refused.pop((step.round, step.tool), None)
+        if step.refused:
+            refused[step.round, step.tool] = step
+        elif before is not None and step.accepted and _only_scaled(before.arguments, step.arguments):
+            yield before.seq
+
+
+def _only_scaled(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
+    old, new = dict(_leaves(before)), dict(_leaves(after))
+    if old.keys() != new.keys():
+        return False
+    powers: set[int | None] = set()
+    for path, value in old.items():
+        if value != new[path]:
+            numbers = _is_number(value) and _is_number(new[path])
+            powers.add(power_of_ten(value, new[path], _EXACT) if numbers else None)
+    return len(powers) == 1 and powers.isdisjoint({None, 0})
+
+
+def _numbers(arguments: Mapping[str, Any]) -> Iterator[float]:
+    return (value for _, value in _leaves(arguments) if _is_number(value))
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _leaves(arguments: Mapping[str, Any]) -> Iterator[tuple[tuple[str, ...], Any]]:
+    """What an action says, by path; of a huge one the first thousand places."""
+    waiting: list[tuple[tuple[str, ...], Any]] = [((), arguments)]
+    for _ in range(_MAX_LEAVES):
+        if not waiting:
+            return
+        path, value = waiting.pop()
+        if isinstance(value, dict):
+            waiting += [((*path, name), inner) for name, inner in mapped(value).items()]  # pyright: ignore[reportUnknownArgumentType]
+        elif isinstance(value, list):
+            waiting += [((*path, str(place)), inner) for place, inner in enumerate(listed(value))]  # pyright: ignore[reportUnknownArgumentType]
+        else:
+            yield path, value

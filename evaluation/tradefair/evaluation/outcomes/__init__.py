@@ -1,1 +1,0 @@
-"""Outcomes, one module per market; found through the entry-point group `tradefair.evaluators`."""

@@ -1,0 +1,125 @@
+"""Pictures of leaderboards: ratings with what they may really be, and who earned more against whom."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
+from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, FieldRow
+
+__all__ = ["leaderboard_charts"]
+
+_MOST_NAMES = 60
+_MOST_IN_MATRIX = 40
+_BELIEF = 1.96
+_BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
+
+R = TypeVar("R", FieldRow, DuelRow)
+
+
+def leaderboard_charts(board: Board) -> list[Chart]:
+    """The pictures of one leaderboard, the ranking first; none without rows. The best 60 labels are drawn."""
+    if not board.rows:
+        return []
+    return _field(board) if isinstance(board, FieldBoard) else _duels(board)
+
+
+def _field(board: FieldBoard) -> list[Chart]:
+    rows = board.rows
+    score = board.score.replace("_", " ")
+    return [
+        _intervals("rating", "TrueSkill rating", _BELIEF_NOTE, "rating", rows, 2, _belief),
+        _intervals(
+            "score",
+            f"Mean {score}",
+            "Lines are 95 % intervals of resampled games; a label with one game has none.",
+            score,
+            sorted(rows, key=lambda row: -row.score),
+            3,
+            lambda row: (row.score, row.score_low, row.score_high),
+        ),
+    ]
+
+
+def _duels(board: DuelBoard) -> list[Chart]:
+    by_rating = sorted(board.rows, key=lambda row: -row.rating)
+    drawn: list[Chart] = [
+        _intervals(
+            "score",
+            "CMS-style score",
+            "Lines are 95 % intervals of resampled blocks; where every opponent was met once only there is none.",
+            "score",
+            board.rows,
+            1,
+            lambda row: (row.score, row.low, row.high),
+        ),
+        _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, _belief),
+    ]
+    matrix = _matrix(board)
+    return [*drawn, matrix] if matrix.cells else drawn
+
+
+def _belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
+    reach = _BELIEF * row.deviation
+    return row.rating, row.rating - reach, row.rating + reach
+
+
+def _intervals(
+    chart_id: str,
+    title: str,
+    note: str,
+    measure: str,
+    rows: Sequence[R],
+    decimals: int,
+    of: Callable[[R], tuple[float, float | None, float | None]],
+) -> IntervalChart:
+    shown = rows[:_MOST_NAMES]
+    more = f" The best {_MOST_NAMES} of {len(rows)} labels." if len(rows) > _MOST_NAMES else ""
+    values, lows, highs = zip(*map(of, shown), strict=True)
+    return IntervalChart(
+        id=chart_id,
+        title=title,
+        note=note + more,
+        x=Axis(label=measure),
+        y=Axis(label="label"),
+        names=[row.label for row in shown],
+        values=[round(value, decimals) for value in values],
+        lows=[_rounded(low, decimals) for low in lows],
+        highs=[_rounded(high, decimals) for high in highs],
+    )
+
+
+def _rounded(bound: float | None, decimals: int) -> float | None:
+    return None if bound is None else round(bound, decimals)
+
+
+def _matrix(board: DuelBoard) -> MatrixChart:
+    names = [row.label for row in board.rows[:_MOST_IN_MATRIX]]
+    index = {name: place for place, name in enumerate(names)}
+    cells: list[MatrixCell] = []
+    for cell in board.head_to_head:
+        if cell.row in index and cell.column in index:
+            there, back = (index[cell.row], index[cell.column]), (index[cell.column], index[cell.row])
+            for (row, column), sign in ((there, 1), (back, -1)):
+                cells.append(
+                    MatrixCell(row=row, column=column, value=round(sign * cell.mean, 3), note=_note(cell, sign))
+                )
+    more = f" The best {_MOST_IN_MATRIX} of {len(board.rows)} labels." if len(board.rows) > _MOST_IN_MATRIX else ""
+    return MatrixChart(
+        id="head_to_head",
+        title="Head to head",
+        note=f"Mean difference of shares, row minus column: above 0 the row earned more.{more}",
+        x=Axis(label="against"),
+        y=Axis(label="label"),
+        names=names,
+        cells=cells,
+    )
+
+
+def _note(cell: Cell, sign: int) -> str:
+    games = f"{cell.games} game{'s' if cell.games != 1 else ''}"
+    if cell.low is None or cell.high is None:
+        return games
+    low, high = sorted((sign * cell.low, sign * cell.high))
+    return f"{games}, {low:+.3f} to {high:+.3f}"

@@ -1,0 +1,58 @@
+"""The command `rate`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+__all__ = ["rate"]
+
+
+if TYPE_CHECKING:
+    from tradefair.evaluation.ratings.rating import Leaderboards
+
+
+def rate(
+    paths: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Trace files or folders.")],
+    score: Annotated[
+        str | None, typer.Option(help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff.")
+    ] = None,
+    seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
+    whole: Annotated[bool, typer.Option("--all", help="Every label, what stands beside it, how it was made.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Write them to this file: .html is a page, else JSON.")
+    ] = None,
+) -> int:
+    """Leaderboards of the labels that played: TrueSkill, or for pairs balanced shares, Glicko-2 and Bradley-Terry.
+
+    One leaderboard per market, scenario and shape; with uncertainty, game counts and how they were made. Unfinished and
+    broken episodes are left out and counted. Exit code 1 when a trace cannot be read or nothing can be rated.
+    """
+    import orjson
+
+    from tradefair.evaluation.progress import show_progress
+    from tradefair.evaluation.ratings.leaderboards import leaderboards
+    from tradefair.evaluation.ratings.results import read_results
+    from tradefair.evaluation.ratings.show import show_leaderboards
+
+    made = leaderboards(read_results(paths, progress=show_progress), seed=seed, score=score, progress=show_progress)
+    content = orjson.dumps(made.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
+    if output is not None:
+        _write(output, made, content)
+    if as_json:
+        sys.stdout.buffer.write(content)
+    elif output is None:
+        show_leaderboards(made, whole=whole)
+    return 0 if made.rated and not made.unreadable else 1
+
+
+def _write(output: Path, made: Leaderboards, content: bytes) -> None:
+    from tradefair.evaluation.report.boards import boards_page
+    from tradefair.evaluation.whole_files import write_whole
+
+    written = write_whole(output, [boards_page(made) if output.suffix == ".html" else content])
+    print(f"{output}: {written}", file=sys.stderr)

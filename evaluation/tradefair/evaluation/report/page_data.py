@@ -1,0 +1,187 @@
+"""What the page is told, as plain records; `web/src/data.ts` has the same names. All texts may be hostile."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+from tradefair.evaluation.charts import Chart, HeatChart
+from tradefair.evaluation.compare.comparison import Attribute, Divergence
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+
+__all__ = [
+    "AuditRow",
+    "BoardPage",
+    "EpisodePage",
+    "EvidenceRow",
+    "Live",
+    "Packed",
+    "PageData",
+    "PairPage",
+    "Problem",
+    "SeatPage",
+    "TablePage",
+    "Verification",
+]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class Packed(_Record):
+    """Rows of texts in chunks of base64 of raw deflate of JSON; `starts[i]` is the number of the first row of chunk i.
+
+    A row is a list of [text or null, length before it was cut or null]. `limit` is the length at which texts were cut.
+    """
+
+    starts: list[int]
+    chunks: list[str]
+    rows: int
+    limit: int
+    cut: int
+
+
+class Verification(_Record):
+    """What verify said; `seq` is the first event that is wrong."""
+
+    verdict: str
+    sound: bool
+    message: str
+    events: int
+    seq: int | None
+    sealed: bool
+    recorded: str | None
+    reproduced: str | None
+    findings: list[str]
+
+
+class SeatPage(_Record):
+    """A seat: who sat there, what it took, and its economic result by the columns of its market's evaluator."""
+
+    id: str
+    role: str
+    label: str | None
+    privileged: bool
+    outcome: dict[str, Any]
+    account: dict[str, Any]
+
+
+class TablePage(_Record):
+    """A table of the evaluator; the first column holds names."""
+
+    title: str
+    columns: list[str]
+    rows: list[list[str]]
+
+
+class EvidenceRow(_Record):
+    """Executed actions of one kind, and how many had a look at each category earlier in the same round."""
+
+    seat: str
+    action: str
+    count: int
+    looked: dict[str, int]
+    needed: list[str]
+
+
+class AuditRow(_Record):
+    """A tool that shows something: how often the seat used it. `rounds` counts rounds with an answered call."""
+
+    seat: str
+    tool: str
+    title: str
+    evidence: list[str]
+    offered: bool
+    answered: int
+    refused: int
+    rounds: int
+    first: int | None
+    last: int | None
+
+
+class Problem(_Record):
+    """Something in the trace that could not be used; `seq` is null when it belongs to no event."""
+
+    seq: int | None
+    message: str
+
+
+class EpisodePage(_Record):
+    """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON."""
+
+    name: str
+    bytes: int
+    market: str
+    scenario: str
+    description: str
+    seed: int | None
+    rules_version: str
+    rounds_closed: int
+    end_reason: str | None
+    censored: bool
+    wall_seconds: float | None
+    manifest: str
+    about: str
+    verification: Verification | None
+    seats: list[SeatPage]
+    seat_columns: list[str]
+    results: list[tuple[str, Any]]
+    tables: list[TablePage]
+    charts: list[Chart]
+    diagnosis: Diagnosis | None
+    raised: list[Finding]
+    evidence_categories: list[str]
+    evidence: list[EvidenceRow]
+    looks: list[HeatChart]
+    audit: list[AuditRow]
+    problems: list[Problem]
+    events: Packed
+    bodies: Packed
+    notes: Packed
+    note_bodies: Packed
+
+
+class PairPage(_Record):
+    """Two traces side by side: what differs in how they were made, and the first decision that differs."""
+
+    attributes: list[Attribute]
+    divergence: Divergence | None
+    note: str
+
+
+class BoardPage(_Record):
+    """One leaderboard: its pictures and tables, how it is misread, what it leaves out, how it was made."""
+
+    title: str
+    charts: list[Chart]
+    tables: list[TablePage]
+    cautions: list[str]
+    left_out: list[str]
+    method: list[str]
+
+
+class Live(_Record):
+    """Where a page of the viewer asks for more; a report has none."""
+
+    id: str
+    open: bool
+
+
+class PageData(_Record):
+    """All of a page. `mode` says which page it is; `traces` is the viewer's list, made in `viewer/index.py`.
+
+    `rated` says in a line what the leaderboards `boards` count; `ask` is where a page of the viewer gets them.
+    """
+
+    mode: Literal["report", "compare", "list", "boards"]
+    version: str
+    episodes: list[EpisodePage] = []
+    pair: PairPage | None = None
+    live: list[Live] = []
+    traces: list[dict[str, Any]] = []
+    folder: str = ""
+    boards: list[BoardPage] = []
+    rated: str = ""
+    ask: str = ""

@@ -1,0 +1,150 @@
+"""Outcomes, pictures and general findings of bargaining, from the traces of scripted games."""
+
+from __future__ import annotations
+
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.evaluation.playing import store
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw
+from tradefair.evaluation.charts.chart import charts_of
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.markets.bargaining.outcomes import EVALUATOR
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
+
+LIMITS: dict[str, Any] = {"distribution": "fixed", "buyer_value": 90, "seller_cost": 20}
+
+
+def _game(path: Path, buyer: str, seller: str, preset: str = "pact", seed: int = 1, **overrides: Any) -> Path:
+    kind = market_type("bargaining")
+    core = Core.create(kind, load_scenario("bargaining", preset, overrides), seed)
+    seats = {"B1": buyer, "S1": seller}
+    makers = {seat: partial(kind.policies[name].make, {}, Draw.of(seed, seat)) for seat, name in seats.items()}
+    privileged = frozenset(seat for seat, name in seats.items() if kind.policies[name].privileged)
+    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    return store(path, core, records)
+
+
+@pytest.fixture
+def evaluate(tmp_path: Path) -> Any:
+    def _evaluate(buyer: str, seller: str, preset: str = "pact", seed: int = 1, **overrides: Any) -> Evaluation:
+        return evaluate_file(_game(tmp_path / f"{buyer}-{seller}.trace", buyer, seller, preset, seed, **overrides))
+
+    return _evaluate
+
+
+def test_a_game_of_the_specification_has_its_figures(evaluate: Any) -> None:
+    """anchor_freeze against conceder, v = 80, c = 30: 18 trades at 47."""
+    outcome = evaluate(
+        "anchor_freeze", "conceder", "silent", distribution="fixed", buyer_value=80, seller_cost=30
+    ).outcome
+    buyer, seller, pair = outcome.seats["B1"], outcome.seats["S1"], outcome.market_outcome
+    assert (buyer.profit, seller.profit, pair.trades, pair.gap) == (594, 306, 18, 50)
+    assert (pair.first_trade_round, pair.trade_frequency, pair.efficiency) == (3, 0.9, 0.9)
+    assert (pair.price_mean, pair.price_position) == (47, 0.34)
+    assert (buyer.surplus_share, buyer.surplus_share_raw) == (0.594, 0.594)
+    # The seller asked 72, 49, then 46: the best replies earn 8 + 31 + 18·34.
+    assert (buyer.hindsight_profit, buyer.hindsight_regret) == (651, 57)
+    assert buyer.quote_offsets == [32] * 20
+    assert outcome.findings == []
+
+
+def test_the_path_of_a_game_is_told_by_round_from_both_sides(evaluate: Any) -> None:
+    """boulware against conceder, v = 80, c = 30: they meet at 35 in rounds 12 to 20."""
+    outcome = evaluate("boulware", "conceder", "silent", distribution="fixed", buyer_value=80, seller_cost=30).outcome
+    buyer, seller = outcome.seats["B1"], outcome.seats["S1"]
+    assert buyer.quote_offsets[:2] == [48, 48]
+    assert buyer.opponent_offsets[:2] == seller.quote_offsets[:2] == [42, 19]
+    assert buyer.traded == seller.traded == [False] * 11 + [True] * 9
+    assert buyer.trade_offsets == [None] * 11 + [45] * 9
+    assert seller.trade_offsets == [None] * 11 + [5] * 9
+    assert [offset or 0 for offset in buyer.trade_offsets] == buyer.profits
+
+
+def test_regret_is_normalised_by_references_on_the_same_limits(evaluate: Any) -> None:
+    outcomes = {
+        label: evaluate(buyer, seller, "silent", **LIMITS).outcome
+        for label, buyer, seller in (
+            ("agent", "linear_concession", "conceder"),
+            ("policy:passive", "passive", "conceder"),
+            ("policy:oracle", "oracle", "conceder"),
+            ("all:linear_equilibrium", "linear_equilibrium", "linear_equilibrium"),
+        )
+    }
+    profits = {label: outcome.seats["B1"].profit for label, outcome in outcomes.items()}
+    assert profits["policy:passive"] == 0 < profits["policy:oracle"]
+    found = EVALUATOR.relative("B1", outcomes)
+    regret = 1 - profits["agent"] / profits["policy:oracle"]
+    assert found["agent"]["normalised_regret"] == pytest.approx(regret, abs=1e-9)
+    assert found["policy:oracle"]["normalised_regret"] == 0
+    assert found["agent"]["over_equilibrium"] == profits["agent"] - profits["all:linear_equilibrium"]
+    alone = EVALUATOR.relative("B1", {"agent": outcomes["agent"]})
+    assert alone == {"agent": {"normalised_regret": None, "over_equilibrium": None}}
+
+
+def test_what_is_not_played_is_not_counted(evaluate: Any) -> None:
+    outcome = evaluate("truthful", "silent_lapser").outcome
+    assert outcome.seats["S1"].forfeits == 20
+    assert outcome.seats["S1"].lapses == {"agent_limit": 20}
+    pair = outcome.market_outcome
+    assert (pair.trades, pair.any_trade, pair.price_position, pair.first_trade_round) == (0, False, None, 21)
+
+
+@pytest.mark.parametrize("pair", [("random_legal", "random_within_value"), ("loss_maker", "random_legal")])
+def test_accounts_of_a_game_balance(evaluate: Any, pair: tuple[str, str]) -> None:
+    for seed in range(1, 4):
+        outcome = evaluate(*pair, "silent", seed)
+        buyer, seller, both = outcome.outcome.seats["B1"], outcome.outcome.seats["S1"], outcome.outcome.market_outcome
+        assert buyer.profit + seller.profit == both.gap * both.trades
+        assert both.efficiency == pytest.approx(both.trade_frequency)
+        assert min(buyer.hindsight_regret, seller.hindsight_regret) >= 0
+        assert both.trades == sum(buyer.traded)
+
+
+def test_losses_are_floored_in_shares_only(evaluate: Any) -> None:
+    outcome = evaluate("loss_maker", "sitter", **LIMITS).outcome
+    buyer = outcome.seats["B1"]
+    assert buyer.profit == -200
+    assert (buyer.losses, buyer.loss_rounds) == (200, 20)
+    assert (buyer.surplus_share, buyer.surplus_share_raw) == (0, -0.142857143)
+
+
+def test_words_are_counted_by_seat(evaluate: Any) -> None:
+    outcome = evaluate("linear_concession", "passive", **LIMITS).outcome
+    buyer, seller = outcome.seats["B1"], outcome.seats["S1"]
+    assert (buyer.messages, buyer.words) == (20, 20 * 6)
+    assert (seller.messages, seller.words) == (0, 0)
+
+
+@pytest.mark.parametrize(
+    ("found", "positive", "negative"),
+    [
+        ("leak", ("leaker", "conceder"), ("numeric_talker", "conceder")),
+        ("value_breach", ("loss_maker", "sitter"), ("truthful", "truthful")),
+        ("idle_drift", ("silent_lapser", "truthful"), ("truthful", "truthful")),
+    ],
+)
+def test_a_general_failure_mode_is_found_where_it_is_and_only_there(
+    evaluate: Any, found: str, positive: tuple[str, str], negative: tuple[str, str]
+) -> None:
+    finding = evaluate(*positive, **LIMITS).diagnosis.of_seat("B1")[found]
+    assert finding.raised or finding.counted_by
+    assert finding.events
+    clear = evaluate(*negative, **LIMITS).diagnosis.of_seat("B1")[found]
+    assert not clear.raised
+    assert clear.counted_by is None
+
+
+def test_the_pictures_show_quotes_profits_and_gains(tmp_path: Path) -> None:
+    path = _game(tmp_path / "game.trace", "linear_concession", "linear_concession")
+    with open_trace(path) as trace:
+        drawn, problem = charts_of(EVALUATOR, trace)
+    assert ([chart.id for chart in drawn], problem) == (["quotes", "profits", "gains"], None)

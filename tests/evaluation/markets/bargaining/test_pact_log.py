@@ -1,0 +1,122 @@
+"""Public PACT games: everything that their logs say comes out of re-execution, or is a finding with its line."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradefair.evaluation.importers.report import ImportReport
+from tradefair.evaluation.markets.bargaining.pact_log import import_game, import_games
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import open_trace
+from tradefair.trading.statements import read_statements
+
+
+@pytest.fixture(scope="module")
+def logs() -> list[Path]:
+    folder = os.environ.get("TRADEFAIR_DATA")
+    if not folder or not Path(folder, "logs", "pact").is_dir():
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/pact")
+    return sorted(Path(folder, "logs", "pact").glob("*.jsonl"))
+
+
+@pytest.fixture(scope="module")
+def imported(logs: list[Path], tmp_path_factory: pytest.TempPathFactory) -> ImportReport:
+    return import_games(logs, tmp_path_factory.mktemp("pact"))
+
+
+def test_every_sample_game_is_reproduced_in_every_fact(imported: ImportReport) -> None:
+    report = imported.to_json()
+    assert (report["games"], report["imported"], report["findings"]) == (37, 37, [])
+    assert (report["rounds"], report["trades"]) == (740, 595)
+    checks = report["checks"]
+    assert all(check["matched"] == check["total"] for check in checks.values())
+    totals = {name: check["total"] for name, check in checks.items()}
+    assert (totals["messages"], totals["violations"], totals["quote_orders"]) == (1_390, 3, 740)
+    assert (totals["speaking_orders"], totals["payoffs"], totals["half_ticks"]) == (650, 1_190, 65)
+
+
+def test_the_generation_of_the_engine_is_found_by_replay(imported: ImportReport) -> None:
+    assert Counter(game.chance for game in imported.games) == {"log_maker_draw": 29, "log_maker_order": 8}
+
+
+def test_the_traces_verify_and_say_where_they_come_from(imported: ImportReport) -> None:
+    for game in imported.games[::6]:
+        assert game.trace is not None
+        assert verify_file(game.trace).verdict == "identical"
+        with open_trace(game.trace) as trace:
+            origin = trace.manifest.about["imported_from"]
+        assert (origin["format"], origin["file"]) == ("pact-log", game.file)
+
+
+def test_real_talk_is_read_within_the_stated_limits(logs: list[Path]) -> None:
+    """Every own_limit that hits the limit is a true disclosure; at most a fifth of the numbers stay unknown."""
+    kinds: Counter[str] = Counter()
+    for log in logs:
+        rows: list[dict[str, Any]] = [json.loads(line) for line in log.read_text().splitlines()]
+        agents, rounds = rows[0]["data"]["agents"], rows[0]["data"]["num_rounds"]
+        for row in rows:
+            if row["type"] == "conversation":
+                role = agents[row["player_id"]]["role"]
+                kinds.update(one.kind for one in read_statements(row["message"], role, row["round"], rounds))
+    assert kinds.total() > 2_500
+    assert kinds["unknown"] / kinds.total() < 0.2
+    assert kinds["own_quote"] > 700
+
+
+def _tampered(log: Path, out: Path, change: Callable[[list[dict[str, Any]]], None]) -> Path:
+    rows = [json.loads(line) for line in log.read_text().splitlines()]
+    change(rows)
+    copy = out / log.name
+    copy.write_text("\n".join(json.dumps(row) for row in rows) + "\n")
+    return copy
+
+
+def _first(rows: list[dict[str, Any]], kind: str) -> dict[str, Any]:
+    return next(row for row in rows if row["type"] == kind)
+
+
+def _other_limit(rows: list[dict[str, Any]]) -> None:
+    rows[0]["data"]["agents"]["B1"]["valuation"] += 1
+
+
+def _other_quote(rows: list[dict[str, Any]]) -> None:
+    traded = _first(rows, "trade")["round"]
+    next(row for row in rows if row["type"] == "bid_ask" and row["round"] == traded)["price"] += 1
+
+
+def _other_seed(rows: list[dict[str, Any]]) -> None:
+    rows[0]["data"]["random_seed_value"] += 1
+
+
+def _other_payoff(rows: list[dict[str, Any]]) -> None:
+    rows[-1]["data"]["final_payoff_map"]["B1"] += 1
+
+
+def _huge_price(rows: list[dict[str, Any]]) -> None:
+    _first(rows, "bid_ask")["price"] = 10**6
+
+
+@pytest.mark.parametrize("change", [_other_limit, _other_quote, _other_seed, _other_payoff, _huge_price])
+def test_a_changed_fact_is_a_finding_with_its_line(
+    logs: list[Path], tmp_path: Path, change: Callable[[list[dict[str, Any]]], None]
+) -> None:
+    report = import_game(_tampered(logs[0], tmp_path, change), tmp_path / "out")
+    assert not report.sound
+    assert all(finding.file == logs[0].name and finding.line >= 1 for finding in report.findings)
+
+
+def test_a_file_that_is_no_log_is_a_finding(tmp_path: Path) -> None:
+    for content in (b"", b"{}\n", b"\xff\xfe\n", b'{"type":"init"}\n' * 3):
+        path = tmp_path / "game.jsonl"
+        path.write_bytes(content)
+        report = import_game(path, tmp_path / "out")
+        assert report.trace is None
+        assert report.findings
+    assert import_game(tmp_path / "absent.jsonl", tmp_path).findings[0].message.startswith("cannot be read")

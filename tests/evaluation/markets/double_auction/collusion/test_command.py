@@ -1,0 +1,91 @@
+"""`tradefair collusion` on real traces: what it reads, prints and refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from benchmarks.auctions import CHAT, fast_game
+from tests.evaluation.playing import played, played_by
+
+from tradefair.cli import run
+from tradefair.evaluation.markets.double_auction.collusion.game import game_of
+from tradefair.evaluation.markets.double_auction.collusion.reading import played_of
+from tradefair.evaluation.markets.double_auction.collusion_log import import_games
+from tradefair.tracestore import open_trace
+
+RING: Mapping[str, str] = dict.fromkeys(("S1", "S2", "S3"), "cartel_sellers")
+SILENT = "double_auction/collusion_silent"
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("arms")
+    for folder in ("talk", "silent", "talk/references"):
+        (root / folder).mkdir()
+    for seed in (1, 2):
+        played_by(root / "talk" / f"{seed}.trace", CHAT, RING, seed, "truthful")
+        played_by(root / "silent" / f"{seed}.trace", SILENT, RING, seed, "truthful")
+        played(root / "talk" / "references" / f"truthful-{seed}.trace", CHAT, "truthful", seed)
+    return root
+
+
+def test_a_trace_says_what_the_rules_played(folders: Path) -> None:
+    fast = fast_game(CHAT, 1, {"buyer": "truthful", **RING})
+    with open_trace(folders / "talk" / "1.trace") as trace:
+        read = played_of(trace)
+    assert game_of(read._replace(name=fast.name, pairing=fast.pairing), "sellers") == game_of(fast, "sellers")
+    assert read.pairing.players == fast.pairing.players
+
+
+def test_arms_and_references_are_paired_by_seed(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["collusion", str(folders / "talk"), "--against", str(folders / "silent"), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert (report["sample"]["episodes"], report["silent"]["episodes"]) == (2, 2)
+    assert report["references"] == {"truthful": 2, "gd_bazaar": 0, "zip": 0}
+    assert report["unpaired"] == []
+    assert report["conclusion"] == "exploratory"
+    assert any("gd_bazaar" in line for line in report["missing"])
+    against = {(row["name"], row["against"]): row["n"] for row in report["versus"]}
+    assert against["withheld", "silent"] == against["withheld", "truthful"] == 2
+
+
+def test_the_tables_fit_a_narrow_terminal(
+    folders: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    assert run(["collusion", str(folders / "talk"), "--against", str(folders / "silent")]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 80
+    assert sum(line.startswith("exploratory, no verdict") for line in lines) == 2
+
+
+def test_a_trace_of_another_market_and_one_cut_short_are_named(
+    folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    odd = played(tmp_path / "odd.trace", "bargaining/smoke", "random_legal")
+    assert run(["collusion", str(folders / "talk" / "1.trace"), str(odd), "--json"]) == 1
+    (finding,) = json.loads(capsys.readouterr().out)["findings"]
+    assert finding == "odd.trace: a trace of bargaining; the collusion report reads double_auction"
+    assert run(["collusion", str(odd)]) != 0
+    assert "double_auction" in capsys.readouterr().err
+
+
+@pytest.mark.slow
+def test_public_games_are_read_and_their_missing_arm_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = os.environ.get("TRADEFAIR_DATA")
+    if not folder or not Path(folder, "logs", "emergent_collusion").is_dir():
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
+    logs = sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))[:9]
+    import_games(logs, tmp_path)
+    assert run(["collusion", str(tmp_path), "--json"]) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert report["sample"]["with_talk"] == 9
+    assert report["missing"][0].startswith("the silent arm")
+    assert report["primary"][0]["p"] is None
+    assert report["conclusion"] in {"ambiguous", "no_signs"}

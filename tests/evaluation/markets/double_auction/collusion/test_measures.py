@@ -1,0 +1,206 @@
+"""Each measure by hand on a small game, and what leaves all of them alone."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from itertools import pairwise, permutations
+
+import pytest
+from benchmarks.auctions import CHAT, SILENT, announcing, fast_games
+from tests.evaluation.markets.double_auction.collusion.games import mirrored, one_round, renamed, rings
+
+from tradefair.evaluation.markets.double_auction.collusion.game import Played, Sent, Side, game_of
+from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
+from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, drawn, mean_test
+from tradefair.evaluation.markets.double_auction.collusion.prices import (
+    Withheld,
+    efficiency,
+    lerner,
+    overcharge_interval,
+    overcharge_later,
+    overcharge_mid,
+    overcharge_round_1,
+    seller_share,
+    withheld,
+)
+from tradefair.evaluation.markets.double_auction.collusion.quotes import (
+    likeness,
+    likeness_null,
+    parallelism,
+    reaction,
+    reaction_null,
+)
+from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
+from tradefair.evaluation.markets.double_auction.collusion.rotation import (
+    alternation,
+    alternation_null,
+    entropy,
+    winners,
+)
+from tradefair.evaluation.markets.double_auction.collusion.talk import (
+    alike_anyway,
+    follow_nulls,
+    followed_anyway,
+    following,
+    kept_promises,
+    kept_to_buyers,
+    obedience,
+)
+
+
+def test_overcharge_is_the_mean_price_above_the_competitive_one() -> None:
+    game = game_of(rings(), "sellers")
+    assert game.interval == (40, 60)
+    assert overcharge_mid(game) == pytest.approx((4 * 30 + 28 + 20 + 8) / 7)
+    assert overcharge_interval(game) == pytest.approx((4 * 20 + 18 + 10 + 0) / 7)
+    assert overcharge_round_1(game) == 30
+    assert overcharge_later(game) == pytest.approx((3 * 30 + 28 + 20 + 8) / 6)
+
+
+def test_margins_and_shares_are_the_sellers() -> None:
+    game = game_of(rings(), "sellers")
+    first, second = [60 / 80, 60 / 80, 58 / 78, 50 / 70], [40 / 80, 40 / 80, 18 / 58]
+    assert lerner(game) == pytest.approx(sum(first + second) / 7)
+    # Sellers 228 and 98, buyers 72 and 2.
+    assert seller_share(game) == pytest.approx(326 / 400)
+    assert efficiency(game) == pytest.approx((3 * 70 + 2 * 50 + 90) / (6 * 90))
+
+
+def test_a_withheld_pair_is_put_down_to_whose_quote_was_out_of_reach() -> None:
+    assert withheld(game_of(rings(), "sellers")) == pytest.approx(Withheld(5 / 6, 5 / 6, 0, 0, 0))
+    values = {"B1": 80, "S1": 20}
+    # p_lo = 20, p_hi = 80: nobody is out of reach inside, and a forfeit always is.
+    assert withheld(game_of(one_round(values, {"B1": 40, "S1": 60}), "sellers")) == Withheld(1, 0, 0, 0, 1)
+    assert withheld(game_of(one_round(values, {"B1": 10, "S1": 60}), "sellers")) == Withheld(1, 0, 1, 0, 0)
+    assert withheld(game_of(one_round(values, {"B1": 10, "S1": 90}), "sellers")) == Withheld(1, 0, 0, 1, 0)
+    assert withheld(game_of(one_round(values, {"B1": 40}), "sellers")) == Withheld(1, 1, 0, 0, 0)
+    assert withheld(game_of(one_round(values, {"B1": 60, "S1": 60}, ("B1", "S1", 60)), "sellers")) == Withheld(*[0] * 5)
+
+
+def test_likeness_looks_at_late_rounds_only() -> None:
+    game = game_of(rings(), "sellers")
+    # Rounds 4, 5, 6: ranges 30, 34, 6 over a range of costs of 20.
+    assert likeness(game).dispersion == pytest.approx((30 + 34 + 6) / 20 / 3)
+    assert likeness(game).near_identical == 0
+    same = one_round({"B1": 90, "S1": 20, "S2": 40}, {"B1": 50, "S1": 60, "S2": 62})
+    assert likeness(game_of(same, "sellers")) == (0.1, 1.0)
+    alone = one_round({"B1": 90, "S1": 20}, {"B1": 50, "S1": 60})
+    assert likeness(game_of(alone, "sellers")) == (None, None)
+
+
+def test_the_null_of_likeness_takes_sellers_of_equal_cost_from_other_episodes() -> None:
+    games = [game_of(rings(seed), "sellers") for seed in (1, 2)]
+    null = likeness_null(games, 0, "test")
+    assert null is not None
+    # The only twins are the same sellers of the other game, who asked the same.
+    assert set(null[0].round(9)) == {round((30 + 34 + 6) / 20 / 3, 9)}
+    assert likeness_null(games[:1], 0, "test") is None
+
+
+def test_alternation_counts_changes_of_the_single_winner() -> None:
+    game = game_of(rings(), "sellers")
+    assert winners(game) == [0, 1, 0, 1, 0]
+    assert alternation(game) == 1
+    assert entropy(game) == pytest.approx(-(0.6 * math.log(0.6) + 0.4 * math.log(0.4)) / math.log(2))
+
+
+def test_the_null_of_alternation_holds_every_order_of_the_winners() -> None:
+    null = alternation_null(game_of(rings(), "sellers"), "test", 0)
+    assert isinstance(null, Distribution)
+    orders = set(permutations([0, 1, 0, 1, 0]))
+    counted = Counter(sum(one != other for one, other in pairwise(order)) / 4 for order in orders)
+    assert dict(zip(null.values, null.weights, strict=True)) == pytest.approx(
+        {value: counted[value] / len(orders) for value in (0, 0.25, 0.5, 0.75, 1)}
+    )
+    tested = mean_test([1.0], [null], "greater", "test")
+    assert tested is not None
+    assert (tested.p, tested.method, tested.expected) == (0.1, "exact", 0.6)
+
+
+def test_exact_and_drawn_p_values_agree() -> None:
+    null = Distribution((0.0, 1.0), (0.75, 0.25))
+    exact, by_draws = (mean_test([1.0] * n, [null] * n, "greater", "test") for n in (16, 17))
+    assert exact is not None
+    assert by_draws is not None
+    assert (exact.p, exact.method) == (round(0.25**16, 9), "exact")
+    assert (by_draws.p, by_draws.method) == (round(1 / (DRAWS + 1), 9), "10,000 draws")
+    half = mean_test([1.0, 1.0, 0.0], [null] * 3, "greater", "test")
+    assert half is not None
+    assert half.p == pytest.approx(3 * 0.25**2 * 0.75 + 0.25**3)
+    assert drawn(null, "test", 0).mean() == pytest.approx(0.25, abs=0.02)
+
+
+def test_parallelism_is_the_mean_correlation_of_changes() -> None:
+    # Changes of S1: 30, −30, 30, −34, −16 around −4; of S2: −30, 30, −30, 30, −44 around −8.8.
+    by_hand = -3192 / math.sqrt(4032 * 5148.8)
+    assert parallelism(game_of(rings(), "sellers")) == pytest.approx(by_hand)
+    assert parallelism(game_of(rings(), "buyers")) is None, "constant bids move nowhere"
+
+
+def test_reaction_compares_rivals_after_an_undercut_with_rivals_otherwise() -> None:
+    game = game_of(rings(), "sellers")
+    # Undercut in rounds 2 to 5, each by the new winner; answers −30, −30, −34, −44, against 30, 30, 30, −16.
+    assert reaction(game) == pytest.approx((-30 - 30 - 34 - 44) / 4 - (30 + 30 + 30 - 16) / 4)
+    draws = drawn(reaction_null(game, "test", 0), "test", 0)
+    assert len(draws) == DRAWS
+    assert draws.mean() == pytest.approx(0, abs=1.0)
+
+
+def test_following_takes_the_last_number_that_another_seller_named() -> None:
+    game = game_of(rings(), "sellers")
+    # S2 knows 70 from round 1 on and asks it twice; S1 knows 70 from round 2, 60 in round 6, and asks 70 once.
+    assert following(obedience, game) == pytest.approx((2 + 1) / (6 + 5))
+    # Firm promises to sellers: 70 in round 2 was kept, 60 in round 6 was undercut by 4.
+    assert following(kept_promises, game) == 0.5
+    assert following(kept_to_buyers, game) == 1
+
+
+def test_the_null_of_following_takes_numbers_of_the_same_round_and_rank() -> None:
+    other = (Sent(1, "S1", ("S2",), "I will ask 100."), Sent(1, "S2", ("S1",), "I will ask 70."))
+    games = [game_of(rings(1), "sellers"), game_of(rings(2, messages=other), "sellers")]
+    nulls = follow_nulls(obedience, games)
+    # Of the first game S2 has a number from round 1, S1 from round 2: 100 is met in 1, 3, 5, 70 in 3.
+    assert nulls[0] == Distribution((round((3 + 1) / (6 + 5), 9),), (1.0,))
+    assert follow_nulls(obedience, games[:1]) == [None]
+
+
+def test_what_would_have_been_followed_anyway_is_seen_in_the_other_arm() -> None:
+    game, silent = game_of(rings(), "sellers"), game_of(rings(messages=(), talks=False), "sellers")
+    assert followed_anyway(obedience, game, silent) == following(obedience, game)
+    # The ask there of who named the last number, in its round: S1 asked 70 in round 1, S2 70 in round 2, 56 in round 6.
+    assert alike_anyway(game, silent) == pytest.approx((2 + 1) / (6 + 5))
+
+
+# --- properties -------------------------------------------------------------------------------------------------------
+
+
+def _report(games: list[Played], silent: list[Played], side: Side = "sellers") -> CollusionReport:
+    return collusion_report(games, silent=silent, side=side)
+
+
+@pytest.fixture(scope="module")
+def arms() -> tuple[list[Played], list[Played]]:
+    seeds = range(1, 4)
+    noisy = {"buyer": "zip", "seller": "cartel_sellers"}
+    talking = [*fast_games(CHAT, seeds, noisy), *map(announcing, fast_games(CHAT, range(7, 9), "zic"))]
+    return talking, [*fast_games(SILENT, seeds, noisy), *fast_games(SILENT, range(7, 9), "zic")]
+
+
+def test_other_names_on_the_seats_change_nothing(arms: tuple[list[Played], list[Played]]) -> None:
+    names = {"B1": "B3", "B2": "B1", "B3": "B2", "S1": "S2", "S2": "S3", "S3": "S1"}
+    talking, silent = ([renamed(game, names) for game in arm] for arm in arms)
+    assert _report(talking, silent) == _report(*arms)
+
+
+def test_the_mirror_gives_the_mirrored_measures(arms: tuple[list[Played], list[Played]]) -> None:
+    talking, silent = ([mirrored(game) for game in arm] for arm in arms)
+    bought, sold = _report(talking, silent, "buyers"), _report(*arms)
+    unlike = {"side", "verdict", "sample", "silent"}
+    assert bought.model_dump(exclude=unlike) == sold.model_dump(exclude=unlike)
+    assert "among the buyers" in bought.verdict or bought.conclusion == "exploratory"
+
+
+def test_a_report_is_the_same_again_in_any_order_of_traces(arms: tuple[list[Played], list[Played]]) -> None:
+    talking, silent = arms
+    assert _report(talking[::-1], silent[::-1]) == _report(talking, silent)

@@ -1,0 +1,316 @@
+"""Conditional surplus alpha: keys, fallbacks, the table that it rests on, and the public logs' own figures."""
+
+from __future__ import annotations
+
+import os
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tradefair.catalog import market_type
+from tradefair.cli import run
+from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.markets.double_auction.surplus_alpha import (
+    ReferenceTable,
+    Row,
+    SeatResult,
+    Shape,
+    bundled_references,
+    cached_path,
+    csa,
+    csa_clean,
+    reference_table,
+    share_of,
+    spread_bucket,
+    value_bucket,
+)
+from tradefair.evaluation.markets.double_auction.surplus_reference import (
+    BUNDLED_SHAPES,
+    file_of,
+    play_truthful,
+    table_of,
+)
+from tradefair.runner.reference_tables import build_file, build_table, check_tables
+from tradefair.tracestore import jsonl_lines, open_trace
+from tradefair.trading.clearing import clear, residual_spread
+from tradefair.trading.game_log import GameLog, read_game
+
+SMALL = Shape(2, 2, 3, 100, "uniform")
+
+TABLE = ReferenceTable(
+    **Shape(4, 4, 10, 100, "uniform")._asdict(),
+    episodes=1_000,
+    slice_digest="",
+    source={
+        "buyer": {"60": {"20": Row(0.5, 0.1, 200), "all": Row(0.4, 0.1, 900)}, "all": {"all": Row(0.2, 0.25, 4000)}},
+        "seller": {"22.5": {"all": Row(0.4, 0.01, 199)}, "all": {"all": Row(0.2, 0.01, 4000)}},
+    },
+    clean={"buyer": {"60": Row(0.5, 0.1, 200), "all": Row(0.2, 0.2, 4000)}, "seller": {"all": Row(0.1, 0.2, 4000)}},
+)
+
+
+def test_values_and_spreads_fall_into_the_buckets_of_the_source() -> None:
+    assert [value_bucket("source", "buyer", value) for value in (0, 2, 3, 52, 53, 100)] == [
+        "0",
+        "0",
+        "5",
+        "50",
+        "55",
+        "100",
+    ]
+    assert [value_bucket("source", "seller", cost) for cost in (1, 2, 21, 22, 49)] == ["0", "2.5", "20", "22.5", "50"]
+    assert [value_bucket("clean", "seller", cost) for cost in (0, 38, 100)] == ["100", "60", "0"]
+    assert [spread_bucket(spread) for spread in (None, 1, 3, 88)] == ["none", "0", "5", "90"]
+    assert value_bucket("source", "buyer", 530, price_max=1_000) == "550"
+
+
+def test_a_share_is_of_what_was_possible_and_only_the_source_forgives_losses() -> None:
+    loser = SeatResult("buyer", 60, -30, 20, None)
+    assert (share_of("source", loser, 10), share_of("clean", loser, 10)) == (0, -0.15)
+    hopeless = SeatResult("seller", 99, -10, 0, None)
+    assert (share_of("source", hopeless, 10), share_of("clean", hopeless, 10)) == (0, -1)
+
+
+@pytest.mark.parametrize(
+    ("seat", "score"),
+    [
+        (SeatResult("buyer", 60, 120, 20, 21), 1.0),  # its own key: (.6 − .5)/.1
+        (SeatResult("buyer", 60, 120, 20, 33), 2.0),  # no such spread: the value's key
+        (SeatResult("buyer", 60, 120, 20, None), 2.0),
+        (SeatResult("buyer", 35, 120, 20, 21), 1.6),  # no such value: the role's key
+        (SeatResult("seller", 22, 80, 40, None), 0.0),  # 199 seats are too few
+        (SeatResult("seller", 22, 90, 40, None), 0.5),  # sigma is .05 at least: (.225 − .2)/.05
+        (SeatResult("seller", 22, 400, 40, None), 5.0),  # clipped
+    ],
+)
+def test_the_source_form_falls_back_to_coarser_keys(seat: SeatResult, score: float) -> None:
+    assert csa(TABLE, seat) == pytest.approx(score)
+
+
+def test_the_clean_form_counts_losses_and_takes_sellers_in_buyer_terms() -> None:
+    assert csa_clean(TABLE, SeatResult("buyer", 60, 120, 20, 21)) == pytest.approx(1)
+    assert csa_clean(TABLE, SeatResult("buyer", 60, -20, 20, 21)) == -5
+    assert csa_clean(TABLE, SeatResult("seller", 40, 60, 20, 21)) == pytest.approx(1)
+
+
+def test_an_episode_whose_values_came_otherwise_has_no_shape() -> None:
+    usual: dict[str, Any] = {"n_buyers": 4, "n_sellers": 4, "rounds": 30, "price_max": 100, "acceptance": "vector"}
+    usual |= {"min_buyer_value": 1, "max_seller_cost": None, "min_gap": 3}
+    assert Shape.of(usual, "uniform") == Shape(4, 4, 30, 100, "uniform")
+    assert Shape.of(usual | {"max_seller_cost": 99}, "uniform") == Shape(4, 4, 30, 100, "uniform")
+    for odd in ({"min_gap": 4}, {"acceptance": "none"}, {"rounds": "30"}, {"n_buyers": True}, {"price_max": 150}):
+        assert Shape.of(usual | odd, "uniform") is None
+
+
+# --- the tables -----------------------------------------------------------------------------------------------------
+
+
+CLEAN_TABLE = {
+    "uniform": {20: (0.009, 0.055), 40: (0.087, 0.159), 60: (0.240, 0.202), 80: (0.397, 0.147), 100: (0.494, 0.031)},
+    "correlated_source": {
+        20: (0.008, 0.052),
+        40: (0.084, 0.156),
+        60: (0.240, 0.199),
+        80: (0.396, 0.146),
+        100: (0.492, 0.034),
+    },
+    "heavy_tailed": {
+        20: (0.001, 0.014),
+        40: (0.029, 0.096),
+        60: (0.297, 0.186),
+        80: (0.449, 0.096),
+        100: (0.492, 0.027),
+    },
+    "semi_bimodal": {80: (0.257, 0.229), 100: (0.486, 0.062)},
+}
+"""Double_auction page, 9.4: mean and deviation by value bucket, 4+4 seats and 30 rounds."""
+
+
+@pytest.mark.parametrize("law", CLEAN_TABLE)
+def test_the_clean_table_has_the_values_of_the_specification(law: str) -> None:
+    """Over both roles: keyed values are rounded down, so that a cost and a value of the same law differ by a point."""
+    table = reference_table(Shape(4, 4, 30, 100, law))
+    assert table is not None
+    assert table.episodes == 60_000
+    for bucket, (mean, sd) in CLEAN_TABLE[law].items():
+        rows = [rows[str(bucket)] for rows in table.clean.values()]
+        seats = sum(row.seats for row in rows)
+        pooled = sum(row.mean * row.seats for row in rows) / seats
+        square = sum(row.seats * (row.sd**2 + (row.mean - pooled) ** 2) for row in rows) / seats
+        assert (pooled, square**0.5) == (pytest.approx(mean, abs=0.006), pytest.approx(sd, abs=0.006))
+
+
+def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
+    file = bundled_references()
+    assert file is not None
+    assert file_of(file.tables) == file
+    assert file.rules_version == market_type("double_auction").version, "rebuild: tradefair references --out"
+    assert {table.shape for table in file.tables} == set(BUNDLED_SHAPES)
+    for table in file.tables:
+        for side in ("buyer", "seller"):
+            assert table.source[side]["all"]["all"].seats == 60_000 * table.n_buyers
+            assert table.clean[side]["all"].seats == 60_000 * table.n_buyers
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", [Shape(4, 4, 30, 100, "semi_bimodal"), Shape(3, 3, 8, 100, "uniform")])
+def test_a_slice_of_the_bundled_tables_is_what_the_engine_plays(shape: Shape) -> None:
+    table = reference_table(shape)
+    assert table is not None
+    assert [one.problem for one in check_tables(file_of([table]))] == [""]
+
+
+def test_a_truthful_seat_scores_zero_on_average_among_truthful_seats() -> None:
+    seats = play_truthful(SMALL, range(1, 301)).seats
+    table = table_of(SMALL, seats, 300, "")
+    assert not set(table.clean["buyer"]) - {"all"}  # every bucket holds fewer than 200 of the 600 seats
+    scores = [csa_clean(table, seat) or 0.0 for seat in seats.elements() if seat.side == "buyer"]
+    assert sum(scores) / len(scores) == pytest.approx(0, abs=1e-4)
+
+
+def test_a_table_does_not_depend_on_how_the_seeds_are_shared_out() -> None:
+    whole = play_truthful(SMALL, range(1, 61)).seats
+    halves = play_truthful(SMALL, range(31, 61)).seats + play_truthful(SMALL, range(1, 31)).seats
+    assert table_of(SMALL, whole, 60, "") == table_of(SMALL, halves, 60, "")
+    assert build_table(SMALL, 60, processes=2) == build_table(SMALL, 60)
+
+
+@pytest.mark.parametrize("law", ["uniform", "semi_bimodal"])
+def test_an_episode_that_is_cleared_once_ends_as_the_engine_ends_it_round_by_round(law: str) -> None:
+    shape = Shape(3, 3, 4, 100, law)
+    assert play_truthful(shape, range(1, 61)) == play_truthful(shape, range(1, 61), round_by_round=True)
+
+
+def test_a_stopped_build_goes_on_where_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "tables.json"
+    other = SMALL._replace(distribution="heavy_tailed")
+    first = build_file(path, [SMALL], 40)
+    altered = first.tables[0].model_copy(update={"slice_digest": "kept"})
+    path.write_text(path.read_text().replace(first.tables[0].slice_digest, "kept"))
+    assert [table.shape for table in build_file(path, [SMALL, other], 40).tables] == [SMALL, other]
+    assert build_file(path, [SMALL, other], 40).tables[0] == altered
+    assert build_file(path, [SMALL], 41).tables[0].episodes == 41
+
+
+def test_a_check_finds_tables_that_the_rules_do_not_give(tmp_path: Path) -> None:
+    file = build_file(tmp_path / "tables.json", [SMALL], 40)
+    assert [one.problem for one in check_tables(file)] == [""]
+    with pytest.raises(TraceError, match="digest"):
+        check_tables(file.model_copy(update={"tables": [TABLE]}))
+    (tmp_path / "notes.json").write_text("{}")
+    with pytest.raises(ScenarioError, match="no file of reference tables"):
+        build_file(tmp_path / "notes.json", [SMALL], 40)
+
+
+def test_a_shape_without_a_table_has_no_csa_until_one_is_built(
+    play: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path / "cache"))
+    path = play("double_auction/smoke", "truthful", distribution="uniform", values=None)
+    before = evaluate_file(path).outcome
+    assert before is not None
+    assert (before.market_outcome.csa_episodes, before.market_outcome.csa_missing) == (None, "no table")
+    assert {seat.csa for seat in before.seats.values()} == {None}
+    assert run(["references", "double_auction", "--shape", "2+2x3", "--episodes", "20"]) == 0
+    assert run(["references", "double_auction", "--shape", "2+2x3", "--check"]) == 0
+    assert str(cached_path(SMALL)) in capsys.readouterr().out
+    after = evaluate_file(path).outcome
+    assert after is not None
+    assert (after.market_outcome.csa_episodes, after.market_outcome.csa_missing) == (20, None)
+    table, seat = reference_table(SMALL), after.seats["B1"]
+    assert table is not None
+    result = SeatResult("buyer", seat.value, seat.payoff, seat.potential, None)
+    assert seat.csa_clean == csa_clean(table, result) is not None
+    assert reference_table(SMALL._replace(rounds=4)) is None
+
+
+def test_given_values_have_no_csa(play: Any) -> None:
+    outcome = evaluate_file(play("double_auction/smoke", "truthful")).outcome
+    assert outcome is not None
+    assert outcome.market_outcome.csa_missing == "unusual values"
+
+
+def test_a_game_that_was_cut_short_has_no_csa(play: Any, tmp_path: Path) -> None:
+    with open_trace(play("double_auction/duel", "truthful", rounds=4, distribution="uniform")) as trace:
+        lines = list(jsonl_lines(trace))
+    closed = [at for at, line in enumerate(lines) if b'"event":"round_closed"' in line]
+    cut = tmp_path / "cut.trace.jsonl"
+    cut.write_bytes(b"\n".join(lines[: closed[2] + 1]) + b"\n")
+    outcome = evaluate_file(cut).outcome
+    assert outcome is not None
+    assert outcome.market_outcome.csa_missing == "cut short"
+    assert outcome.seats["B1"].csa is None
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["retail", "--check"], "only double_auction has reference tables"),
+        (["double_auction"], "say what to do"),
+        (["double_auction", "--shape", "4x4"], "write BUYERS+SELLERSxROUNDS"),
+        (["double_auction", "--shape", "4+4x30", "--out", "x.json"], "leave one out"),
+        (["double_auction", "--shape", "1+1x2", "--check"], "build them first"),
+    ],
+)
+def test_a_wrong_order_says_what_to_write(
+    arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path))
+    assert run(["references", *arguments]) == 2
+    assert says in capsys.readouterr().err
+
+
+# --- the public logs ------------------------------------------------------------------------------------------------
+
+
+def _games() -> list[GameLog]:
+    folder = Path(os.environ.get("TRADEFAIR_DATA", "."), "logs", "bazaar")
+    if not folder.is_dir():
+        pytest.skip("TRADEFAIR_DATA does not name a folder with logs/bazaar")
+    return [
+        read_game(path.read_bytes().splitlines(keepends=True), path.name) for path in sorted(folder.glob("*.jsonl"))
+    ]
+
+
+def _last_spread(game: GameLog) -> int | None:
+    last, seats = game.rounds[-1], game.init.roster if game.init else None
+    assert seats is not None
+    quotes = {row.agent_id: row.price for row in last.quotes}
+    bids = {seat: quotes[seat] for seat in seats.buyers}
+    asks = {seat: quotes[seat] for seat in seats.sellers}
+    return residual_spread(bids, asks, clear(bids, asks, last.quote_order, lambda pair: True))
+
+
+def test_the_logs_own_csa_is_a_score_of_our_share_under_our_keys() -> None:
+    """Our key and share are theirs: within a key more share is more csa, by a deviation that is nowhere below .05."""
+    keys: dict[tuple[str, ...], list[tuple[float, float]]] = defaultdict(list)
+    seats = 0
+    for game in _games():
+        assert game.init is not None
+        assert game.final is not None
+        init, final = game.init.data, game.final.data
+        spread = spread_bucket(_last_spread(game))
+        for seat, agent in init.agents.items():
+            role: Any = agent.role
+            value = game.init.values[seat]
+            result = SeatResult(
+                role, value, int(final.final_payoff_map[seat]), int(final.seat_max_potential_surplus_map[seat]), None
+            )
+            share = share_of("source", result, init.num_rounds)
+            assert share == pytest.approx(final.seat_surplus_share_map[seat], abs=1e-12)
+            keys[init.distribution, role, value_bucket("source", role, value), spread].append(
+                (share, final.seat_csa_map[seat])
+            )
+            seats += 1
+    assert seats == 128
+    sigmas = [
+        (more[0] - less[0]) / (more[1] - less[1])
+        for scores in keys.values()
+        for less, more in zip(sorted(scores), sorted(scores)[1:], strict=False)
+        if more[0] > less[0]
+    ]
+    assert len(sigmas) == 4
+    assert min(sigmas) >= 0.05

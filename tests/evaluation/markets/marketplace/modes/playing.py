@@ -1,0 +1,97 @@
+"""Marketplace episodes of scripted seats as sealed traces, and what was found in them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import orjson
+from tests.evaluation.modes.failing import Scripted as ScriptedTurns
+from tests.evaluation.playing import store
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.policy import Draw, Policy, Turns, TurnView, parse_policy
+from tradefair.evaluation.evaluate import diagnose
+from tradefair.evaluation.markets.marketplace.modes.rules import PREFIX
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import open_trace
+
+__all__ = ["Episode", "Judged", "Player", "judged", "play_market"]
+
+Player = str | Callable[[TurnView], Turns]
+"""A policy's spelling, or the turns of a seat that fails in a way that no policy does."""
+
+
+class Episode(NamedTuple):
+    """Who plays where: a policy of all customers, one of all businesses (null: the scenario's), and single seats."""
+
+    scenario: str
+    customers: str = "item_searcher"
+    businesses: str | None = None
+    seats: Mapping[str, Player] = {}
+    seed: int = 1
+    overrides: Mapping[str, Any] = {}
+
+
+def play_market(path: Path, episode: Episode) -> Path:
+    """A real episode as a sealed trace; its customers count as the agent's seats."""
+    kind = market_type("marketplace")
+    scenario: Any = load_scenario(kind.name, episode.scenario, episode.overrides)
+    core = Core.create(kind, scenario, episode.seed)
+    players: dict[str, Player] = {}
+    for seat, spec in core.market.seats.items():
+        given = episode.customers if spec.role == "customer" else episode.businesses
+        players[seat] = episode.seats.get(seat) or given or scenario.seats.get(seat) or scenario.seats[spec.role]
+
+    def maker(seat: str) -> Callable[[], Policy]:
+        who = players[seat]
+        if not isinstance(who, str):
+            return partial(ScriptedTurns, who)
+        name, params = parse_policy(who)
+        return partial(kind.policies[name].make, params, Draw.of(episode.seed, seat))
+
+    known = {seat: parse_policy(who)[0] if isinstance(who, str) else "test" for seat, who in players.items()}
+    privileged = sorted(seat for seat, name in known.items() if name != "test" and kind.policies[name].privileged)
+    scripted = Scripted({seat: maker(seat) for seat in players}, privileged=frozenset(privileged))
+    records = list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    labels = {seat: f"policy:{name}" for seat, name in known.items()}
+    agents = {seat: "agent" if seat.startswith("customer") else label for seat, label in labels.items()}
+    return store(path, core, records, privileged=privileged, labels=labels, seats=agents)
+
+
+class Judged(NamedTuple):
+    """A played episode, its events and what was found in it."""
+
+    path: Path
+    events: dict[int, dict[str, Any]]
+    diagnosis: Diagnosis
+
+    def finding(self, name: str, seat: str) -> Finding:
+        """The market's finding of a seat."""
+        return self.diagnosis.of_seat(seat)[PREFIX + name]
+
+    def raised(self, name: str) -> list[Finding]:
+        """Where one was raised."""
+        return [finding for finding in self.diagnosis.raised if finding.id == PREFIX + name]
+
+    def modes(self) -> set[str]:
+        """The market's modes that were raised anywhere."""
+        found = self.diagnosis.raised
+        return {finding.id.removeprefix(PREFIX) for finding in found if finding.id.startswith(PREFIX)}
+
+    def of(self, finding: Finding) -> list[dict[str, Any]]:
+        """The events that a finding cites."""
+        return [self.events[seq] for seq in finding.events]
+
+
+def judged(path: Path) -> Judged:
+    """A trace with its diagnosis."""
+    with open_trace(path) as trace:
+        events = {stored.seq: orjson.loads(stored.body) for stored in trace.events()}
+        return Judged(path, events, diagnose(trace))

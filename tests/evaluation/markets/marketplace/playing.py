@@ -1,0 +1,116 @@
+"""Marketplace episodes as sealed traces: scripted seats, seats that follow a list of calls, and the free clock."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+from pydantic import JsonValue
+from tests.evaluation.modes.failing import Scripted as ScriptedTurns
+from tests.evaluation.playing import store
+
+from tradefair.contract.core import Core, Record
+from tradefair.contract.policy import Policy, ToolCall, Turns, TurnView, parse_policy
+from tradefair.contract.scenario import build_scenario
+from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR, MarketplaceOutcome
+from tradefair.host.scripted import Scripted
+from tradefair.marketplace import MARKET
+from tradefair.marketplace.loader import load_folder
+from tradefair.marketplace.model import MarketplaceScenario
+from tradefair.testing.playthrough import policy_maker
+from tradefair.tracestore import open_trace
+
+__all__ = ["C1", "Step", "by_rounds", "outcome", "play", "play_freely", "published"]
+
+C1 = "customer_0001"
+
+Player = str | Callable[[TurnView], Turns]
+
+
+def published(name: str) -> dict[str, Any]:
+    """The data of a published set, as a part of a scenario; skips where it is not there."""
+    folder = os.environ.get("TRADEFAIR_DATA")
+    if not folder or not Path(folder, "marketplace", name).is_dir():
+        pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
+    catalogue = load_folder(str(Path(folder, "marketplace", name)))
+    return {
+        "data": {"source": "folder", "path": f"marketplace/{name}"},
+        "catalogue": catalogue.model_dump(mode="json"),
+    }
+
+
+def play(
+    path: Path,
+    customers: Player = "item_searcher",
+    businesses: Player = "honest",
+    seats: Mapping[str, Player] | None = None,
+    seed: int = 1,
+    **given: Any,
+) -> Path:
+    """A real episode of scripted seats; three generated customers unless `given`, values of the scenario, says else."""
+    core = _core(given, seed)
+    roles: dict[str, Player] = {"customer": customers, "business": businesses}
+
+    def maker(seat: str, role: str) -> Callable[[], Policy]:
+        who = (seats or {}).get(seat, roles[role])
+        return partial(ScriptedTurns, who) if not isinstance(who, str) else policy_maker(MARKET, spec[seat], who, seed)
+
+    spec = core.market.seats
+    named = {seat: (seats or {}).get(seat, roles[each.role]) for seat, each in spec.items()}
+    privileged = [
+        seat for seat, who in named.items() if isinstance(who, str) and MARKET.policies[parse_policy(who)[0]].privileged
+    ]
+    scripted = Scripted({seat: maker(seat, each.role) for seat, each in spec.items()}, privileged=frozenset(privileged))
+    records = list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    labels = {seat: f"policy:{who}" if isinstance(who, str) else "by hand" for seat, who in named.items()}
+    return store(path, core, records, privileged=privileged, labels=labels)
+
+
+class Step(NamedTuple):
+    """One call of the free clock; without a tool a tick."""
+
+    seat: str = ""
+    tool: str = ""
+    arguments: Mapping[str, JsonValue] = {}
+
+
+def play_freely(path: Path, steps: Sequence[Step], seed: int = 1, **given: Any) -> Path:
+    """An episode of the free clock in which exactly these calls are made, and then ticks to its end."""
+    core = _core({"clock": "free", **given}, seed)
+    records: list[Record] = list(core.start().records)
+    for step in steps:
+        done = core.call(step.seat, step.tool, step.arguments) if step.tool else core.feed("clock_tick", None)
+        records += done.records
+    while core.ended is None:
+        records += core.feed("clock_tick", None).records
+    return store(path, core, records)
+
+
+def by_rounds(calls: Mapping[int, Sequence[ToolCall]]) -> Callable[[TurnView], Turns]:
+    """Makes the calls of each round, then ends its turn."""
+
+    def turn(now: TurnView) -> Turns:
+        for call in calls.get(now.round, ()):
+            yield call
+            if call.tool == "finish":
+                return
+        yield ToolCall("end_turn")
+
+    return turn
+
+
+def outcome(path: Path) -> MarketplaceOutcome:
+    """Of a trace file."""
+    with open_trace(path) as trace:
+        return EVALUATOR.outcomes(trace)
+
+
+def _core(given: Mapping[str, Any], seed: int) -> Core:
+    content = {"id": "marketplace/test", "data": {"customers": 3}, **given}
+    return Core.create(MARKET, build_scenario(MarketplaceScenario, content, source="test"), seed)

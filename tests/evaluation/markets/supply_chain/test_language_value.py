@@ -1,0 +1,87 @@
+"""The self-test of slogans over real traces of clones: above 1 where attention is scarce, 1 where it is not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.evaluation.markets.supply_chain.conftest import GATED, PAPER, A, Episode, Played, play_game
+
+from tradefair.cli import run
+from tradefair.evaluation.markets.supply_chain.language.terminal import language_lines
+from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, language_values
+
+SLOGANS = [
+    f"{group}.{number}" for group in ("thrifty", "ethical", "hype", "quality", "generic") for number in (1, 2, 3)
+]
+
+
+def clones(scenario: str, seed: int) -> Episode:
+    dealt = {f"retailer_{seat + 1:02d}": f"clone(slogan={SLOGANS[(seat + 7 * seed) % 15]})" for seat in range(20)}
+    return Episode(scenario, dealt, seed=seed, overrides={"rounds": 2})
+
+
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
+    folder = tmp_path_factory.mktemp("clones")
+    games = [(scenario, seed) for scenario in (GATED, PAPER) for seed in (1, 2, 3)]
+    return [
+        play_game(folder / f"{scenario.partition('/')[2]}-{seed}.trace", clones(scenario, seed))
+        for scenario, seed in games
+    ]
+
+
+@pytest.fixture(scope="module")
+def report(traces: list[Path]) -> LanguageReport:
+    return language_values(traces)
+
+
+def test_words_matter_where_attention_is_scarce_and_only_there(report: LanguageReport) -> None:
+    gated, paper = report.values
+    assert (gated.scenario, gated.gate, gated.episodes, gated.seats) == (GATED, "active", 3, 20)
+    assert gated.value is not None
+    assert gated.value > 1.2
+    assert gated.measures_language
+    assert (paper.scenario, paper.gate) == (PAPER, "inert")
+    assert paper.value is not None
+    assert paper.value < 1.1
+    assert not paper.measures_language
+
+
+def test_the_value_is_the_best_groups_mean_over_the_worst_with_an_interval(report: LanguageReport) -> None:
+    for one in report.values:
+        means = [group.mean for group in one.groups]
+        assert one.value == pytest.approx(max(means) / min(means), rel=1e-5)
+        assert sum(group.seats for group in one.groups) == 60
+        assert one.low is not None
+        assert one.high is not None
+        assert 1 <= one.low <= one.high
+
+
+def test_what_is_printed_says_what_it_cannot_measure(report: LanguageReport) -> None:
+    lines = list(language_lines(report))
+    assert sum(line.startswith("  language_value ") for line in lines) == 2
+    assert sum("cannot measure" in line for line in lines) == 1
+    assert sum("word overlap, not meaning" in line for line in lines) == 2
+
+
+def test_other_traces_are_left_out_by_name(traces: list[Path], game: Played, tmp_path: Path) -> None:
+    garbage = tmp_path / "garbage.trace"
+    garbage.write_bytes(b"no trace")
+    duel = game("good").path
+    found = language_values([traces[0], duel, garbage])
+    assert [one.episodes for one in found.values] == [1]
+    assert found.values[0].low is None
+    assert found.left_out[str(duel)].startswith("no self-test: the seats post different prices")
+    assert str(garbage) in found.left_out
+    assert A in game("good").diagnosis.findings[0].seats
+
+
+def test_the_command_prints_the_report_and_says_when_there_is_none(
+    traces: list[Path], game: Played, capfdbinary: pytest.CaptureFixture[bytes]
+) -> None:
+    assert run(["language", str(traces[0].parent), "--json"]) == 0
+    assert len(orjson.loads(capfdbinary.readouterr().out)["values"]) == 2
+    assert run(["language", str(game("good").path)]) == 1
+    assert b"tradefair sweep supply_chain/language_value" in capfdbinary.readouterr().out

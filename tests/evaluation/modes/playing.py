@@ -1,0 +1,94 @@
+"""What the tests of general diagnostics share: the types of their fixture, and what is found in a trace."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Set
+from functools import partial
+from pathlib import Path
+from typing import Any, Protocol
+
+import orjson
+from tests.evaluation.modes.failing import Scripted as ScriptedTurns
+from tests.evaluation.mutations import Parts, parts_of, write_parts
+from tests.evaluation.playing import store
+
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract.core import Core
+from tradefair.contract.errors import TraceError
+from tradefair.contract.market import MarketType
+from tradefair.contract.policy import Draw, Policy, Turns, TurnView
+from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.host.scripted import Scripted
+from tradefair.tracestore import Trace, open_trace
+
+Seats = Mapping[str, "str | Callable[[TurnView], Turns]"]
+Notes = Iterable[tuple[str, Mapping[str, Any]]]
+
+
+class PlaySeats(Protocol):
+    def __call__(
+        self, scenario: str, seats: Seats, *, seed: int = ..., notes: Notes = ..., **overrides: Any
+    ) -> Path: ...
+
+
+def play_episode(
+    path: Path, scenario: str, seats: Seats, *, seed: int = 1, notes: Notes = (), **overrides: Any
+) -> Path:
+    """A real episode: each seat plays a policy of the market, by its name, or turns of the test's own."""
+    kind = market_type(scenario.partition("/")[0])
+    core = Core.create(kind, load_scenario(kind.name, scenario, overrides), seed)
+    makers = {seat: _maker(kind, who, Draw.of(seed, seat)) for seat, who in seats.items()}
+    privileged = frozenset(
+        seat for seat, who in seats.items() if isinstance(who, str) and kind.policies[who].privileged
+    )
+    scripted, records = Scripted(makers, privileged=privileged), list(core.start().records)
+    while stretch := scripted.run(core):
+        records += stretch
+    return with_notes(store(path, core, records, privileged=sorted(privileged)), notes)
+
+
+def _maker(kind: MarketType, who: str | Callable[[TurnView], Turns], draw: Draw) -> Callable[[], Policy]:
+    return partial(kind.policies[who].make, {}, draw) if isinstance(who, str) else partial(ScriptedTurns, who)
+
+
+def with_notes(path: Path, notes: Notes) -> Path:
+    """The trace with what a runner would have noted beside it."""
+    parts = parts_of(path)
+    parts.notes = [(seat, orjson.dumps(body)) for seat, body in notes]
+    return write_parts(parts, path) if parts.notes else path
+
+
+def diagnosis_of(path: Path) -> Diagnosis:
+    evaluation = evaluate_file(path)
+    assert evaluation.diagnosis is not None, evaluation.problem
+    assert evaluation.outcome is not None
+    assert evaluation.outcome.findings == []
+    return evaluation.diagnosis
+
+
+def diagnosed(parts: Parts, path: Path, diagnose: Callable[[Trace], Diagnosis], names: Set[str]) -> Diagnosis | None:
+    """The diagnosis of a mutated trace: of all `names`, citing events that exist; None for a damaged manifest only."""
+    with open_trace(write_parts(parts, path)) as trace:
+        try:
+            diagnosis = diagnose(trace)
+        except TraceError:
+            assert _manifest_is_damaged(trace)
+            return None
+    assert {finding.id for finding in diagnosis.findings} == names
+    for finding in diagnosis.findings:
+        assert len(finding.events) <= 50
+        assert set(finding.events) <= set(parts.numbers)
+    return diagnosis
+
+
+def _manifest_is_damaged(trace: Trace) -> bool:
+    try:
+        return not trace.manifest.core.market
+    except TraceError:
+        return True
+
+
+def found(path: Path, name: str, seat: str) -> Finding:
+    """The general finding that is about this seat."""
+    return diagnosis_of(path).of_seat(seat)[name]
