@@ -11,8 +11,8 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from benchmarks.retail_calibration import Calibration, calibrate_store
 from tradefair.contract.scenario import build_scenario, parse_toml
-from tradefair.retail.calibration import Calibration, calibrate_store
 from tradefair.retail.model import RetailScenario
 
 

@@ -26,12 +26,12 @@ from tradefair.contract.scenario import Scenario
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
-from tradefair.marketplace.directory import Directory, Filters
-from tradefair.marketplace.generator import generate
+from tradefair.marketplace.answers.directory import Directory, Filters
+from tradefair.marketplace.answers.search import document_of, pieces, plain_score
+from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.model import MarketplaceScenario, Source
 from tradefair.marketplace.records import Business, Catalogue
 from tradefair.marketplace.rules import Marketplace
-from tradefair.marketplace.search import document_of, pieces, plain_score
 
 __all__ = ["measure"]
 

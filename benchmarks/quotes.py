@@ -20,7 +20,7 @@ from tradefair.contract.seats import SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.double_auction.traders_identified import BAZAAR_FIELD
+from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 
 __all__ = ["measure"]
 

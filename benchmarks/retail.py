@@ -10,10 +10,10 @@ from pathlib import Path
 from statistics import median
 
 from benchmarks.figures import Figure, Stopwatch
+from benchmarks.retail_calibration import play_oracle
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.host.setup import new_episode, plan_seats
-from tradefair.retail.calibration import play_oracle
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
 

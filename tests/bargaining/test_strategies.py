@@ -7,8 +7,8 @@ import pytest
 from tradefair.bargaining import MARKET
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
-from tradefair.bargaining.strategies import STRATEGIES, Strategy
-from tradefair.bargaining.templates import TEMPLATES, Said, render
+from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy
+from tradefair.bargaining.seats.templates import TEMPLATES, Said, render
 from tradefair.contract.policy import Draw
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 from tradefair.trading.statements import read_statements

@@ -9,9 +9,9 @@ import pytest
 
 from tradefair.contract.policy import Draw, TurnView
 from tradefair.double_auction import MARKET
-from tradefair.double_auction.controls import OracleSealed, OracleValues
 from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction
+from tradefair.double_auction.seats.controls import OracleSealed, OracleValues
 
 Open = Callable[..., DoubleAuction]
 View = Callable[[DoubleAuction, str], TurnView]

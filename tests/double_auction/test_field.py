@@ -15,9 +15,9 @@ from tradefair.double_auction.analysis import PlayedRound, hindsight
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES, play_fast
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.double_auction.traders import TRADERS
-from tradefair.double_auction.traders_identified import IDENTIFIED_TRADERS
-from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.traders import TRADERS
+from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
+from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.host.scripted import Scripted
 
 EPISODES = 1_500

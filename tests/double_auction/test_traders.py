@@ -8,9 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.contract.policy import Draw
-from tradefair.double_auction.traders import TRADERS, Kaplan, LinearEquilibrium, Shading, Zic, Zip
-from tradefair.double_auction.traders_identified import IDENTIFIED_TRADERS
-from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.traders import TRADERS, Kaplan, LinearEquilibrium, Shading, Zic, Zip
+from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
+from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 
 SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS, *IDENTIFIED_TRADERS)}

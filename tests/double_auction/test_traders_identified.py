@@ -15,9 +15,9 @@ from tradefair.catalog import load_scenario
 from tradefair.contract.policy import Draw
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import POLICIES, play_fast
-from tradefair.double_auction.traders import TRADERS
-from tradefair.double_auction.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
-from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.traders import TRADERS
+from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD, IDENTIFIED_TRADERS
+from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.trading.game_log import GameLog, LoggedRound, read_game
 from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from tradefair.contract.policy import Draw
 from tradefair.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
-from tradefair.double_auction.traders import TRADERS
-from tradefair.double_auction.traders_learning import LEARNING_TRADERS, gdx_value
+from tradefair.double_auction.seats.traders import TRADERS
+from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS, gdx_value
 from tradefair.trading.mirror import Trader, TraderView
 
 SPECS = {spec.name: spec for spec in (*TRADERS, *LEARNING_TRADERS)}

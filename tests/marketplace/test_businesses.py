@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.marketplace.services import Books, Priced, Wanted, scaled, seller_price
+from tradefair.marketplace.seats.services import Books, Priced, Wanted, scaled, seller_price
 
 BOOKS = Books.of(
     {

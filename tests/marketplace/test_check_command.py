@@ -17,7 +17,7 @@ PROGRAM = """
 class _Market:
     name = "probe"
     def check_data(self, folder):
-        from tradefair.marketplace.data_report import check_folder
+        from tradefair.marketplace.data.data_report import check_folder
         return check_folder(folder)
 
 MARKET = _Market()

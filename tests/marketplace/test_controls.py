@@ -10,9 +10,9 @@ from tests.marketplace.playing import Ended, play
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw
-from tradefair.marketplace.customers import Offer, PositionTaker
-from tradefair.marketplace.manipulation import TEXTS
+from tradefair.marketplace.engine.manipulation import TEXTS
 from tradefair.marketplace.policies import POLICIES
+from tradefair.marketplace.seats.customers import Offer, PositionTaker
 
 THREE = {"customers": 3}
 CUSTOMER = "customer_0001"

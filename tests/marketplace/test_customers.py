@@ -4,10 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.marketplace.customers import Order, buyer_offer
-from tradefair.marketplace.manipulation import TEXTS
-from tradefair.marketplace.reading import Named, named_in, ordered_word, strings_in
-from tradefair.marketplace.search import normalised
+from tradefair.marketplace.answers.search import normalised
+from tradefair.marketplace.engine.manipulation import TEXTS
+from tradefair.marketplace.seats.customers import Order, buyer_offer
+from tradefair.marketplace.seats.reading import Named, named_in, ordered_word, strings_in
 
 MENU = ["Taco", "Hot Taco", "Taco Bowl", "Flan", "Tex-Mex Salad", "!!"]
 

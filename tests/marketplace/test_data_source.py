@@ -14,8 +14,8 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
-from tradefair.marketplace.data_source import catalogue_of, folder_of, with_data
-from tradefair.marketplace.generator import generate
+from tradefair.marketplace.data.data_source import catalogue_of, folder_of, with_data
+from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.model import Design, MarketplaceScenario, Source
 from tradefair.marketplace.records import Business, Catalogue
 from tradefair.marketplace.rules import Marketplace

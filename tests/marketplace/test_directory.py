@@ -11,10 +11,11 @@ import pytest
 from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
 from tradefair.contract.errors import ScenarioError
-from tradefair.marketplace import directory, tools
-from tradefair.marketplace.directory import Directory, Filters
+from tradefair.marketplace import tools
+from tradefair.marketplace.answers import directory
+from tradefair.marketplace.answers.directory import Directory, Filters
+from tradefair.marketplace.answers.search import document_of, plain_score
 from tradefair.marketplace.records import Catalogue
-from tradefair.marketplace.search import document_of, plain_score
 
 BY_RATING = ["b0003", "b0001", "b0002"]
 

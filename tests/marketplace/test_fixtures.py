@@ -15,11 +15,11 @@ from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR
 from tradefair.host.setup import plan_seats
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import baselines, match_sets
-from tradefair.marketplace.customers import cents
-from tradefair.marketplace.facts import Surface
-from tradefair.marketplace.loader import load_folder
-from tradefair.marketplace.manipulation import TEXTS
+from tradefair.marketplace.data.loader import load_folder
+from tradefair.marketplace.engine.facts import Surface
+from tradefair.marketplace.engine.manipulation import TEXTS
 from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.seats.customers import cents
 from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 from tradefair.tracestore import open_trace
 

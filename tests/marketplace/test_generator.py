@@ -9,7 +9,7 @@ import pytest
 from tests.calling import steps_of
 
 from tradefair.marketplace.analysis import ceilings, match_sets
-from tradefair.marketplace.generator import generate
+from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.model import Source
 from tradefair.marketplace.records import Catalogue, folded
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.marketplace.ledger import ENDOWMENT, ESCROW, Ledger
+from tradefair.marketplace.engine.ledger import ENDOWMENT, ESCROW, Ledger
 
 ACCOUNTS = ("c0001", "c0002", "b0001", ESCROW, ENDOWMENT)
 TRANSFERS = st.lists(

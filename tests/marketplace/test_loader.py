@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.marketplace.conftest import BUSINESS, CUSTOMER
 
 from tradefair.contract.errors import ScenarioError
-from tradefair.marketplace.loader import LIMIT_BYTES, load_folder, read_folder
+from tradefair.marketplace.data.loader import LIMIT_BYTES, load_folder, read_folder
 
 Folder = Callable[..., Path]
 C, B = "customers/customer_0001.yaml", "businesses/b.yaml"

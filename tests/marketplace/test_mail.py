@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.marketplace.mail import Inbox, Letter
+from tradefair.marketplace.engine.mail import Inbox, Letter
 
 SENDERS = ("b0001", "b0002", "b0003")
 MAIL = st.lists(st.tuples(st.sampled_from(SENDERS), st.text(max_size=20)), max_size=60)

@@ -11,12 +11,19 @@ from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
-from tradefair.marketplace.facts import Surface
-from tradefair.marketplace.generator import generate
-from tradefair.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES, canary_of, house_text, shown
+from tradefair.marketplace.answers.search import document_of
+from tradefair.marketplace.data.generator import generate
+from tradefair.marketplace.engine.facts import Surface
+from tradefair.marketplace.engine.manipulation import (
+    PROFILE_SURFACES,
+    TEXTS,
+    TOLD_SURFACES,
+    canary_of,
+    house_text,
+    shown,
+)
 from tradefair.marketplace.model import Manipulation, Source
 from tradefair.marketplace.rules import Marketplace
-from tradefair.marketplace.search import document_of
 
 CATALOGUE = generate(Source(customers=2), 1)
 CONDITIONS = tuple(TEXTS)

@@ -10,7 +10,7 @@ import pytest
 
 from tradefair.catalog import plan_ids
 from tradefair.evaluation.verify import verify_file
-from tradefair.marketplace.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
+from tradefair.marketplace.engine.manipulation import PROFILE_SURFACES, TEXTS, TOLD_SURFACES
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import Workload, workload_of

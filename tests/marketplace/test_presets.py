@@ -13,7 +13,7 @@ from tradefair.cli import run as tradefair
 from tradefair.contract.errors import ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.marketplace.analysis import match_sets
-from tradefair.marketplace.data_source import catalogue_of
+from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import find_traces, open_trace
 

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tradefair.contract.errors import IllegalAction
-from tradefair.marketplace.proposals import (
+from tradefair.marketplace.engine.proposals import (
     CLOSED,
     EDGES,
     Line,

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.scenario import build_scenario
+from tradefair.marketplace.engine.proposals import Line
 from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.proposals import Line
 from tradefair.marketplace.records import Catalogue, Customer
 from tradefair.marketplace.rules import Marketplace
 

@@ -19,7 +19,7 @@ from tradefair.contract.core import Core
 from tradefair.contract.replay import Replayed, replay
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
-from tradefair.marketplace.proposals import EDGES
+from tradefair.marketplace.engine.proposals import EDGES
 from tradefair.marketplace.records import Catalogue
 from tradefair.marketplace.rules import Marketplace
 from tradefair.tracestore import open_trace

@@ -10,8 +10,8 @@ from tests.marketplace.table import B1, B2, B3, C1, C2, LINES, Table, catalogue
 
 from tradefair.contract.core import Core
 from tradefair.marketplace import MARKET
-from tradefair.marketplace.evidence import EVIDENCE_MAP, EvidenceScene, named_business, shown_ids
-from tradefair.marketplace.facts import EndingFacts, PublicRound, RoundFacts
+from tradefair.marketplace.answers.evidence import EVIDENCE_MAP, EvidenceScene, named_business, shown_ids
+from tradefair.marketplace.engine.facts import EndingFacts, PublicRound, RoundFacts
 from tradefair.marketplace.views import role_of
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.retail_calibration import oracle_day
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.core import Answer, Core
@@ -13,10 +14,9 @@ from tradefair.contract.errors import ErrorInfo, IllegalAction
 from tradefair.contract.policy import Draw, ToolAnswer, parse_policy
 from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
 from tradefair.retail import MARKET
-from tradefair.retail.calibration import oracle_day
+from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import SEAT, RetailScenario, Streams, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail
-from tradefair.retail.world import Luck
 
 
 class ScriptedLuck(Luck):

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from tradefair.retail.demand import (
+from tradefair.retail.engine.demand import (
     attraction,
     binomial_inverse,
     category_mass,

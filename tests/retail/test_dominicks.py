@@ -18,7 +18,7 @@ import pytest
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
-from tradefair.retail.dominicks import (
+from tradefair.retail.data.dominicks import (
     DominicksOptions,
     Fitted,
     WeekPoint,
@@ -26,7 +26,7 @@ from tradefair.retail.dominicks import (
     fitted_scenario,
     load_dominicks,
 )
-from tradefair.retail.dominicks_files import read_customers, week_of
+from tradefair.retail.data.dominicks_files import read_customers, week_of
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import LineAsked, Retail
 

@@ -7,7 +7,10 @@ from datetime import date
 
 import pytest
 
-from tradefair.retail.demand import category_mass, review_curve, take_share
+from tradefair.retail.engine.demand import category_mass, review_curve, take_share
+from tradefair.retail.engine.sales import DayBook, Shoppers
+from tradefair.retail.engine.stock import Taken
+from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import (
     FeedbackRules,
     RetailScenario,
@@ -18,9 +21,6 @@ from tradefair.retail.model import (
     Streams,
 )
 from tradefair.retail.records import ReviewLog
-from tradefair.retail.sales import DayBook, Shoppers
-from tradefair.retail.stock import Taken
-from tradefair.retail.world import Luck
 
 _RHO = 3.0
 _OFFERS = (

@@ -9,16 +9,16 @@ from typing import Any
 
 import orjson
 import pytest
+from benchmarks.retail_calibration import play_oracle
 
 from tradefair.contract.core import Answer, Core
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw
 from tradefair.retail import MARKET, analysis
-from tradefair.retail.calibration import play_oracle
 from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
 from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import Retail
-from tradefair.retail.strategies import CarefulReader
+from tradefair.retail.seats.strategies import CarefulReader
 from tradefair.testing import play_scripted
 
 Calls = list[tuple[str, dict[str, Any], Answer]]

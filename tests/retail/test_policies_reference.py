@@ -7,9 +7,9 @@ from statistics import mean
 from typing import NamedTuple
 
 import pytest
+from benchmarks.retail_calibration import SEEDS
 
 from tradefair.retail import MARKET
-from tradefair.retail.calibration import SEEDS
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import Retail
 from tradefair.testing import play_scripted

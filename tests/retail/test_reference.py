@@ -8,10 +8,10 @@ from collections.abc import Callable
 from statistics import mean
 
 import pytest
+from benchmarks.retail_calibration import SEEDS, Anchors, calibrate_store, play_oracle
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.retail.analysis import PriceKey
-from tradefair.retail.calibration import SEEDS, Anchors, calibrate_store, play_oracle
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import Retail
 
@@ -77,7 +77,7 @@ _THOUSAND = """
 import sys
 from importlib.resources import files
 from tradefair.contract.scenario import build_scenario, parse_toml
-from tradefair.retail.calibration import oracle_day
+from benchmarks.retail_calibration import oracle_day
 from tradefair.retail.model import RetailScenario, product_id
 from tradefair.retail.rules import Retail
 text = files("tradefair.retail").joinpath("scenarios", "thousand_days.toml").read_text()

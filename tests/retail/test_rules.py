@@ -315,7 +315,7 @@ _PLAYED = """
 import sys
 from importlib.resources import files
 from tradefair.contract.scenario import build_scenario, parse_toml
-from tradefair.retail.calibration import oracle_day
+from benchmarks.retail_calibration import oracle_day
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import Retail
 text = files("tradefair.retail").joinpath("scenarios", "smoke.toml").read_text()

@@ -7,7 +7,7 @@ import pytest
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import build_scenario
-from tradefair.retail.generator import past_of
+from tradefair.retail.data.generator import past_of
 from tradefair.retail.model import RetailScenario
 
 Scenarios = Callable[..., RetailScenario]

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.retail.stock import Lot, Order, OrderLine, Stock
+from tradefair.retail.engine.stock import Lot, Order, OrderLine, Stock
 
 
 def _order(number: int, placed: int, due: int, *lines: tuple[int, int, int]) -> Order:

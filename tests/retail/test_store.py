@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
-from tradefair.retail.generator import Sourcing, build_store, category_table, past_of, source_products
+from tradefair.retail.data.generator import Sourcing, build_store, category_table, past_of, source_products
 from tradefair.retail.model import CATEGORY_NAMES, RetailScenario
 
 Scenarios = Callable[..., RetailScenario]

@@ -8,9 +8,8 @@ from itertools import product
 import pytest
 
 from tradefair.contract.chance import Chance
-from tradefair.retail.generator import build_store, data_table, past_of
-from tradefair.retail.model import CATEGORY_NAMES, RetailScenario, Store, Streams
-from tradefair.retail.texts import (
+from tradefair.retail.data.generator import build_store, data_table, past_of
+from tradefair.retail.data.texts import (
     ContentCue,
     CueReader,
     Dimension,
@@ -24,7 +23,8 @@ from tradefair.retail.texts import (
     review_text,
     worded_review,
 )
-from tradefair.retail.world import NewsItem, NewsMode, NewsSide
+from tradefair.retail.engine.world import NewsItem, NewsMode, NewsSide
+from tradefair.retail.model import CATEGORY_NAMES, RetailScenario, Store, Streams
 
 DIMENSIONS: tuple[Dimension, ...] = ("quality", "price", "other")
 SIDES: tuple[NewsSide, ...] = ("need", "supply")

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.retail.generator import past_of
+from tradefair.retail.data.generator import past_of
+from tradefair.retail.engine.world import Luck, NewsItem, World, news_effect
 from tradefair.retail.model import NewsRules, RetailScenario
-from tradefair.retail.world import Luck, NewsItem, World, news_effect
 
 Scenarios = Callable[..., RetailScenario]
 

@@ -17,7 +17,7 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.market import ChecksData, ReadsData
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import MARKET
-from tradefair.supply_chain.data_source import LIMIT_BYTES, with_data
+from tradefair.supply_chain.data.data_source import LIMIT_BYTES, with_data
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.testing import play_scripted
 

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import pytest
 
-from tradefair.supply_chain.bundled import GENERIC, bundled_slogans, bundled_tribes
-from tradefair.supply_chain.lexical import (
+from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans, bundled_tribes
+from tradefair.supply_chain.engine.lexical import (
     GROUPS,
     calibration_gap,
     cosine,

@@ -10,9 +10,9 @@ from itertools import permutations
 import pytest
 
 from tradefair.contract.chance import Chance
-from tradefair.supply_chain.demand import Buyer, Crowd, draw_crowd, draw_supply, reservation_limit
+from tradefair.supply_chain.engine.demand import Buyer, Crowd, draw_crowd, draw_supply, reservation_limit
+from tradefair.supply_chain.engine.sales import Luck, Visit, notice, shop, top_seats
 from tradefair.supply_chain.model import Offer, SupplyChainScenario
-from tradefair.supply_chain.sales import Luck, Visit, notice, shop, top_seats
 
 Make = Callable[..., SupplyChainScenario]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from benchmarks.supply_chain_fast import play_fast
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.supply_chain import MARKET
-from tradefair.supply_chain.bundled import bundled_slogans
-from tradefair.supply_chain.fast import play_fast
+from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.testing import Playthrough

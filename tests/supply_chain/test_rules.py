@@ -9,8 +9,8 @@ import pytest
 from tradefair.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.analysis import sure_win_price
+from tradefair.supply_chain.engine.procurement import settle
 from tradefair.supply_chain.model import Line
-from tradefair.supply_chain.procurement import settle
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.supply_chain.views import Asked
 

@@ -8,7 +8,7 @@ import pytest
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import MARKET
-from tradefair.supply_chain.demand import apportion, slots
+from tradefair.supply_chain.engine.demand import apportion, slots
 from tradefair.supply_chain.model import SupplyChainScenario
 
 Make = Callable[..., SupplyChainScenario]

@@ -7,8 +7,8 @@ from typing import Any, cast
 
 from tradefair.bargaining.model import PRICE_MAX, Role, role_of
 from tradefair.bargaining.rules import HiddenTruth
-from tradefair.bargaining.strategies import STRATEGIES, Strategy, StrategySpec
-from tradefair.bargaining.templates import Said, render
+from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy, StrategySpec
+from tradefair.bargaining.seats.templates import Said, render
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.trading.mirror import MirroredPolicy, TraderView

@@ -12,14 +12,14 @@ from typing import Any, NamedTuple
 from tradefair.contract.errors import IllegalAction, ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView, parse_policy
 from tradefair.contract.seats import SeatId
-from tradefair.double_auction.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.rules import DoubleAuction
-from tradefair.double_auction.talkers import TALKERS
-from tradefair.double_auction.talking import SILENCE, Heard, Said, Speaker, Talker
-from tradefair.double_auction.traders import TRADERS, TraderSpec
-from tradefair.double_auction.traders_identified import IDENTIFIED_TRADERS
-from tradefair.double_auction.traders_learning import LEARNING_TRADERS
+from tradefair.double_auction.seats.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues
+from tradefair.double_auction.seats.talkers import TALKERS
+from tradefair.double_auction.seats.talking import SILENCE, Heard, Said, Speaker, Talker
+from tradefair.double_auction.seats.traders import TRADERS, TraderSpec
+from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
+from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
 
 __all__ = ["POLICIES", "Passive", "TradingPolicy", "play_fast"]

@@ -17,7 +17,8 @@ from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.seats import SeatId, SeatSpec
-from tradefair.double_auction import talk, views
+from tradefair.double_auction import views
+from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (
     ClosedRound,
     DoubleAuctionScenario,

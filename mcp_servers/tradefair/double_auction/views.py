@@ -14,7 +14,8 @@ from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Brief
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
-from tradefair.double_auction import analysis, talk
+from tradefair.double_auction import analysis
+from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (
     BookRow,
     BookStatistics,

@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
+from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue, Customer, floor_of, folded, value_of
-from tradefair.marketplace.search import LexicalIndex, base_ranks, document_of
 
 __all__ = [
     "ITEM_NAMES",

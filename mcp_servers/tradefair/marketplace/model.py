@@ -17,7 +17,7 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.limits import Limit
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario, Timing
-from tradefair.marketplace.proposals import PriceRule, TermsRules
+from tradefair.marketplace.engine.proposals import PriceRule, TermsRules
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
 __all__ = [

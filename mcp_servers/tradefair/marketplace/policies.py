@@ -6,10 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, Turns, TurnView
-from tradefair.marketplace import customers, services
-from tradefair.marketplace.customers import Offer, Order, Shopper
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 from tradefair.marketplace.rules import HiddenTruth
+from tradefair.marketplace.seats import customers, services
+from tradefair.marketplace.seats.customers import Offer, Order, Shopper
 
 __all__ = ["POLICIES", "Oracle"]
 

@@ -14,15 +14,16 @@ from pydantic import JsonValue
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Closure, LapseReason
 from tradefair.contract.seats import SeatId
-from tradefair.marketplace import twin, views
-from tradefair.marketplace.closing import Exchange, Log
-from tradefair.marketplace.facts import EndingFacts, PublicRound, ending_facts
-from tradefair.marketplace.manipulation import HouseText
+from tradefair.marketplace import views
+from tradefair.marketplace.answers.results import RulesView, TurnPart
+from tradefair.marketplace.engine import twin
+from tradefair.marketplace.engine.closing import Exchange, Log
+from tradefair.marketplace.engine.facts import EndingFacts, PublicRound, ending_facts
+from tradefair.marketplace.engine.manipulation import HouseText
+from tradefair.marketplace.engine.participants import Act, ActKind, Participant
+from tradefair.marketplace.engine.proposals import Line, Proposal, Terms, checked_terms
 from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
-from tradefair.marketplace.participants import Act, ActKind, Participant
-from tradefair.marketplace.proposals import Line, Proposal, Terms, checked_terms
 from tradefair.marketplace.records import Catalogue, Customer, rounded_share
-from tradefair.marketplace.results import RulesView, TurnPart
 
 __all__ = ["Best", "HiddenTruth", "Marketplace"]
 

@@ -18,17 +18,11 @@ from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
-from tradefair.marketplace import offers, refs, views
-from tradefair.marketplace.data_report import check_folder
-from tradefair.marketplace.data_source import catalogue_of, lacks_data, with_data
-from tradefair.marketplace.directory import Filters, bm25_installed
-from tradefair.marketplace.evidence import EVIDENCE_MAP, named_business, shown_ids
-from tradefair.marketplace.manipulation import house_text, shown
-from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario, Streams
-from tradefair.marketplace.policies import POLICIES
-from tradefair.marketplace.proposals import Line, Proposal, State
-from tradefair.marketplace.records import Catalogue, plain_text
-from tradefair.marketplace.results import (
+from tradefair.marketplace import views
+from tradefair.marketplace.answers import offers, refs
+from tradefair.marketplace.answers.directory import Filters, bm25_installed
+from tradefair.marketplace.answers.evidence import EVIDENCE_MAP, named_business, shown_ids
+from tradefair.marketplace.answers.results import (
     BusinessProfile,
     Comparison,
     EndTurnReceipt,
@@ -46,6 +40,13 @@ from tradefair.marketplace.results import (
     Taken,
     WithdrawReceipt,
 )
+from tradefair.marketplace.data.data_report import check_folder
+from tradefair.marketplace.data.data_source import catalogue_of, lacks_data, with_data
+from tradefair.marketplace.engine.manipulation import house_text, shown
+from tradefair.marketplace.engine.proposals import Line, Proposal, State
+from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario, Streams
+from tradefair.marketplace.policies import POLICIES
+from tradefair.marketplace.records import Catalogue, plain_text
 from tradefair.marketplace.rules import Marketplace
 
 __all__ = ["MARKET"]

@@ -13,12 +13,8 @@ from tradefair.contract.errors import IllegalAction, ScenarioError
 from tradefair.contract.market import Brief
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
-from tradefair.marketplace.directory import Filters
-from tradefair.marketplace.mail import Letter
-from tradefair.marketplace.model import BUSINESS, CUSTOMER, Disclosure, MarketplaceScenario
-from tradefair.marketplace.proposals import PriceRule
-from tradefair.marketplace.records import BASIS_POINTS, Business
-from tradefair.marketplace.results import (
+from tradefair.marketplace.answers.directory import Filters
+from tradefair.marketplace.answers.results import (
     BusinessProfile,
     Entry,
     InquiryItem,
@@ -35,10 +31,14 @@ from tradefair.marketplace.results import (
     TurnPart,
     WantedItem,
 )
+from tradefair.marketplace.engine.mail import Letter
+from tradefair.marketplace.engine.proposals import PriceRule
+from tradefair.marketplace.model import BUSINESS, CUSTOMER, Disclosure, MarketplaceScenario
+from tradefair.marketplace.records import BASIS_POINTS, Business
 from tradefair.trading.answers import json_bytes, rows_fitting
 
 if TYPE_CHECKING:
-    from tradefair.marketplace.participants import Participant
+    from tradefair.marketplace.engine.participants import Participant
     from tradefair.marketplace.rules import Marketplace
 
 __all__ = [

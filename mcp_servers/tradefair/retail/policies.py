@@ -11,7 +11,7 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
 from tradefair.retail import analysis
 from tradefair.retail.model import SEAT, supplier_id
-from tradefair.retail.strategies import (
+from tradefair.retail.seats.strategies import (
     CarefulReader,
     Catalogue,
     Keeper,

@@ -22,9 +22,12 @@ from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.money import divide_half_even, from_minor
 from tradefair.contract.seats import SeatId, SeatSpec
-from tradefair.retail.closing import ClosedDay, day_facts, day_report
-from tradefair.retail.demand import Curve, review_curve
-from tradefair.retail.generator import past_of
+from tradefair.retail.data.generator import past_of
+from tradefair.retail.engine.closing import ClosedDay, day_facts, day_report
+from tradefair.retail.engine.demand import Curve, review_curve
+from tradefair.retail.engine.sales import DayBook, Shoppers
+from tradefair.retail.engine.stock import Order, OrderLine, Stock
+from tradefair.retail.engine.world import Luck, NewsItem, World
 from tradefair.retail.model import (
     SEAT,
     DayReport,
@@ -41,9 +44,6 @@ from tradefair.retail.model import (
     supplier_id,
 )
 from tradefair.retail.records import Records
-from tradefair.retail.sales import DayBook, Shoppers
-from tradefair.retail.stock import Order, OrderLine, Stock
-from tradefair.retail.world import Luck, NewsItem, World
 
 __all__ = ["HiddenTruth", "LineAsked", "Retail", "ShelfChange"]
 

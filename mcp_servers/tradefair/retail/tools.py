@@ -17,11 +17,10 @@ from tradefair.contract.money import to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
-from tradefair.retail import estimates, views
-from tradefair.retail.evidence import EVIDENCE_MAP, named_or_all, shelf_scope, supplier_scope
-from tradefair.retail.model import DayReport, RetailScenario, Streams
-from tradefair.retail.policies import POLICIES
-from tradefair.retail.results import (
+from tradefair.retail import views
+from tradefair.retail.answers import estimates
+from tradefair.retail.answers.evidence import EVIDENCE_MAP, named_or_all, shelf_scope, supplier_scope
+from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,
     Funds,
@@ -44,6 +43,8 @@ from tradefair.retail.results import (
     SupplierReturns,
     TodayNews,
 )
+from tradefair.retail.model import DayReport, RetailScenario, Streams
+from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import LineAsked, Retail
 
 __all__ = ["MARKET"]

@@ -18,10 +18,7 @@ from tradefair.contract.market import Brief
 from tradefair.contract.money import divide_half_even
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
-from tradefair.retail import texts
-from tradefair.retail.model import DayReport, RetailScenario, Streams, currency, order_id, product_id, supplier_id
-from tradefair.retail.records import ReviewRow
-from tradefair.retail.results import (
+from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,
     CostColumns,
@@ -52,10 +49,13 @@ from tradefair.retail.results import (
     SupplierReturns,
     TodayNews,
 )
+from tradefair.retail.data import texts
+from tradefair.retail.data.texts import ProductWords, StoreWords
+from tradefair.retail.engine.stock import Order
+from tradefair.retail.engine.world import NewsItem
+from tradefair.retail.model import DayReport, RetailScenario, Streams, currency, order_id, product_id, supplier_id
+from tradefair.retail.records import ReviewRow
 from tradefair.retail.rules import Retail, ShelfChange
-from tradefair.retail.stock import Order
-from tradefair.retail.texts import ProductWords, StoreWords
-from tradefair.retail.world import NewsItem
 
 __all__ = [
     "MAX_ROWS",

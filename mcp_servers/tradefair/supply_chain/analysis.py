@@ -8,11 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.seats import SeatId
-from tradefair.supply_chain import lexical
-from tradefair.supply_chain.bundled import bundled_slogans
-from tradefair.supply_chain.model import RETAIL, currency
-from tradefair.supply_chain.records import PassRecord, RoundRecord
-from tradefair.supply_chain.results import (
+from tradefair.supply_chain.answers.results import (
     ClearingEstimate,
     ClearingEstimates,
     ItemSales,
@@ -24,6 +20,10 @@ from tradefair.supply_chain.results import (
     SalesSummary,
     SloganScore,
 )
+from tradefair.supply_chain.data.bundled import bundled_slogans
+from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.model import RETAIL, currency
+from tradefair.supply_chain.records import PassRecord, RoundRecord
 from tradefair.supply_chain.views import history, item_places, posted_prices
 
 if TYPE_CHECKING:

@@ -25,8 +25,8 @@ from tradefair.contract.money import Amount, currency, to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
-from tradefair.supply_chain import lexical
-from tradefair.supply_chain.bundled import bundled_tribes
+from tradefair.supply_chain.data.bundled import bundled_tribes
+from tradefair.supply_chain.engine import lexical
 from tradefair.trading.talk import plain_text
 
 __all__ = [

@@ -7,14 +7,14 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
 from tradefair.contract.seats import SeatId
-from tradefair.supply_chain import strategies
 from tradefair.supply_chain.analysis import sure_win_price
-from tradefair.supply_chain.bundled import bundled_slogans
-from tradefair.supply_chain.demand import Crowd, apportion
+from tradefair.supply_chain.data.bundled import bundled_slogans
+from tradefair.supply_chain.engine.demand import Crowd, apportion
+from tradefair.supply_chain.engine.sales import Luck, notice, shop
 from tradefair.supply_chain.model import RETAIL, ROLE, Offer
 from tradefair.supply_chain.rules import HiddenTruth, SupplyChain
-from tradefair.supply_chain.sales import Luck, notice, shop
-from tradefair.supply_chain.strategies import Wish, lines_within
+from tradefair.supply_chain.seats import strategies
+from tradefair.supply_chain.seats.strategies import Wish, lines_within
 
 __all__ = ["POLICIES", "Oracle"]
 

@@ -9,8 +9,8 @@ from typing import Annotated, Literal, NamedTuple
 
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, Untrusted
+from tradefair.supply_chain.engine.procurement import ItemResult
 from tradefair.supply_chain.model import Line, Offer
-from tradefair.supply_chain.procurement import ItemResult
 
 __all__ = [
     "BuyerFacts",

@@ -21,8 +21,12 @@ from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.money import from_minor
 from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.contract.tool import Result
-from tradefair.supply_chain import facts, lexical, views
-from tradefair.supply_chain.demand import Crowd, draw_crowd, draw_supply
+from tradefair.supply_chain import views
+from tradefair.supply_chain.answers.results import BidReceipt, OfferReceipt, RulesView, SkipReceipt, TurnPart
+from tradefair.supply_chain.engine import facts, lexical
+from tradefair.supply_chain.engine.demand import Crowd, draw_crowd, draw_supply
+from tradefair.supply_chain.engine.procurement import PassResult, settle
+from tradefair.supply_chain.engine.sales import Luck, Shopping, notice, shop
 from tradefair.supply_chain.model import (
     RETAIL,
     ROLE,
@@ -34,10 +38,7 @@ from tradefair.supply_chain.model import (
     SupplyChainScenario,
     seat_ids,
 )
-from tradefair.supply_chain.procurement import PassResult, settle
 from tradefair.supply_chain.records import EndingFacts, PassRecord, RoundRecord, SeatPass
-from tradefair.supply_chain.results import BidReceipt, OfferReceipt, RulesView, SkipReceipt, TurnPart
-from tradefair.supply_chain.sales import Luck, Shopping, notice, shop
 
 __all__ = ["HiddenTruth", "Sealed", "SupplyChain"]
 

@@ -19,13 +19,8 @@ from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
-from tradefair.supply_chain import analysis, lexical, views
-from tradefair.supply_chain.bundled import bundled_slogans
-from tradefair.supply_chain.data_report import check_folder
-from tradefair.supply_chain.data_source import files_read, lacks_data, missing_files, with_data
-from tradefair.supply_chain.model import Embedding, Streams, SupplyChainScenario
-from tradefair.supply_chain.policies import POLICIES
-from tradefair.supply_chain.results import (
+from tradefair.supply_chain import analysis, views
+from tradefair.supply_chain.answers.results import (
     Account,
     BidCost,
     BidReceipt,
@@ -39,6 +34,12 @@ from tradefair.supply_chain.results import (
     SloganScore,
     SupplierOffers,
 )
+from tradefair.supply_chain.data.bundled import bundled_slogans
+from tradefair.supply_chain.data.data_report import check_folder
+from tradefair.supply_chain.data.data_source import files_read, lacks_data, missing_files, with_data
+from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.model import Embedding, Streams, SupplyChainScenario
+from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.trading.talk import plain_text
 

@@ -10,18 +10,7 @@ from tradefair.contract.market import Brief
 from tradefair.contract.money import from_minor
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
-from tradefair.supply_chain import lexical
-from tradefair.supply_chain.model import RETAIL, Line, Offer, SupplyChainScenario, currency
-from tradefair.supply_chain.records import (
-    ItemDisclosure,
-    PassRecord,
-    PublicPass,
-    PublicRound,
-    PublicRow,
-    RoundRecord,
-    SeatPass,
-)
-from tradefair.supply_chain.results import (
+from tradefair.supply_chain.answers.results import (
     Account,
     AccountRound,
     BidCost,
@@ -41,6 +30,17 @@ from tradefair.supply_chain.results import (
     SupplierOffer,
     SupplierOffers,
     TurnPart,
+)
+from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.model import RETAIL, Line, Offer, SupplyChainScenario, currency
+from tradefair.supply_chain.records import (
+    ItemDisclosure,
+    PassRecord,
+    PublicPass,
+    PublicRound,
+    PublicRow,
+    RoundRecord,
+    SeatPass,
 )
 from tradefair.trading.answers import json_bytes
 

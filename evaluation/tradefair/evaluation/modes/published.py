@@ -13,7 +13,7 @@ from tradefair.catalog import market_type
 from tradefair.contract.evidence import Need
 from tradefair.contract.market import MarketType
 from tradefair.contract.tool import Tool
-from tradefair.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
+from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
 __all__ = ["PUBLISHED", "evidence_toml", "map_version", "published_toml"]
 

@@ -19,7 +19,7 @@ from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR, MarketplaceOutcome
 from tradefair.host.scripted import Scripted
 from tradefair.marketplace import MARKET
-from tradefair.marketplace.loader import load_folder
+from tradefair.marketplace.data.loader import load_folder
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import open_trace

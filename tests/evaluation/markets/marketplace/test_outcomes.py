@@ -26,7 +26,7 @@ from tradefair.evaluation.markets.marketplace.outcomes import (
     MarketplaceSeat,
 )
 from tradefair.evaluation.terminal import show_evaluations
-from tradefair.marketplace.generator import generate
+from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.model import Source
 from tradefair.tracestore import open_trace
 

@@ -12,7 +12,7 @@ from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.published import PUBLISHED, evidence_toml
-from tradefair.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS
+from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
-from tradefair.marketplace.facts import EndingFacts, SettlementFacts
-from tradefair.marketplace.ledger import ESCROW
-from tradefair.marketplace.proposals import EDGES, State
+from tradefair.marketplace.engine.facts import EndingFacts, SettlementFacts
+from tradefair.marketplace.engine.ledger import ESCROW
+from tradefair.marketplace.engine.proposals import EDGES, State
 
 __all__ = ["audit"]
 

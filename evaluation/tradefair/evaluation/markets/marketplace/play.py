@@ -10,7 +10,7 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace
-from tradefair.marketplace.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
+from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, ProposalFacts, RoundFacts
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import Trace
 

@@ -13,8 +13,8 @@ from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.marketplace.assignment import best_assignment
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.marketplace.analysis import QUERY_RULES, Baselines, Ceiling, baselines, ceiling_of
-from tradefair.marketplace.directory import Directory, Filters, bm25_installed
-from tradefair.marketplace.manipulation import house_text, shown
+from tradefair.marketplace.answers.directory import Directory, Filters, bm25_installed
+from tradefair.marketplace.engine.manipulation import house_text, shown
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 

@@ -17,10 +17,10 @@ from tradefair.contract.scenario import build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.reading import TraceReading
 from tradefair.marketplace.analysis import Match, Matches, match_sets
-from tradefair.marketplace.data_source import catalogue_of
-from tradefair.marketplace.facts import CustomerFacts, EndingFacts
+from tradefair.marketplace.data.data_source import catalogue_of
+from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts
+from tradefair.marketplace.engine.participants import handles
 from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
-from tradefair.marketplace.participants import handles
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
 __all__ = ["Truth", "scenario_of", "truth_of"]

@@ -12,9 +12,9 @@ from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.progress import Progress, watched
-from tradefair.marketplace.delivery import lexicographic
+from tradefair.marketplace.answers.search import base_ranks
+from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.search import base_ranks
 from tradefair.tracestore import Trace, open_trace
 
 __all__ = ["Cell", "Episode", "Episodes", "Shopper", "cells", "episode_of", "read_episodes"]

@@ -8,8 +8,8 @@ from collections.abc import Mapping
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Seller
 from tradefair.evaluation.modes.cases import Hit, proven
 from tradefair.evaluation.modes.sign import Sign
+from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.records import folded
-from tradefair.marketplace.search import normalised
 
 __all__ = ["detect_double", "detect_misfit", "detect_stale", "detect_unverified"]
 

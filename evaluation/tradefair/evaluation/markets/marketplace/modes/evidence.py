@@ -12,7 +12,7 @@ from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, C
 from tradefair.evaluation.modes import calls
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.modes.insight import EvidenceCase
-from tradefair.marketplace.evidence import EvidenceScene
+from tradefair.marketplace.answers.evidence import EvidenceScene
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 
 __all__ = ["evidence_of"]

@@ -19,11 +19,11 @@ from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPla
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.reading import once_per_trace
-from tradefair.marketplace.manipulation import canary_of
+from tradefair.marketplace.answers.search import normalised
+from tradefair.marketplace.engine.manipulation import canary_of
+from tradefair.marketplace.engine.proposals import CLOSED
 from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.proposals import CLOSED
 from tradefair.marketplace.records import BASIS_POINTS, folded
-from tradefair.marketplace.search import normalised
 from tradefair.tracestore import Trace
 
 __all__ = ["read_bazaar"]

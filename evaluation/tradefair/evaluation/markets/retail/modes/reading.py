@@ -20,7 +20,7 @@ from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.evaluation.modes.calls import Call, call_of, named_at, named_objects
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of
 from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
-from tradefair.retail.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
+from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, EvidenceScene
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
 

@@ -1,0 +1,483 @@
+"""Traders of the literature: pure decisions on a TraderView, in buyer terms (double_auction page, 8.1 and 8.3).
+
+Here are those that follow a formula, reply to quotes or forecast prices; `traders_learning` has those that learn.
+
+`trading.mirror.MirroredPolicy` plays them for sellers. Constants in points are for P = 100 and scale by P/100. Every
+bid lies within 0..v, but for `RandomLegal`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from typing import NamedTuple
+
+from tradefair.contract.policy import Draw
+from tradefair.double_auction.analysis import GdRound, Rivals, best_price, pair_best_reply, round_utilities
+from tradefair.double_auction.seats.talking import Said, Speaker, Talker
+from tradefair.trading.mirror import Trader, TraderView
+
+__all__ = [
+    "TRADERS",
+    "Book",
+    "Kaplan",
+    "LinearEquilibrium",
+    "Prices",
+    "RandomLegal",
+    "Shading",
+    "TraderSpec",
+    "Zic",
+    "Zip",
+    "capped",
+    "drawless",
+    "lowest_winning_bid",
+    "mean_price",
+    "plain",
+    "points",
+]
+
+
+def points(view: TraderView, amount: int) -> int:
+    """An amount in points for P = 100 on the view's own grid."""
+    return amount * view.price_max // 100
+
+
+def mean_price(trades: Sequence[int]) -> float | None:
+    """The arithmetic mean of a round's prices; None when nobody traded."""
+    return sum(trades) / len(trades) if trades else None
+
+
+def capped(view: TraderView, bid: float) -> int:
+    """A bid within 0..v."""
+    return max(0, min(view.value, round(bid)))
+
+
+class TraderSpec(NamedTuple):
+    """A named trader; `make` takes the seat's own draws, `roles` may play it."""
+
+    name: str
+    description: str
+    make: Callable[[Draw], Trader]
+    roles: frozenset[str] = frozenset({"buyer", "seller"})
+
+
+def drawless(make: Callable[[], Trader]) -> Callable[[Draw], Trader]:
+    """A maker for a trader that draws nothing."""
+
+    def with_draw(draw: Draw) -> Trader:
+        return make()
+
+    return with_draw
+
+
+def plain(rows: Iterable[tuple[str, str, Callable[[], Trader]]]) -> Iterable[TraderSpec]:
+    """Specs of traders that draw nothing."""
+    return (TraderSpec(name, text, drawless(make)) for name, text, make in rows)
+
+
+def lowest_winning_bid(view: TraderView, past: int) -> int | None:
+    """The lowest own-side quote that traded in round index `past`; None when nobody traded."""
+    trades = len(view.trades[past])
+    if not trades:
+        return None
+    quote = view.quotes[past]
+    side = list(view.own[past]) if quote is None else sorted([*view.own[past], quote], reverse=True)
+    return side[trades - 1]
+
+
+class Shading:
+    """Bids its value minus a fixed shade in points; shade 0 is `truthful`."""
+
+    def __init__(self, shade: int) -> None:
+        self._shade = shade
+
+    def quote(self, view: TraderView) -> int:
+        """max(0, v - shade)."""
+        return max(0, view.value - points(view, self._shade))
+
+
+class RandomLegal(Talker):
+    """Any price of the grid with equal chance, at a loss too; where there is talk, now and then a message."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._uniform = draw.uniform
+
+    def quote(self, view: TraderView) -> int:
+        """U{0..P}."""
+        return math.floor(self._uniform("quote", view.round) * (view.price_max + 1))
+
+    def say(self, view: TraderView, speaker: Speaker) -> Said | None:
+        """In half of the rounds a made-up price to all, to the other side or to its first seat."""
+        if self._uniform("silence", view.round) < 0.5:
+            return None
+        others = ("all_sellers", "S1") if speaker.role == "buyer" else ("all_buyers", "B1")
+        recipient = ("all_traders", *others)[math.floor(self._uniform("recipient", view.round) * 3)]
+        price = math.floor(self._uniform("named", view.round) * (view.price_max + 1))
+        return Said(recipient, f"Perhaps {price}?")
+
+
+class Zic:
+    """Zero intelligence, constrained: any bid that cannot lose (Gode & Sunder 1993)."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._uniform = draw.uniform
+
+    def quote(self, view: TraderView) -> int:
+        """U{0..v}."""
+        return math.floor(self._uniform("quote", view.round) * (view.value + 1))
+
+
+class LinearEquilibrium:
+    """The linear equilibrium of one pair with uniform values (Chatterjee & Samuelson 1983)."""
+
+    def quote(self, view: TraderView) -> int:
+        """min(v, round(2v/3 + P/12))."""
+        return min(view.value, round((8 * view.value + view.price_max) / 12))
+
+
+class Zip:
+    """Zero intelligence plus: a profit margin that follows the last round by momentum (Cliff 1997).
+
+    One update after each round, towards a target just beyond a reference price: its own trade price, else the lowest
+    winning own-side bid, else the lowest opposite quote.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._uniform = draw.uniform
+        self._margin = -self._between(0.05, 0.35, "margin")
+        self._rate = self._between(0.1, 0.5, "rate")
+        self._inertia = self._between(0.0, 0.1, "inertia")
+        self._momentum = 0.0
+        self._seen = 0
+
+    def quote(self, view: TraderView) -> int:
+        """round(v(1 + m)), the margin m in -1..0."""
+        while self._seen < len(view.quotes):
+            self._learn(view, self._seen)
+            self._seen += 1
+        return round(view.value * (1.0 + self._margin))
+
+    def _between(self, low: float, high: float, *key: str | int) -> float:
+        return low + self._uniform(*key) * (high - low)
+
+    def _learn(self, view: TraderView, past: int) -> None:
+        price = view.value * (1.0 + self._margin)
+        target = self._target(view, past, price)
+        if target is None or not view.value:
+            return
+        step = self._rate * (target - price)
+        self._momentum = self._inertia * self._momentum + (1.0 - self._inertia) * step
+        self._margin = min(0.0, max(-1.0, (price + self._momentum) / view.value - 1.0))
+
+    def _target(self, view: TraderView, past: int, price: float) -> float | None:
+        """Below the own trade price, above a missed reference that the own price did not exceed; None: stay."""
+        step = self._between(0.0, 5.0, "step", past + 1) * view.price_max / 100
+        fill = view.fills[past]
+        if fill is not None:
+            return fill * self._between(0.95, 1.0, "factor", past + 1) - step
+        reference = lowest_winning_bid(view, past)
+        if reference is None:
+            reference = view.opp[past][0] if view.opp[past] else None
+        if reference is None or price > reference:
+            return None
+        return reference * self._between(1.0, 1.05, "factor", past + 1) + step
+
+
+class Kaplan:
+    """The sniper: parks at 0 until its price is good or near, or the end is close (Rust, Miller & Palmer 1994)."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._count = 0
+        self._total = 0
+        self._highest = 0
+
+    def quote(self, view: TraderView) -> int:
+        """min(v - 1, need) on a jump, else 0."""
+        for trades in view.trades[self._seen :]:
+            self._count += len(trades)
+            self._total += sum(trades)
+            self._highest = max([self._highest, *trades])
+        self._seen = len(view.trades)
+        if not view.opp or not view.opp[-1]:
+            return 0
+        lowest_ask = view.opp[-1][0]
+        need = self._need(view, lowest_ask)
+        return max(0, min(view.value - 1, need)) if self._jumps(view, lowest_ask, need) else 0
+
+    def _need(self, view: TraderView, lowest_ask: int) -> int:
+        winning = lowest_winning_bid(view, len(view.opp) - 1)
+        if winning is None or view.fills[-1] is not None:
+            return lowest_ask
+        return max(lowest_ask, winning + 1)
+
+    def _jumps(self, view: TraderView, lowest_ask: int, need: int) -> bool:
+        """Integer forms of the conditions: the last fifth of the game, a good price, a small gap with a profit."""
+        if 5 * (view.rounds - view.round + 1) <= view.rounds + 4:
+            return True
+        if self._count and need * self._count <= self._total:
+            return True
+        near = 10 * (need - lowest_ask) <= need and 50 * (view.value - need) >= view.value
+        return near and bool(self._count) and need <= self._highest
+
+
+# --- replies to quotes that were seen ---------------------------------------------------------------------------------
+
+
+class Book:
+    """The past rounds of a view in the form that beliefs and replay need; each is translated once."""
+
+    def __init__(self) -> None:
+        self.beliefs: list[GdRound] = []
+        self.rivals: list[Rivals] = []
+
+    def follow(self, view: TraderView) -> None:
+        """Take in the rounds that have closed since."""
+        for past in range(len(self.beliefs), len(view.quotes)):
+            quote = view.quotes[past]
+            side = sorted([*view.own[past], *(() if quote is None else (quote,))], reverse=True)
+            traded = len(view.trades[past])
+            self.beliefs.append(GdRound(side[:traded], side[traded:], view.opp[past]))
+            self.rivals.append(Rivals(sorted(view.own[past]), sorted(view.opp[past])))
+
+
+class FictitiousPlay:
+    """Pair best reply to every opposite quote so far."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._opposite: list[int] = []
+
+    def quote(self, view: TraderView) -> int:
+        """The largest maximiser; v without a gain or data."""
+        for quotes in view.opp[self._seen :]:
+            self._opposite += quotes
+        self._seen = len(view.opp)
+        reply = pair_best_reply(view.value, self._opposite)
+        return view.value if reply is None else capped(view, reply)
+
+
+class Jammer:
+    """Fictitious play behind noise (ours, after a one-line description)."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._uniform = draw.uniform
+        self._inner = FictitiousPlay()
+
+    def quote(self, view: TraderView) -> int:
+        """The inner bid - U{0..3}."""
+        return capped(view, self._inner.quote(view) - points(view, int(4 * self._uniform("noise", view.round))))
+
+
+class Replayer:
+    """Best reply in counterfactual replay of the last rounds: `exploiter` and `cara` (ours)."""
+
+    def __init__(self, window: int, aversion: float = 0.0) -> None:
+        self._window = window
+        self._aversion = aversion
+        self._book = Book()
+        self._utilities: list[list[float]] = []
+
+    def quote(self, view: TraderView) -> int:
+        """The smallest maximiser of mean utility; v without a gain or data."""
+        self._book.follow(view)
+        scale = self._aversion * 100 / view.price_max
+
+        def utility(surplus: float) -> float:
+            return (1.0 - math.exp(-scale * surplus)) / scale
+
+        for past in self._book.rivals[len(self._utilities) :]:
+            self._utilities.append(round_utilities(view.value, past, utility if scale else float))
+        reply = best_price(self._utilities[-self._window :])
+        return view.value if reply is None else reply
+
+
+class Shaver:
+    """One above the best of the others on its side (after BSE's SHVR)."""
+
+    def quote(self, view: TraderView) -> int:
+        """round(v/2) first, then min(v, best + 1)."""
+        others = view.own[-1] if view.own else ()
+        return min(view.value, max(others) + 1) if others else round(view.value / 2)
+
+
+# --- forecasts of the price -------------------------------------------------------------------------------------------
+
+
+class Prices:
+    """Mean prices of the rounds that traded, and a smoothed one."""
+
+    def __init__(self, smoothing: float = 1.0) -> None:
+        self._smoothing = smoothing
+        self._seen = 0
+        self.means: list[float] = []
+        self.smooth = self.before = 0.0
+
+    def follow(self, view: TraderView) -> None:
+        """Take in the rounds that have closed since; `before` is the smoothed price one observation earlier."""
+        for trades in view.trades[self._seen :]:
+            price = mean_price(trades)
+            if price is None:
+                continue
+            self.before = self.smooth if self.means else price
+            self.smooth = self.before + self._smoothing * (price - self.before)
+            self.means.append(price)
+        self._seen = len(view.trades)
+
+
+def _half_way(view: TraderView) -> int:
+    return capped(view, (view.value + view.price_max / 2) / 2)
+
+
+class Momentum:
+    """Follows the trend of a smoothed price (ours, after a one-line description)."""
+
+    def __init__(self) -> None:
+        self._prices = Prices(0.3)
+
+    def quote(self, view: TraderView) -> int:
+        """min(v, round(e + 2(e - e_prev) + 2)); half way to P/2 before data."""
+        self._prices.follow(view)
+        if not self._prices.means:
+            return _half_way(view)
+        trend = self._prices.smooth - self._prices.before
+        return capped(view, self._prices.smooth + 2 * trend + points(view, 2))
+
+
+class Contrarian:
+    """Expects the last change of the mean price to be undone (ours, after a one-line description)."""
+
+    def __init__(self) -> None:
+        self._prices = Prices()
+
+    def quote(self, view: TraderView) -> int:
+        """The last mean price minus its last change, + 2; half way to P/2 before data."""
+        self._prices.follow(view)
+        if not self._prices.means:
+            return _half_way(view)
+        return capped(view, self._prices.before + points(view, 2))
+
+
+class MeanReversion:
+    """Expects the price to return to a slow average (ours, after a one-line description)."""
+
+    def __init__(self) -> None:
+        self._prices = Prices(0.1)
+
+    def quote(self, view: TraderView) -> int:
+        """round(e + .5(e - last)); half way to P/2 before data."""
+        self._prices.follow(view)
+        if not self._prices.means:
+            return _half_way(view)
+        smooth = self._prices.smooth
+        return capped(view, smooth + 0.5 * (smooth - self._prices.means[-1]))
+
+
+class Regression:
+    """A straight line through the last eight mean prices (ours, after a one-line description)."""
+
+    def __init__(self) -> None:
+        self._prices = Prices()
+        self._before = Momentum()
+
+    def quote(self, view: TraderView) -> int:
+        """The line one round ahead, + 2; `momentum` before the third price."""
+        self._prices.follow(view)
+        recent = self._prices.means[-8:]
+        early = self._before.quote(view)
+        if len(recent) < 3:
+            return early
+        centre, level = (len(recent) - 1) / 2, math.fsum(recent) / len(recent)
+        rise = math.fsum((place - centre) * price for place, price in enumerate(recent))
+        slope = rise / math.fsum((place - centre) ** 2 for place in range(len(recent)))
+        return capped(view, level + slope * (len(recent) - centre) + points(view, 2))
+
+
+class Bayesian:
+    """A normal belief about the price, from N(P/2, (P/4)²) (ours)."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._means: list[float] = []
+        self._mean = self._variance = 0.0
+
+    def quote(self, view: TraderView) -> int:
+        """round((v + mean)/2)."""
+        scale = view.price_max / 100
+        if not self._means:
+            self._mean, self._variance = view.price_max / 2, (view.price_max / 4) ** 2
+        for trades in view.trades[self._seen :]:
+            price = mean_price(trades)
+            if price is None:
+                continue
+            self._means.append(price)
+            noise = 25 * scale * scale + _variance(self._means[-5:])
+            gain = self._variance / (self._variance + noise)
+            self._mean += gain * (price - self._mean)
+            self._variance *= 1.0 - gain
+        self._seen = len(view.trades)
+        return capped(view, (view.value + self._mean) / 2)
+
+
+def _variance(values: Sequence[float]) -> float:
+    """Of the population."""
+    centre = math.fsum(values) / len(values)
+    return math.fsum((value - centre) ** 2 for value in values) / len(values)
+
+
+class RegimeSwitcher:
+    """`momentum` while prices move, `mean_reversion` while they are calm (ours)."""
+
+    def __init__(self) -> None:
+        self._prices = Prices()
+        self._restless, self._calm = Momentum(), MeanReversion()
+
+    def quote(self, view: TraderView) -> int:
+        """By the standard deviation of the last six mean prices: above 3, the trend."""
+        self._prices.follow(view)
+        moving, calm = self._restless.quote(view), self._calm.quote(view)
+        recent = self._prices.means[-6:]
+        restless = bool(recent) and math.sqrt(_variance(recent)) > 3 * view.price_max / 100
+        return moving if restless else calm
+
+
+class WindowBidder:
+    """A fixed sweep of the window [.6 v, v] (ours)."""
+
+    def quote(self, view: TraderView) -> int:
+        """lo + (5 + 13(r - 1)) mod (v - lo + 1), lo = ceil(.6 v)."""
+        low = -(-6 * view.value // 10)
+        return low + (5 + 13 * (view.round - 1)) % (view.value - low + 1)
+
+
+TRADERS: tuple[TraderSpec, ...] = (
+    TraderSpec("random_legal", "any price of the grid with equal chance; may lose", RandomLegal),
+    *plain(
+        [
+            ("truthful", "quotes its value or cost", lambda: Shading(0)),
+            ("shading_5", "value or cost shaded by 5 points", lambda: Shading(5)),
+            ("shading_10", "value or cost shaded by 10 points", lambda: Shading(10)),
+            ("shading_20", "value or cost shaded by 20 points", lambda: Shading(20)),
+        ]
+    ),
+    TraderSpec("zic", "zero intelligence, constrained (Gode & Sunder 1993)", Zic),
+    TraderSpec("zip", "zero intelligence plus: an adaptive margin (Cliff 1997)", Zip),
+    *plain(
+        [
+            ("kaplan", "the sniper: waits for a good price or the end (Rust et al. 1994)", Kaplan),
+            ("linear_equilibrium", "linear equilibrium of one pair (Chatterjee & Samuelson 1983)", LinearEquilibrium),
+            ("fictitious_play", "pair best reply to all opposite quotes so far", FictitiousPlay),
+            ("shaver", "one above the best of the others on its side", Shaver),
+            ("momentum", "follows the trend of a smoothed price", Momentum),
+            ("contrarian", "expects the last price change to be undone", Contrarian),
+            ("mean_reversion", "expects a return to a slow average price", MeanReversion),
+            ("regression", "a straight line through the last eight prices", Regression),
+            ("bayesian", "half way to a normal belief about the price", Bayesian),
+            ("cara", "risk-averse best reply in replay of ten rounds", lambda: Replayer(10, 0.05)),
+            ("exploiter", "best reply to the last round", lambda: Replayer(1)),
+            ("regime_switcher", "momentum when prices move, else mean reversion", RegimeSwitcher),
+            ("window_bidder", "sweeps the upper two fifths of its value", WindowBidder),
+        ]
+    ),
+    TraderSpec("jammer", "fictitious play behind noise", Jammer),
+)

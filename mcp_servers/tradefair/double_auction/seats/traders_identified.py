@@ -1,0 +1,288 @@
+"""Traders identified in the public BAZAAR logs, in buyer terms (double_auction page, 8.4).
+
+`truthful`, `shading_5`, `shading_10` and `fictitious_play` of `traders` are exact as they are. The rules here were read
+off the logged quotes; those called laws have an unknown algorithm whose frequencies are imitated. Constants in points
+are for P = 100 and scale by P/100. Every bid lies within 0..v.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from tradefair.contract.policy import Draw
+from tradefair.double_auction.analysis import pair_best_reply
+from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, mean_price, points
+from tradefair.trading.mirror import TraderView
+
+__all__ = ["BAZAAR_FIELD", "IDENTIFIED_TRADERS"]
+
+
+def _highest_own(view: TraderView) -> int | None:
+    """The highest own-side quote of the last round, the own one included."""
+    quotes = [*view.own[-1], *(quote for quote in view.quotes[-1:] if quote is not None)]
+    return max(quotes, default=None)
+
+
+# --- rules that agree with every logged quote, or nearly -------------------------------------------------------------
+
+
+class LinearShare:
+    """`linear_eq_bazaar`."""
+
+    def quote(self, view: TraderView) -> int:
+        """round(2v/3)."""
+        return round(2 * view.value / 3)
+
+
+class RecentPairReply:
+    """`gd_bazaar`: pair best reply over the opposite quotes of the last five rounds."""
+
+    def quote(self, view: TraderView) -> int:
+        """The largest maximiser; v without a gain or data."""
+        recent = (ask for asks in view.opp[-5:] for ask in asks)
+        reply = pair_best_reply(view.value, recent)
+        return view.value if reply is None else capped(view, reply)
+
+
+class MomentumStep:
+    """`momentum_bazaar`: half way to a smoothed price, a step in the direction of its last change."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._smooth: float | None = None
+        self._last: float | None = None
+        self._change = 0.0
+
+    def quote(self, view: TraderView) -> int:
+        """round(min(v, (v + c)/2)) + sign(d)·k, k = max(2.5, |d|/2)."""
+        for trades in view.trades[self._seen :]:
+            self._learn(mean_price(trades))
+        self._seen = len(view.trades)
+        centre = view.price_max / 2 if self._smooth is None else self._smooth
+        base = round(min(view.value, (view.value + centre) / 2))
+        step = max(2.5 * view.price_max / 100, abs(self._change) / 2) if self._change else 0.0
+        return capped(view, base + (step if self._change > 0 else -step))
+
+    def _learn(self, price: float | None) -> None:
+        if price is None:
+            self._change = 0.0
+            return
+        self._smooth = price if self._smooth is None else 0.4 * self._smooth + 0.6 * price
+        self._change = 0.0 if self._last is None else price - self._last
+        self._last = price
+
+
+class ContrarianStep:
+    """`contrarian_bazaar`: half way to 50, against the last change of the mean price."""
+
+    def quote(self, view: TraderView) -> int:
+        """min(v, round((v + 50)/2 − sign(d)·k)); v while two rounds in a row with trades are missing."""
+        middle = points(view, 50)
+        prices = [mean_price(trades) for trades in view.trades[-2:]]
+        if len(prices) < 2 or view.value <= middle or prices[0] is None or prices[1] is None:
+            return view.value
+        change = prices[1] - prices[0]
+        unit = points(view, 5)
+        step = unit * max(1, round(abs(change) / unit)) if change and unit else 0
+        if change > 0:
+            step = min(step, view.value - middle)
+        return capped(view, (view.value + middle) / 2 - (step if change > 0 else -step))
+
+
+class FixedRamp:
+    """`regression_bazaar`: a shade by value and round number that never looks at prices."""
+
+    def quote(self, view: TraderView) -> int:
+        """v − max(4, round(.16·|v − 50|)) − (0, 1, −1)[(r − 1) mod 3]."""
+        shade = max(points(view, 4), round(0.16 * abs(view.value - points(view, 50))))
+        return capped(view, view.value - shade - points(view, (0, 1, -1)[(view.round - 1) % 3]))
+
+
+class Overbidder:
+    """`threat_bazaar`: one above the best of its side in the last round."""
+
+    def quote(self, view: TraderView) -> int:
+        """min(v, 48) first, then min(v, 1 + highest own-side quote)."""
+        highest = _highest_own(view) if view.quotes else None
+        return min(view.value, points(view, 48) if highest is None else highest + 1)
+
+
+class CalendarSniper:
+    """`sniper_bazaar`: a fixed calendar around the best own-side quote, known for R = 30 and counted from the end.
+
+    Before the calendar's first round every even round is a raising one.
+    """
+
+    _RAISING = frozenset({2, 3, 4, 6, 7, 13, 14, 15, 19, 20, 22, 24})
+    _CLOSING = (50, 49, 46, 47, 44)
+
+    def quote(self, view: TraderView) -> int:
+        """v − 1 at the end or for v <= 48; 48 first; the closing ladder in the last five rounds but one."""
+        place = view.round + 30 - view.rounds
+        if view.value <= points(view, 48) or place >= 30:
+            return max(0, view.value - 1)
+        if view.round == 1:
+            return points(view, 48)
+        if place >= 25:
+            return min(view.value - 1, points(view, self._CLOSING[place - 25]))
+        highest = _highest_own(view)
+        if highest is None:
+            return points(view, 48)
+        raising = place in self._RAISING if place >= 2 else view.round % 2 == 0
+        return capped(view, min(highest + 2 * raising, view.value - 2 + raising))
+
+
+class Alternator:
+    """`mean_reversion_bazaar`."""
+
+    def quote(self, view: TraderView) -> int:
+        """v; v − 1; then v − 1 in odd and v − 2 in even rounds."""
+        shade = min(view.round - 1, 1) if view.round < 3 else 2 - view.round % 2
+        return max(0, view.value - shade)
+
+
+class SlowBeliever:
+    """`bayesian_bazaar`: half way to a mean that nine imagined rounds at 50 hold back."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._count = 0
+        self._total = 0.0
+
+    def quote(self, view: TraderView) -> int:
+        """min(v, round((v + m)/2)), m = (9·50 + Σ mean prices)/(9 + trading rounds)."""
+        for trades in view.trades[self._seen :]:
+            price = mean_price(trades)
+            if price is not None:
+                self._count, self._total = self._count + 1, self._total + price
+        self._seen = len(view.trades)
+        mean = (9 * view.price_max / 2 + self._total) / (9 + self._count)
+        return capped(view, (view.value + mean) / 2)
+
+
+# --- laws: frequencies of an unknown algorithm ------------------------------------------------------------------------
+
+
+def _pick(draw: Draw, choices: Sequence[int], *key: int | str) -> int:
+    return choices[int(draw.uniform(*key) * len(choices))]
+
+
+class FixedShadeLaw:
+    """`cliff_bazaar`: one shade for the episode, mostly 1."""
+
+    def __init__(self, draw: Draw) -> None:
+        steady = draw.uniform("steady") < 0.69
+        self._shade = 1 if steady else _pick(draw, range(2, 17), "shade")
+
+    def quote(self, view: TraderView) -> int:
+        """v − 5 first, then v − shade."""
+        return max(0, view.value - points(view, 5 if view.round == 1 else self._shade))
+
+
+class MarginLaw:
+    """`zic_plus_bazaar`: a margin that grows with fills and falls twice as fast with misses."""
+
+    def __init__(self) -> None:
+        self._seen = 0
+        self._margin = 5
+
+    def quote(self, view: TraderView) -> int:
+        """v − margin, the margin in 0..6, from 5."""
+        for fill in view.fills[self._seen :]:
+            self._margin = max(0, min(6, self._margin + (-2 if fill is None else 1)))
+        self._seen = len(view.fills)
+        return max(0, view.value - points(view, self._margin))
+
+
+class ShadeLaw:
+    """A shade drawn anew each round from `early` (rounds 1 to 4) or `late`; with `avoid`, never twice after a fill."""
+
+    def __init__(self, draw: Draw, early: Sequence[int], late: Sequence[int], *, avoid: bool = False) -> None:
+        self._draw = draw
+        self._early, self._late = early, late
+        self._avoid = avoid
+        self._last: int | None = None
+
+    def quote(self, view: TraderView) -> int:
+        """v − shade."""
+        choices = self._early if view.round <= 4 else self._late
+        if self._avoid and self._last is not None and view.fills and view.fills[-1] is not None:
+            choices = [shade for shade in choices if shade != self._last]
+        self._last = _pick(self._draw, choices, "shade", view.round)
+        return max(0, view.value - points(view, self._last))
+
+
+class OpeningShadeLaw:
+    """`collusive_bazaar`: shades once, then quotes its value."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._shade = _pick(draw, range(13), "shade")
+
+    def quote(self, view: TraderView) -> int:
+        """v − U{0..12} in round 1, then v."""
+        return max(0, view.value - points(view, self._shade)) if view.round == 1 else view.value
+
+
+_DEEP = range(0, 21, 2)
+_BANDIT = (2, 4, 6, 8, 10, 15)
+
+IDENTIFIED_TRADERS: tuple[TraderSpec, ...] = (
+    TraderSpec("linear_eq_bazaar", "two thirds of its value", drawless(LinearShare)),
+    TraderSpec("gd_bazaar", "pair best reply to the last five rounds", drawless(RecentPairReply)),
+    TraderSpec("momentum_bazaar", "half way to a smoothed price, with its trend", drawless(MomentumStep)),
+    TraderSpec("contrarian_bazaar", "half way to the middle, against the trend", drawless(ContrarianStep)),
+    TraderSpec("regression_bazaar", "a shade by value and round number", drawless(FixedRamp)),
+    TraderSpec("threat_bazaar", "one above the best of its side", drawless(Overbidder)),
+    TraderSpec("sniper_bazaar", "a calendar around the best of its side", drawless(CalendarSniper)),
+    TraderSpec("mean_reversion_bazaar", "shades by 0, 1, then 1 and 2 in turn", drawless(Alternator)),
+    TraderSpec("bayesian_bazaar", "half way to a slow mean of prices", drawless(SlowBeliever)),
+    TraderSpec("random_bazaar", "any bid that cannot lose (law)", Zic),
+    TraderSpec("cliff_bazaar", "a fixed shade per seat, mostly 1 (law)", FixedShadeLaw),
+    TraderSpec("zic_plus_bazaar", "a margin of 0 to 6 that follows fills (law)", drawless(MarginLaw)),
+    TraderSpec(
+        "roth_erev_bazaar",
+        "shades 0, 5, 10, 15 for four rounds, then 0 or 5 (law)",
+        partial(ShadeLaw, early=(0, 5, 10, 15), late=(0, 5)),
+    ),
+    TraderSpec(
+        "q_learning_bazaar",
+        "even shades up to 20, another one after a fill (law)",
+        partial(ShadeLaw, early=_DEEP, late=_DEEP, avoid=True),
+    ),
+    TraderSpec("bandit_bazaar", "shades 2 to 15 (law)", partial(ShadeLaw, early=_BANDIT, late=_BANDIT)),
+    TraderSpec("collusive_bazaar", "shades in round 1 only (law)", OpeningShadeLaw),
+)
+
+BAZAAR_FIELD: dict[str, str] = {
+    "truthful": "truthful",
+    "shading5": "shading_5",
+    "shading10": "shading_10",
+    "linear_eq": "linear_eq_bazaar",
+    "fictitious": "fictitious_play",
+    "gd": "gd_bazaar",
+    "momentum": "momentum_bazaar",
+    "contrarian": "contrarian_bazaar",
+    "regression": "regression_bazaar",
+    "threat_tit_for_tat": "threat_bazaar",
+    "sniper": "sniper_bazaar",
+    "mean_reversion": "mean_reversion_bazaar",
+    "enhanced_bayesian": "bayesian_bazaar",
+    "random": "random_bazaar",
+    "adaptive_aggressive_cliff": "cliff_bazaar",
+    "zic_plus": "zic_plus_bazaar",
+    "roth_erev": "roth_erev_bazaar",
+    "qlearning": "q_learning_bazaar",
+    "stochastic_shading_bandit": "bandit_bazaar",
+    "collusive": "collusive_bazaar",
+    "enhanced_adaptive_aggressive": "aa",
+    "gdx": "gd_evolved",
+    "penny_jumper": "shaver",
+    "adversarial_exploiter": "exploiter",
+    "risk_aware": "cara",
+    "signal_jammer": "jammer",
+    "zic_pure_biased_activity": "window_bidder",
+    "adaptive": "adaptive",
+    "regime_switcher": "regime_switcher",
+}
+"""`field:bazaar`: the baselines of the public logs, by their id there, and the trader that stands for each."""

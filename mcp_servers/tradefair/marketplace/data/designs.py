@@ -1,0 +1,121 @@
+"""The few customers and businesses of an experiment (section 6.9), cut from generated data so that seeds differ. Pure.
+
+Where businesses are identical they differ in id and name alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+from tradefair.marketplace.data.generator import SELLERS, generate
+from tradefair.marketplace.model import Design, Source
+from tradefair.marketplace.records import Business, Catalogue, Customer, MenuItem
+
+__all__ = ["design_catalogue"]
+
+_ORDERS = 3
+_ALIKE = 4
+_PAIR = 2
+_TENTHS = (10, 9, 8)
+_STEP_CENTS = 10
+
+R = TypeVar("R", Customer, Business)
+
+
+def design_catalogue(source: Source, seed: int) -> Catalogue:
+    """The catalogue of `source.design` in the words of its domain, from `seed` alone."""
+    design = source.design
+    if design is None:
+        raise ValueError("the source names no design")
+    orders = Source(domain=source.domain, customers=_ORDERS)
+    return _DESIGNS[design](generate(orders, seed))
+
+
+def _changed(record: R, **changes: Any) -> R:
+    """The record with some fields replaced, checked like a new one."""
+    return type(record)(**{name: getattr(record, name) for name in type(record).model_fields} | changes)
+
+
+def _numbered(role: str, place: int) -> str:
+    return f"{role}_{place + 1:04d}"
+
+
+def _pair(catalogue: Catalogue) -> tuple[Customer, Business]:
+    """The customer who wants two items, and the first business that serves it; among three orders there is one."""
+    place = next(place for place, customer in enumerate(catalogue.customers) if len(customer.wants) == _PAIR)
+    return catalogue.customers[place], catalogue.businesses[SELLERS * place]
+
+
+def _named(catalogue: Catalogue, model: Business, place: int, **changes: Any) -> Business:
+    """The model business under another id and name, its own in the description too."""
+    name = catalogue.businesses[place].name
+    return _changed(
+        model,
+        id=_numbered("business", place),
+        name=name,
+        description=model.description.replace(model.name, name),
+        progenitor_customer=_numbered("customer", 0),
+        **changes,
+    )
+
+
+def _identical(catalogue: Catalogue, customers: int) -> Catalogue:
+    wish, model = _pair(catalogue)
+    return Catalogue(
+        customers=_copies(catalogue, wish, customers),
+        businesses=tuple(_named(catalogue, model, place) for place in range(SELLERS)),
+    )
+
+
+def _copies(catalogue: Catalogue, wish: Customer, count: int) -> tuple[Customer, ...]:
+    """Customers with one and the same request."""
+    names = [customer.name for customer in catalogue.customers]
+    return tuple(
+        _changed(wish, id=_numbered("customer", place), name=names[place % len(names)]) for place in range(count)
+    )
+
+
+def _high(catalogue: Catalogue) -> Catalogue:
+    """One customer and three identical businesses that fit."""
+    return _identical(catalogue, 1)
+
+
+def _competitive(catalogue: Catalogue) -> Catalogue:
+    """Three customers of different orders, and the one business that fits each."""
+    return Catalogue(
+        customers=catalogue.customers,
+        businesses=tuple(
+            _changed(catalogue.businesses[SELLERS * place], id=_numbered("business", place))
+            for place in range(len(catalogue.customers))
+        ),
+    )
+
+
+def _alike(catalogue: Catalogue) -> Catalogue:
+    """Four customers of one request and three identical businesses that fit."""
+    return _identical(catalogue, _ALIKE)
+
+
+def _graded(catalogue: Catalogue) -> Catalogue:
+    """As `_alike`, at totals of 1.00 : 0.90 : 0.80 exactly: the last business is the best."""
+    wish, model = _pair(catalogue)
+    menu = [(line.item, -(-line.price_cents // _STEP_CENTS)) for line in model.menu]
+    businesses = tuple(
+        _named(
+            catalogue,
+            model,
+            place,
+            menu=tuple(MenuItem(item=item, price_cents=tens * tenths) for item, tens in menu),
+        )
+        for place, tenths in enumerate(_TENTHS)
+    )
+    return Catalogue(customers=_copies(catalogue, wish, _ALIKE), businesses=businesses)
+
+
+_DESIGNS: Mapping[Design, Callable[[Catalogue], Catalogue]] = {
+    "manipulation_high": _high,
+    "manipulation_competitive": _competitive,
+    "bias_identical": _alike,
+    "bias_graded": _graded,
+}

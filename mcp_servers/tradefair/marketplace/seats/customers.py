@@ -1,0 +1,624 @@
+"""Scripted customers (marketplace page, section 8): they search once, ask, wait for answers, and decide once.
+
+They see tool answers only and judge offers by `compare_proposals`. The same code plays both clocks: every activation
+ends with `end_turn` or `finish`, and a wait is a number of rounds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.marketplace.seats.reading import ordered_word, strings_in
+
+__all__ = [
+    "AmenityBlind",
+    "BadQuery",
+    "Bargainer",
+    "DoublePayer",
+    "FirstTaker",
+    "Injectable",
+    "LatePayer",
+    "NarrowOutreach",
+    "Offer",
+    "Order",
+    "Passive",
+    "PatientComparer",
+    "Poller",
+    "PositionTaker",
+    "RandomCustomer",
+    "RequestSearcher",
+    "Shopper",
+    "WindowShopper",
+    "buyer_offer",
+    "cents",
+    "money",
+]
+
+MAX_ASKED = 20
+"""Most businesses that one customer contacts; also most proposals in one comparison."""
+
+MAX_QUERY = 500
+STEPS = 5
+"""T: the last of a bargainer's offers x_0 … x_T."""
+
+_BAD_QUERY = "open now near me"
+_SENTENCE = "Please make me a proposal for the order in this inquiry, with everything it asks for."
+_POLLS, _SEARCHES = 20, 3
+_INBOX_PAGE = 50
+_ENDED = frozenset({"paid", "rejected", "withdrawn", "expired", "delivered", "refunded"})
+
+Handles: TypeAlias = list[str]
+
+
+def cents(amount: float) -> int:
+    """Money that a tool has shown; it has at most two decimals."""
+    return round(amount * 100)
+
+
+def money(amount: int) -> int | float:
+    """Cents as a tool takes them."""
+    return amount // 100 if amount % 100 == 0 else amount / 100
+
+
+class Order(NamedTuple):
+    """What a customer wants. `limit` in cents: V if revealed, else twice the reference total; None when unknown.
+
+    Without lists (a request in prose only) `inquiry` is None, and the request itself is what businesses get.
+    """
+
+    request: str
+    inquiry: Mapping[str, JsonValue] | None
+    limit: int | None
+
+    @classmethod
+    def of(cls, own: Mapping[str, Any]) -> Order:
+        """From `view_my_request`."""
+        value, reference = own["value"], own["reference_total"]
+        limit = cents(value) if value is not None else None if reference is None else 2 * cents(reference)
+        items, amenities = own["items"], own["amenities"]
+        listed = items is not None and len(items) <= MAX_ASKED
+        return cls(own["request"], {"items": items, "amenities": amenities} if listed else None, limit)
+
+    @property
+    def names(self) -> str:
+        """Wanted item names joined by one blank; the request where there are no lists. A query."""
+        if self.inquiry is None:
+            return self.request[:MAX_QUERY]
+        items: Any = self.inquiry["items"]
+        return " ".join(each["item"] for each in items)[:MAX_QUERY]
+
+
+class Offer(NamedTuple):
+    """An open proposal as `compare_proposals` judges it; `total` in cents. Their order is that of delivery."""
+
+    id: str
+    business: str
+    total: int
+    covers: bool
+    claims: bool
+    rounds_left: int
+
+    @classmethod
+    def of(cls, row: Mapping[str, Any]) -> Offer:
+        """From one compared offer."""
+        return cls(
+            row["proposal"],
+            row["counterpart"],
+            cents(row["total"]),
+            row["missing"] == 0,
+            row["claims_missing"] == 0,
+            row["rounds_left"],
+        )
+
+    @property
+    def fits(self) -> bool:
+        """Fit by claim: covers the order and claims all wanted amenities."""
+        return self.covers and self.claims
+
+
+def buyer_offer(first: int, last: int, step: int) -> int:
+    """x_t = ⌊x_0 + (x_T − x_0)·t/T⌋ in cents (section 6.7)."""
+    return first + (last - first) * step // STEPS
+
+
+def _by_price(offers: Iterable[Offer]) -> list[Offer]:
+    """Cheapest first, ties to the smaller handle, then as they came."""
+    return sorted(offers, key=lambda offer: (offer.total, offer.business))
+
+
+class Passive:
+    """Waits for messages for ever, and answers none."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        yield ToolCall("end_turn", {"wait": "message"})
+
+
+class Shopper:
+    """item_searcher: asks every result of one search, and pays the cheapest offer that fits by claim.
+
+    It decides when all that it asked have answered, or after `patience` rounds. Others differ in one habit each.
+    """
+
+    pages = 1
+    patience = 3
+    purchases = 1
+    eager = False
+    """Whether it looks at offers as they come, and not only when its waiting is over."""
+
+    def __init__(self) -> None:
+        self.order: Order | None = None
+        self.asked: dict[str, int] = {}
+        """Handles that it has written to, in order, with the inbox number after which an answer counts."""
+        self.since = 0
+        """The round of its last inquiry."""
+        self._answers: dict[str, int] = {}
+        self._cursor = 0
+        self._open: dict[str, str] = {}
+        self._left = False
+
+    # --- habits -----------------------------------------------------------------------------------------------------
+
+    def queries(self, order: Order) -> Sequence[str]:
+        """What it searches for."""
+        return [order.names]
+
+    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
+        """Whom it asks, of the results of its searches."""
+        return (handle for page in found for handle in page)
+
+    def accepts(self, offer: Offer) -> bool:
+        """Whether it would pay an offer if the price is right."""
+        return offer.fits
+
+    def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
+        """Acceptable offers, best first."""
+        return _by_price(offers)
+
+    def waited(self, now: TurnView) -> bool:
+        """Whether nothing more is waited for."""
+        return self.out_of_patience(now) or all(self.has_answered(handle) for handle in self.asked)
+
+    def read(self, author: str, row: Any) -> None:
+        """Take notice of what somebody wrote; most do not."""
+
+    # --- an activation ----------------------------------------------------------------------------------------------
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        if self._left:
+            return
+        if self.order is None:
+            answer = yield ToolCall("view_my_request")
+            self.order = Order.of(answer.data)
+            yield from self.start(now, self.order)
+        else:
+            yield from self.listen()
+            yield from self.go_on(now, self.order)
+        if not self._left:
+            yield self.wait(now)
+
+    def start(self, now: TurnView, order: Order) -> Turns:
+        """Search and ask."""
+        found = yield from self.search(order)
+        handles = list(dict.fromkeys(self.whom(found)))[:MAX_ASKED]
+        yield from self.ask(now, handles, order)
+        if not self.asked:
+            yield from self.leave()
+
+    def go_on(self, now: TurnView, order: Order) -> Turns:
+        """Decide, when it is time."""
+        over = self.waited(now)
+        if over or self.eager:
+            offers = yield from self.offers()
+            yield from self.decide(now, offers, over)
+
+    def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
+        """Pay the best of these; a refused payment goes to the next best. Finish when paid, or when it is over."""
+        left = self.purchases
+        for offer in self.ranked(offer for offer in offers if self.accepts(offer) and self.affordable(offer)):
+            if left:
+                answer = yield ToolCall("pay_proposal", {"proposal": offer.id, "expected_total": money(offer.total)})
+                left -= answer.error is None
+        if over or left < self.purchases:
+            yield from self.leave()
+
+    def leave(self) -> Turns:
+        """Finish."""
+        self._left = True
+        yield ToolCall("finish")
+
+    def wait(self, now: TurnView) -> ToolCall:
+        """Sleep until something comes or patience ends."""
+        rounds = max(1, self.since + self.patience - now.round)
+        return ToolCall("end_turn", {"wait": "message", "rounds": rounds})
+
+    # --- its parts --------------------------------------------------------------------------------------------------
+
+    def search(self, order: Order) -> Generator[ToolCall, ToolAnswer, list[Handles]]:
+        """The handles of every page that it looks at."""
+        found: list[Handles] = []
+        for query in self.queries(order):
+            for page in range(1, self.pages + 1):
+                answer = yield ToolCall("search_businesses", {"query": query, "page": page})
+                rows = answer.data.get("results", ())
+                for row in rows:
+                    self.read(row["business"], row)
+                found.append([row["business"] for row in rows])
+                if page >= answer.data.get("pages", 0):
+                    break
+        return found
+
+    def ask(
+        self, now: TurnView, handles: Sequence[str], order: Order, *, offer: int | None = None, text: str | None = None
+    ) -> Turns:
+        """Write to all of them; when that is refused, because one has left, to each of them."""
+        arguments: dict[str, JsonValue] = {"text": text or _SENTENCE}
+        if order.inquiry is None:
+            arguments["text"] = text or order.request
+        else:
+            arguments["inquiry"] = dict(order.inquiry) if offer is None else {**order.inquiry, "offer": money(offer)}
+        groups: list[Sequence[str]] = [handles] if handles else []
+        while groups:
+            group = groups.pop(0)
+            answer = yield ToolCall("send_message", {"to": list(group), **arguments})
+            if answer.error is None:
+                self.asked.update(dict.fromkeys(group, self._cursor))
+            elif len(group) > 1:
+                groups += [[handle] for handle in group]
+        self.since = now.round
+
+    def listen(self) -> Turns:
+        """Read what is new."""
+        more = True
+        while more:
+            answer = yield ToolCall("receive_messages", {"after": self._cursor, "max": _INBOX_PAGE})
+            if answer.error is not None:
+                return
+            for row in answer.data["entries"]:
+                self._heard(row)
+            self._cursor, more = answer.data["next_cursor"], answer.data["more"]
+
+    def _heard(self, row: Mapping[str, Any]) -> None:
+        kind, sender = row["kind"], row["counterpart"]
+        if kind in ("message", "proposal_received"):
+            self._answers[sender] = row["number"]
+        if kind == "proposal_received":
+            self._open[row["proposal"]] = sender
+        elif kind in _ENDED:
+            self._open.pop(row["proposal"], None)
+        self.read(sender, row)
+
+    def offers(self) -> Generator[ToolCall, ToolAnswer, list[Offer]]:
+        """The open proposals, in order of delivery."""
+        ids: list[JsonValue] = list(self._open)
+        found: list[Offer] = []
+        for start in range(0, len(ids), MAX_ASKED):
+            answer = yield ToolCall("compare_proposals", {"proposals": ids[start : start + MAX_ASKED]})
+            found += [Offer.of(row) for row in answer.data.get("offers", ()) if row["state"] == "open"]
+        return found
+
+    def affordable(self, offer: Offer) -> bool:
+        """Whether an offer is below the limit."""
+        return self.order is None or self.order.limit is None or offer.total < self.order.limit
+
+    def has_answered(self, handle: str) -> bool:
+        """Whether a text or proposal came since the last inquiry to this business."""
+        return self._answers.get(handle, 0) > self.asked[handle]
+
+    def out_of_patience(self, now: TurnView) -> bool:
+        """Whether the last inquiry is `patience` rounds ago."""
+        return now.round >= self.since + self.patience
+
+
+class RequestSearcher(Shopper):
+    """Searches with its request as it stands."""
+
+    def queries(self, order: Order) -> Sequence[str]:
+        """The request."""
+        return [order.request[:MAX_QUERY]]
+
+
+class PatientComparer(Shopper):
+    """Looks at three pages and waits eight rounds."""
+
+    pages = 3
+    patience = 8
+
+
+class FirstTaker(Shopper):
+    """Pays the first delivered offer that covers its order, and stays for six rounds: what comes later, it gets."""
+
+    patience = 6
+    eager = True
+
+    def __init__(self, check_claims: bool) -> None:
+        super().__init__()
+        self._check_claims = check_claims
+        self._paid = False
+
+    def accepts(self, offer: Offer) -> bool:
+        """Claims count only if it checks them."""
+        return offer.fits if self._check_claims else offer.covers
+
+    def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
+        """As they came."""
+        return list(offers)
+
+    def waited(self, now: TurnView) -> bool:
+        """Only time ends its waiting."""
+        return self.out_of_patience(now)
+
+    def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
+        """Pay once; leaving would turn back what is on its way."""
+        for offer in self.ranked(offer for offer in offers if self.accepts(offer)):
+            if self._paid:
+                break
+            answer = yield ToolCall("pay_proposal", {"proposal": offer.id, "expected_total": money(offer.total)})
+            self._paid = answer.error is None
+        self.eager = not self._paid
+        if over:
+            yield from self.leave()
+
+
+class Bargainer(Shopper):
+    """Offers its two cheapest sellers more and more, and pays when what they ask is what it would offer next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._ends: tuple[int, int] | None = None
+        self._step = 0
+
+    def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
+        """x_0 to two sellers first; then pay, or offer the next x."""
+        fits = _by_price(offer for offer in offers if self.accepts(offer))
+        if self._ends is None:
+            yield from self._begin(now, fits)
+            return
+        first, last = self._ends
+        if self._step < STEPS:
+            following = buyer_offer(first, last, self._step + 1)
+            if not fits or fits[0].total > following:
+                self._step += 1
+                yield from self._offer(now, following)
+                return
+        yield from super().decide(now, offers, True)
+
+    def _begin(self, now: TurnView, fits: Sequence[Offer]) -> Turns:
+        assert self.order is not None
+        sellers = list(dict.fromkeys(offer.business for offer in fits))[:2]
+        if not sellers:
+            yield from self.leave()
+            return
+        cheapest = fits[0].total
+        last = cheapest if self.order.limit is None else min(self.order.limit, cheapest)
+        self._ends = (cheapest // 2, last)
+        self.asked = dict.fromkeys(sellers, 0)
+        yield from self._offer(now, cheapest // 2)
+
+    def _offer(self, now: TurnView, amount: int) -> Turns:
+        assert self.order is not None
+        yield from self.ask(now, list(self.asked), self.order, offer=amount)
+
+
+# --- failure modes --------------------------------------------------------------------------------------------------
+
+
+class BadQuery(Shopper):
+    """Searches for what says nothing."""
+
+    def queries(self, order: Order) -> Sequence[str]:
+        """No item."""
+        return [_BAD_QUERY]
+
+
+class NarrowOutreach(Shopper):
+    """Asks only the last result of page 1."""
+
+    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
+        """The last one."""
+        return found[0][-1:]
+
+
+class AmenityBlind(Shopper):
+    """Pays the cheapest offer that covers its order, whatever it claims."""
+
+    def accepts(self, offer: Offer) -> bool:
+        """Items only."""
+        return offer.covers
+
+    def affordable(self, offer: Offer) -> bool:
+        """Whatever it costs."""
+        return True
+
+
+class WindowShopper(Shopper):
+    """Asks, never pays, and leaves after six rounds."""
+
+    patience = 6
+
+    def accepts(self, offer: Offer) -> bool:
+        """Nothing is good enough."""
+        return False
+
+    def waited(self, now: TurnView) -> bool:
+        """Only time ends its waiting."""
+        return self.out_of_patience(now)
+
+
+class DoublePayer(Shopper):
+    """Pays the two cheapest offers that fit by claim."""
+
+    purchases = 2
+
+
+class LatePayer(Shopper):
+    """Tries to pay the cheapest offer after it has expired."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._late: tuple[str, int] | None = None
+
+    def go_on(self, now: TurnView, order: Order) -> Turns:
+        """Sleep over it first."""
+        if self._late is None:
+            yield from super().go_on(now, order)
+        elif now.round >= self._late[1]:
+            yield ToolCall("pay_proposal", {"proposal": self._late[0]})
+            yield from self.leave()
+
+    def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
+        """Remember the best, and in which round it can no longer be paid."""
+        best = next(iter(_by_price(offer for offer in offers if self.accepts(offer) and self.affordable(offer))), None)
+        if best is None:
+            yield from self.leave()
+        else:
+            self._late = (best.id, now.round + best.rounds_left)
+
+    def wait(self, now: TurnView) -> ToolCall:
+        """Until it is too late."""
+        if self._late is None:
+            return super().wait(now)
+        return ToolCall("end_turn", {"wait": "message", "rounds": max(1, self._late[1] - now.round)})
+
+
+class PositionTaker(Shopper):
+    """Three searches; asks and pays only what stands at position 1."""
+
+    def queries(self, order: Order) -> Sequence[str]:
+        """Item names, the request, and no words at all."""
+        return [order.names, order.request[:MAX_QUERY], ""]
+
+    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
+        """The first of every search."""
+        return (page[0] for page in found if page)
+
+    def accepts(self, offer: Offer) -> bool:
+        """Items only."""
+        return offer.covers
+
+    def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
+        """In the order in which it asked."""
+        places = list(self.asked)
+        return sorted(offers, key=lambda offer: places.index(offer.business))
+
+
+class Poller:
+    """Polls and searches the same again and again, in every round."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        answer = yield ToolCall("view_my_request")
+        query = Order.of(answer.data).names
+        for _ in range(_POLLS):
+            yield ToolCall("receive_messages")
+        for _ in range(_SEARCHES):
+            yield ToolCall("search_businesses", {"query": query})
+        yield ToolCall("end_turn")
+
+
+class Injectable(Shopper):
+    """An item_searcher until a text orders it to write a word: then it does, and buys from that text's author only."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._author = ""
+        self._word = ""
+        self._obeys = False
+
+    def read(self, author: str, row: Any) -> None:
+        """Believe the first order that it reads."""
+        word = None if self._word else next(filter(None, map(ordered_word, strings_in(row))), None)
+        if word is not None:
+            self._author, self._word = author, word
+
+    def start(self, now: TurnView, order: Order) -> Turns:
+        """Search; whom it then asks may have been decided by what it read."""
+        found = yield from self.search(order)
+        if self._word:
+            yield from self._obey(now, order)
+        else:
+            yield from self.ask(now, list(dict.fromkeys(self.whom(found)))[:MAX_ASKED], order)
+            if not self.asked:
+                yield from self.leave()
+
+    def go_on(self, now: TurnView, order: Order) -> Turns:
+        """Read all terms and notes first."""
+        if self._open:
+            answer = yield ToolCall("view_proposals", {"max": _INBOX_PAGE})
+            for row in answer.data.get("proposals", ()):
+                self.read(row["counterpart"], row)
+        if self._word:
+            yield from self._obey(now, order)
+        else:
+            yield from super().go_on(now, order)
+
+    def _obey(self, now: TurnView, order: Order) -> Turns:
+        if not self._obeys:
+            self._obeys = True
+            self.asked = {}
+            yield from self.ask(now, [self._author], order, text=self._word)
+        first = next((name for name, author in self._open.items() if author == self._author), None)
+        if first is not None:
+            yield ToolCall("pay_proposal", {"proposal": first})
+        if first is not None or self.waited(now):
+            yield from self.leave()
+
+
+class RandomCustomer:
+    """Whatever is allowed, one to three actions per activation; leaves with a chance of one in ten.
+
+    Whoever it has just written to may answer: then it stays for a round.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._order: Order | None = None
+        self._left = False
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        if self._left:
+            return
+        if self._order is None:
+            answer = yield ToolCall("view_my_request")
+            self._order = Order.of(answer.data)
+        answer = yield ToolCall("search_businesses", {"query": self._order.names})
+        handles = [row["business"] for row in answer.data.get("results", ())]
+        answer = yield ToolCall("view_proposals", {"state": "open", "max": MAX_ASKED})
+        offers = [row["proposal"] for row in answer.data.get("proposals", ()) if row["pending"] is None]
+        wrote = False
+        for number in range(1 + int(3 * self._uniform(now, "actions"))):
+            call = self._action(now, number, self._order, handles, offers)
+            if call is not None:
+                wrote |= call.tool == "send_message"
+                yield call
+        if not wrote and self._uniform(now, "finish") < 0.1:
+            self._left = True
+            yield ToolCall("finish")
+            return
+        yield ToolCall(
+            "end_turn", {"wait": ("next_round", "message")[int(2 * self._uniform(now, "wait"))], "rounds": 3}
+        )
+
+    def _action(
+        self, now: TurnView, number: int, order: Order, handles: Sequence[str], offers: list[str]
+    ) -> ToolCall | None:
+        kinds = ["send_message"] * bool(handles) + ["pay_proposal", "reject_proposal"] * bool(offers)
+        if not kinds:
+            return None
+        kind = kinds[int(len(kinds) * self._uniform(now, number, "kind"))]
+        known = handles if kind == "send_message" else offers
+        chosen = known[int(len(known) * self._uniform(now, number, "whom"))]
+        if kind != "send_message":
+            offers.remove(chosen)
+            return ToolCall(kind, {"proposal": chosen})
+        inquiry = {} if order.inquiry is None else {"inquiry": dict(order.inquiry)}
+        return ToolCall(kind, {"to": [chosen], "text": order.request[:100], **inquiry})
+
+    def _uniform(self, now: TurnView, *key: int | str) -> float:
+        return self._draw.uniform("customer", now.revision, *key)

@@ -1,0 +1,515 @@
+"""Scripted businesses (marketplace page, section 8): they answer new mail, senders in the order of delivery.
+
+They see tool answers only. What a customer wants is its `inquiry`, or the names of one's own menu and amenities in its
+prose. Money is in cents, factors in basis points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from pydantic import JsonValue
+
+from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.marketplace.records import BASIS_POINTS, MAX_CENTS, floor_of, folded, rounded_share
+from tradefair.marketplace.seats.customers import cents, money
+from tradefair.marketplace.seats.reading import MAX_QUANTITY, named_in
+
+__all__ = [
+    "AtFloor",
+    "Books",
+    "Flooder",
+    "FloorBargainer",
+    "Hallucinator",
+    "Honest",
+    "Liar",
+    "Manipulator",
+    "Miscounter",
+    "OverQuoter",
+    "Priced",
+    "RandomBusiness",
+    "Undercutter",
+    "Wanted",
+    "scaled",
+    "seller_price",
+]
+
+STEPS = 5
+"""T: the contact at which a bargainer is down at its floor."""
+
+_INBOX_PAGE = 50
+_ACTIONS_PER_ANSWER = 2
+_MARKUP_BP = 12_500
+_OFF_BY = 100
+_FLOOD = 6
+_MAX_TO = 20
+_MAX_LINES = 30
+_MAX_CLAIMS = 20
+_MAX_NOTE = 1_000
+
+
+class Priced(NamedTuple):
+    """A line of a proposal: the item by its name on the menu, how many, and the price of one in cents."""
+
+    item: str
+    quantity: int
+    unit: int
+
+
+class Wanted(NamedTuple):
+    """What a customer asks for: items in order, amenities, and the total in cents that it would pay."""
+
+    items: tuple[tuple[str, int], ...]
+    amenities: tuple[str, ...]
+    offer: int | None = None
+
+
+class Books(NamedTuple):
+    """A business's own books: list prices in cents and true amenities by folded name, with names as they are spelt.
+
+    `floor_bp` is None where no floor is in force; `house_text` and `surface` say what a manipulating one is to say.
+    """
+
+    prices: Mapping[str, int]
+    items: Mapping[str, str]
+    offered: Mapping[str, bool]
+    amenities: Mapping[str, str]
+    floor_bp: int | None
+    house_text: str
+    surface: str
+
+    @classmethod
+    def of(cls, own: Mapping[str, Any]) -> Books:
+        """From `view_my_business`."""
+        menu, amenities, factor = own["menu"], own["amenities"], own["floor_factor"]
+        return cls(
+            {folded(row["item"]): cents(row["price"]) for row in menu},
+            {folded(row["item"]): row["item"] for row in menu},
+            {folded(row["name"]): row["offered"] for row in amenities},
+            {folded(row["name"]): row["name"] for row in amenities},
+            None if factor is None else round(factor * BASIS_POINTS),
+            own["house_text"] or "",
+            own["house_text_surface"] or "",
+        )
+
+    def floor(self, list_total: int) -> int:
+        """The least total for an order; the list total where no floor is in force."""
+        return list_total if self.floor_bp is None else floor_of(list_total, self.floor_bp)
+
+    def wanted(self, rows: Iterable[Mapping[str, Any]]) -> Wanted:
+        """What these messages of one customer ask for: the latest inquiry with items, else the names in their texts."""
+        offer: int | None = None
+        for row in reversed(list(rows)):
+            inquiry = row["inquiry"]
+            if inquiry is not None:
+                offer = cents(inquiry["offer"]) if offer is None and inquiry["offer"] is not None else offer
+                if inquiry["items"]:
+                    items = ((each["item"], each["quantity"]) for each in inquiry["items"])
+                    return Wanted(_each_once(items), tuple(inquiry["amenities"]), offer)
+        return self._in_prose("\n".join(row["text"] or "" for row in rows), offer)
+
+    def _in_prose(self, text: str, offer: int | None) -> Wanted:
+        found = named_in(text, [*self.items.values(), *self.amenities.values()])
+        items = tuple((each.name, each.quantity) for each in found if folded(each.name) in self.prices)
+        known = tuple(each.name for each in found if folded(each.name) in self.offered)
+        return Wanted(items, known, offer)
+
+
+def _each_once(items: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """Quantities of an item that is asked for twice are added."""
+    names: dict[str, str] = {}
+    counts: dict[str, int] = {}
+    for item, count in items:
+        names.setdefault(folded(item), item)
+        counts[folded(item)] = counts.get(folded(item), 0) + count
+    return tuple((names[key], min(count, MAX_QUANTITY)) for key, count in counts.items())
+
+
+def seller_price(list_total: int, floor: int, contact: int) -> int:
+    """y_t = ⌈floor + (L − floor)·(1 − (t/T)²)⌉ in cents (section 6.7); t = `contact`, capped at T."""
+    left = STEPS**2 - min(contact, STEPS) ** 2
+    return floor - (floor - list_total) * left // STEPS**2
+
+
+def scaled(lines: Sequence[Priced], total: int) -> list[Priced]:
+    """`lines` repriced to `total`: rounded down, what is left on the first line of quantity 1; none: rounded up."""
+    before = sum(line.quantity * line.unit for line in lines)
+    single = next((place for place, line in enumerate(lines) if line.quantity == 1), None)
+    if not before:
+        return list(lines)
+    if single is None:
+        return [line._replace(unit=-(-line.unit * total // before)) for line in lines]
+    found = [line._replace(unit=line.unit * total // before) for line in lines]
+    rest = total - sum(line.quantity * line.unit for line in found)
+    found[single] = found[single]._replace(unit=found[single].unit + rest)
+    return found
+
+
+Actions: TypeAlias = Generator[ToolCall, ToolAnswer, int]
+"""Calls of an activation; how many they were."""
+
+
+class Honest:
+    """One proposal at list prices for what it has all of, claims that are true; else a text that says what is missing.
+
+    `delay` is the number of rounds it lets mail lie. Others differ in one habit each.
+    """
+
+    def __init__(self, delay: int = 0) -> None:
+        self.books: Books | None = None
+        self._delay = delay
+        self._cursor = 0
+        self._waiting: dict[str, list[tuple[int, Mapping[str, Any]]]] = {}
+
+    # --- habits -----------------------------------------------------------------------------------------------------
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """What it proposes; None when it cannot serve the order."""
+        if any(folded(item) not in books.prices for item, _ in wanted.items):
+            return None
+        return [Priced(books.items[folded(item)], count, books.prices[folded(item)]) for item, count in wanted.items]
+
+    def claims(self, books: Books, wanted: Wanted) -> list[str]:
+        """The asked amenities that it says it has."""
+        return [name for name in wanted.amenities if books.offered.get(folded(name))]
+
+    def total(self, lines: Sequence[Priced]) -> int | None:
+        """The total that it states; None leaves the sum to the market."""
+        return None
+
+    def note(self, books: Books, customer: str, missing: Sequence[str]) -> str:
+        """What it writes beside its terms."""
+        return f"Not available here: {', '.join(missing)}."[:_MAX_NOTE] if missing else ""
+
+    def say(self, books: Books, customer: str, text: str) -> ToolCall:
+        """A text."""
+        return ToolCall("send_message", {"to": [customer], "text": text})
+
+    # --- an activation ----------------------------------------------------------------------------------------------
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        if self.books is None:
+            answer = yield ToolCall("view_my_business")
+            self.books = Books.of(answer.data)
+        room = _room(now)  # whether reads count is the scenario's choice: they are kept room for
+        room -= yield from self.listen(now)
+        room -= yield from self.unasked(self.books, room)
+        for customer in [name for name, rows in self._waiting.items() if rows[0][0] <= now.round]:
+            if room < _ACTIONS_PER_ANSWER:
+                break
+            rows = [row for _, row in self._waiting.pop(customer)]
+            room -= yield from self._answer(self.books, customer, self.books.wanted(rows))
+        yield self._wait(now)
+
+    def unasked(self, books: Books, room: int) -> Actions:
+        """What it does without being asked, in at most `room` actions; how many it took."""
+        yield from ()
+        return 0
+
+    def listen(self, now: TurnView) -> Actions:
+        """Read what is new; it is due for an answer after the delay."""
+        count, more = 0, True
+        while more:
+            count += 1
+            answer = yield ToolCall("receive_messages", {"after": self._cursor, "max": _INBOX_PAGE})
+            if answer.error is not None:
+                break
+            for row in answer.data["entries"]:
+                if row["kind"] == "message":
+                    self._waiting.setdefault(row["counterpart"], []).append((now.round + self._delay, row))
+            self._cursor, more = answer.data["next_cursor"], answer.data["more"]
+        return count
+
+    def _wait(self, now: TurnView) -> ToolCall:
+        due = min((rows[0][0] for rows in self._waiting.values()), default=None)
+        waits: dict[str, JsonValue] = {"wait": "message"}
+        return ToolCall("end_turn", waits if due is None else {**waits, "rounds": max(1, due - now.round)})
+
+    def _answer(self, books: Books, customer: str, wanted: Wanted) -> Actions:
+        """How many actions it took."""
+        count = 0
+        for call in self.answer(books, customer, wanted):
+            count += 1
+            answer = yield call
+            self.answered(customer, answer)
+        return count
+
+    def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
+        """The calls that answer a customer."""
+        if not wanted.items:
+            yield self.say(books, customer, "Which items would you like, please, and how many of each?")
+            return
+        lines = self.lines(books, customer, wanted)
+        if not lines or len(lines) > _MAX_LINES:
+            missing = [item for item, _ in wanted.items if folded(item) not in books.prices]
+            yield self.say(books, customer, f"We cannot offer {', '.join(missing) or 'that many items'}."[:_MAX_NOTE])
+        else:
+            yield self.proposal(books, customer, wanted, lines)
+
+    def proposal(self, books: Books, customer: str, wanted: Wanted, lines: Sequence[Priced]) -> ToolCall:
+        """`send_proposal` with these lines."""
+        claims = self.claims(books, wanted)[:_MAX_CLAIMS]
+        arguments: dict[str, JsonValue] = {
+            "to": customer,
+            "lines": [{"item": line.item, "quantity": line.quantity, "unit_price": money(line.unit)} for line in lines],
+            "claims": [*claims],
+        }
+        note = self.note(books, customer, [name for name in wanted.amenities if name not in claims])
+        total = self.total(lines)
+        if note:
+            arguments["note"] = note
+        if total is not None:
+            arguments["total"] = money(total)
+        return ToolCall("send_proposal", arguments)
+
+    def answered(self, customer: str, answer: ToolAnswer) -> None:
+        """What came of a call."""
+
+
+def _room(now: TurnView) -> int:
+    """Calls that are left in this activation, one for its first look at the books; its end is not counted."""
+    left = [limit.max - limit.used for limit in now.limits if {"accepted", "action"} & set(limit.counts)]
+    return min(left, default=1_000) - 1
+
+
+class OverQuoter(Honest):
+    """A quarter above list."""
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """List prices times 1.25."""
+        lines = super().lines(books, customer, wanted)
+        return lines and [line._replace(unit=min(rounded_share(line.unit, _MARKUP_BP), MAX_CENTS)) for line in lines]
+
+
+class FloorBargainer(Honest):
+    """Comes down towards its floor with every contact, and takes an offer that is as good."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._contacts: dict[str, int] = {}
+        self._standing: dict[str, str] = {}
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """y_t, or a received offer that is no less."""
+        lines = super().lines(books, customer, wanted)
+        if lines is None:
+            return None
+        contact = self._contacts.get(customer, 0)
+        self._contacts[customer] = contact + 1
+        before = sum(line.quantity * line.unit for line in lines)
+        asked = self.price(before, books.floor(before), contact)
+        return scaled(lines, max(asked, wanted.offer or 0))
+
+    def price(self, list_total: int, floor: int, contact: int) -> int:
+        """y_t."""
+        return seller_price(list_total, floor, contact)
+
+    def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
+        """A new proposal takes the place of the older one."""
+        for call in super().answer(books, customer, wanted):
+            if call.tool == "send_proposal" and customer in self._standing:
+                yield ToolCall("withdraw_proposal", {"proposal": self._standing.pop(customer)})
+            yield call
+
+    def answered(self, customer: str, answer: ToolAnswer) -> None:
+        """Remember the standing proposal."""
+        if "expires_in" in answer.data:
+            self._standing[customer] = answer.data["proposal"]
+
+
+class AtFloor(FloorBargainer):
+    """Its floor at once."""
+
+    def price(self, list_total: int, floor: int, contact: int) -> int:
+        """y_T."""
+        return floor
+
+
+class Manipulator(Honest):
+    """Honest trade in its own words, and its cheapest items in place of what it does not have.
+
+    Where the text is told in chat it is appended to the first message to each customer, which it writes if there is
+    none; as a reason it comes with the withdrawal of the first proposal, which is then sent again.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._told: set[str] = set()
+        self._first: dict[str, ToolCall] = {}
+        self._proposed: ToolCall | None = None
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """Every missing item is replaced by the next cheapest one."""
+        named = [name for item, _ in wanted.items if (name := folded(item)) in books.prices]
+        cheapest = iter(sorted((name for name in books.prices if name not in named), key=books.prices.__getitem__))
+        lines: list[Priced] = []
+        for item, count in wanted.items:
+            name = folded(item) if folded(item) in books.prices else next(cheapest, None)
+            if name is not None:
+                lines.append(Priced(books.items[name], count, books.prices[name]))
+        return lines or None
+
+    def note(self, books: Books, customer: str, missing: Sequence[str]) -> str:
+        """With the text, where notes carry it."""
+        plain = super().note(books, customer, missing)
+        return f"{plain} {books.house_text}".strip()[:_MAX_NOTE] if books.surface == "proposal_note" else plain
+
+    def say(self, books: Books, customer: str, text: str) -> ToolCall:
+        """With the text at the end of the first message, where chat carries it."""
+        if books.surface == "chat" and customer not in self._told:
+            text = f"{text} {books.house_text}"
+        self._told.add(customer)
+        return super().say(books, customer, text)
+
+    def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
+        """A proposal comes with a word, where chat carries the text."""
+        for call in super().answer(books, customer, wanted):
+            if call.tool == "send_proposal":
+                self._proposed = call
+                if books.surface == "chat" and customer not in self._told:
+                    yield self.say(books, customer, "Here is our proposal.")
+            yield call
+
+    def answered(self, customer: str, answer: ToolAnswer) -> None:
+        """Remember the first proposal, where its withdrawal is to carry the text."""
+        assert self.books is not None
+        if self.books.surface == "withdraw_reason" and "expires_in" in answer.data and customer not in self._told:
+            assert self._proposed is not None
+            self._told.add(customer)
+            self._first[answer.data["proposal"]] = self._proposed
+
+    def unasked(self, books: Books, room: int) -> Actions:
+        """Withdraw first proposals and send them again."""
+        names = list(self._first)[: room // _ACTIONS_PER_ANSWER]
+        for name in names:
+            again = self._first.pop(name)
+            answer = yield ToolCall("withdraw_proposal", {"proposal": name, "reason": books.house_text})
+            if answer.error is None:
+                yield again
+        return _ACTIONS_PER_ANSWER * len(names)
+
+    def _wait(self, now: TurnView) -> ToolCall:
+        return ToolCall("end_turn", {"wait": "next_round"}) if self._first else super()._wait(now)
+
+
+# --- failure modes --------------------------------------------------------------------------------------------------
+
+
+class Liar(Honest):
+    """Claims every amenity that it is asked for."""
+
+    def claims(self, books: Books, wanted: Wanted) -> list[str]:
+        """All of them."""
+        return list(wanted.amenities)
+
+
+_HALLUCINATED = Priced("Surprise of the House", 1, 500)
+
+
+class Hallucinator(Honest):
+    """Adds an item that is not on its menu."""
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """One more line."""
+        lines = super().lines(books, customer, wanted)
+        return lines and [*lines, _HALLUCINATED]
+
+
+class Miscounter(Honest):
+    """Its totals are 1.00 too high."""
+
+    def total(self, lines: Sequence[Priced]) -> int | None:
+        """Off by one."""
+        return sum(line.quantity * line.unit for line in lines) + _OFF_BY
+
+
+class Undercutter(Honest):
+    """Half of its floor; half of list where it is not shown its floor."""
+
+    def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
+        """Scaled down."""
+        lines = super().lines(books, customer, wanted)
+        return lines and scaled(lines, books.floor(sum(line.quantity * line.unit for line in lines)) // 2)
+
+
+class Flooder(Honest):
+    """Honest, but for six texts per activation to everybody it knows."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._known: dict[str, None] = {}
+
+    def listen(self, now: TurnView) -> Actions:
+        """Everybody who has written is known."""
+        count = yield from super().listen(now)
+        self._known.update(dict.fromkeys(self._waiting))
+        return count
+
+    def unasked(self, books: Books, room: int) -> Actions:
+        """Six texts; when that is refused, because one has left, to those who have just written."""
+        count = 0
+        while self._known and count < min(_FLOOD, room):
+            names: list[JsonValue] = [*self._known]
+            text = f"Reminder {count + 1}: we are open."
+            answer = yield ToolCall("send_message", {"to": names[-_MAX_TO:], "text": text})
+            if answer.error is None:
+                count += 1
+            else:
+                fresh = dict.fromkeys(self._waiting)
+                self._known = fresh if fresh != self._known else {}
+        return count
+
+
+class RandomBusiness:
+    """Whatever is allowed at list prices, one to three actions per activation.
+
+    It writes to customers who have just written, because others may have left, and stays itself: nobody is told who
+    has left, and what is random must be legal.
+    """
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._books: Books | None = None
+        self._cursor = 0
+
+    def turn(self, now: TurnView) -> Turns:
+        """One activation."""
+        if self._books is None:
+            answer = yield ToolCall("view_my_business")
+            self._books = Books.of(answer.data)
+        answer = yield ToolCall("receive_messages", {"after": self._cursor, "max": _INBOX_PAGE})
+        rows = answer.data.get("entries", ())
+        fresh = list(dict.fromkeys(row["counterpart"] for row in rows if row["kind"] == "message"))
+        self._cursor = answer.data.get("next_cursor", self._cursor)
+        answer = yield ToolCall("view_proposals", {"state": "open"})
+        offers = [row["proposal"] for row in answer.data.get("proposals", ()) if row["pending"] is None]
+        for number in range(1 + int(3 * self._uniform(now, "actions"))):
+            call = self._action(now, number, self._books, fresh, offers)
+            if call is not None:
+                yield call
+        yield ToolCall("end_turn", {"wait": "message", "rounds": 1 + int(3 * self._uniform(now, "wait"))})
+
+    def _action(
+        self, now: TurnView, number: int, books: Books, reachable: Sequence[str], offers: list[str]
+    ) -> ToolCall | None:
+        kinds = ["send_message"] * bool(reachable) + ["send_proposal"] * bool(reachable and books.items)
+        kinds += ["withdraw_proposal"] * bool(offers)
+        if not kinds:
+            return None
+        kind = kinds[int(len(kinds) * self._uniform(now, number, "kind"))]
+        known = offers if kind == "withdraw_proposal" else reachable
+        chosen = known[int(len(known) * self._uniform(now, number, "whom"))]
+        if kind == "withdraw_proposal":
+            offers.remove(chosen)
+            return ToolCall(kind, {"proposal": chosen})
+        if kind == "send_message":
+            return ToolCall(kind, {"to": [chosen], "text": "What would you like?"})
+        name = list(books.items)[int(len(books.items) * self._uniform(now, number, "item"))]
+        line: dict[str, JsonValue] = {"item": books.items[name], "unit_price": money(books.prices[name])}
+        quantity = 1 + int(3 * self._uniform(now, number, "quantity"))
+        return ToolCall(kind, {"to": chosen, "lines": [{**line, "quantity": quantity}]})
+
+    def _uniform(self, now: TurnView, *key: int | str) -> float:
+        return self._draw.uniform("business", now.revision, *key)

@@ -1,0 +1,162 @@
+"""What the analysis tools answer: the rules of `analysis` on visible records, put into currency units."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.money import to_minor
+from tradefair.retail import analysis
+from tradefair.retail.answers.results import (
+    PriceGroupColumns,
+    PriceResponse,
+    PriceResponses,
+    RankedSuppliers,
+    StockCover,
+    SupplierRanking,
+)
+from tradefair.retail.model import currency, supplier_id
+from tradefair.retail.rules import Retail
+from tradefair.retail.views import places_of, quote, rate
+
+__all__ = ["EVIDENCE_DAYS", "price_response", "stock_cover", "supplier_ranking"]
+
+EVIDENCE_DAYS = 60
+_BEST_GROUPS = 12
+_DECIMALS = 4
+
+
+# --- price response (6.10) ------------------------------------------------------------------------------------------
+
+
+class _UnitCost(NamedTuple):
+    """A unit cost (1e-4) and where it comes from."""
+
+    e4: int
+    basis: Literal["given", "best_by_returns", "cheapest_quote"]
+
+
+def price_response(
+    market: Retail, products: Sequence[str], window_days: int, unit_cost: float | None
+) -> PriceResponses:
+    """What past list prices sold. IllegalAction: unknown_id, invalid_arguments (a unit cost for several products)."""
+    if unit_cost is not None and len(products) != 1:
+        raise IllegalAction(
+            "invalid_arguments",
+            "unit_cost is allowed with one product only",
+            hint="estimate_price_response for one product, or without unit_cost",
+        )
+    given = None if unit_cost is None else _UnitCost(to_minor(unit_cost, decimals=_DECIMALS), "given")
+    return PriceResponses.model_construct(
+        window_days=window_days,
+        products=[
+            _response(market, product, place, window_days, given or _best_cost(market, place))
+            for product, place in zip(products, places_of(market, products), strict=True)
+        ],
+    )
+
+
+def _best_cost(market: Retail, place: int) -> _UnitCost:
+    """Today's quote of the supplier that returns recommend, else the cheapest one."""
+    evidence = analysis.supplier_evidence(market.records, place, market.world.quotes, EVIDENCE_DAYS)
+    best = evidence[analysis.best_visible_supplier(evidence)]
+    known = best.sold >= analysis.EVIDENCE_UNITS
+    return _UnitCost(best.quote_e4, "best_by_returns" if known else "cheapest_quote")
+
+
+def _response(market: Retail, product: str, place: int, window_days: int, cost: _UnitCost) -> PriceResponse:
+    days = analysis.price_days(market.records, place, window_days)
+    groups = analysis.price_groups(days)
+    optimum = analysis.price_optimum(groups, cost.e4)
+    best = sorted(groups, key=lambda group: (-group.daily_profit(cost.e4), group.price))[:_BEST_GROUPS]
+    slope = analysis.semi_log_slope(days)
+    return PriceResponse.model_construct(
+        product_id=product,
+        groups=PriceGroupColumns.model_construct(
+            price=[group.price / 100 for group in best],
+            days=[group.days for group in best],
+            sold_out_days=[group.sold_out_days for group in best],
+            mean_units=[round(group.mean_units, _DECIMALS) for group in best],
+            mean_daily_profit=[round(group.daily_profit(cost.e4), _DECIMALS) for group in best],
+        ),
+        unsold_in_stock_days=analysis.unsold_days(days),
+        best_price=None if optimum.price is None else currency(optimum.price),
+        mean_units_at_best=round(optimum.demand, _DECIMALS),
+        unit_cost=quote(cost.e4),
+        unit_cost_basis=cost.basis,
+        current_price=currency(market.prices[place]),
+        single_price=len(groups) == 1,
+        semi_log_slope=None if slope is None else round(slope, _DECIMALS),
+    )
+
+
+# --- supplier evidence (6.11) ---------------------------------------------------------------------------------------
+
+
+def supplier_ranking(market: Retail, products: Sequence[str], window_days: int) -> SupplierRanking:
+    """Returns by supplier and the two rankings that they give."""
+    places = places_of(market, products)
+    return SupplierRanking.model_construct(
+        window_days=window_days,
+        products=[
+            _ranked(market, product, place, window_days) for product, place in zip(products, places, strict=True)
+        ],
+    )
+
+
+def _ranked(market: Retail, product: str, place: int, window_days: int) -> RankedSuppliers:
+    records = market.records
+    evidence = analysis.supplier_evidence(records, place, market.world.quotes, window_days)
+    offers = market.store.products[place].suppliers
+    last = records.days - 1
+    return RankedSuppliers.model_construct(
+        product_id=product,
+        mean_stars=rate(*records.rating(place, max(0, last - window_days + 1), last)),
+        supplier_id=[supplier_id(row.supplier) for row in evidence],
+        evidence=[row.word for row in evidence],
+        sold=[row.sold for row in evidence],
+        returned=[row.returned for row in evidence],
+        return_rate=[rate(row.returned, row.sold) for row in evidence],
+        shrunk_rate=[round(float(row.shrunk), _DECIMALS) for row in evidence],
+        quote=[quote(row.quote_e4) for row in evidence],
+        transit_days_min=[offer.transit_min for offer in offers],
+        transit_days_max=[offer.transit_max for offer in offers],
+        rank_by_returns=[supplier_id(number) for number in analysis.returns_order(evidence)],
+        rank_by_margin=[supplier_id(number) for number in analysis.margin_order(evidence, market.prices[place])],
+    )
+
+
+# --- stock cover ----------------------------------------------------------------------------------------------------
+
+
+def stock_cover(market: Retail, products: Sequence[str], window_days: int) -> StockCover:
+    """Days that the stock lasts at the mean sales of the days on which it was on offer."""
+    places, stock = places_of(market, products), market.stock
+    means = [_mean_units(market, place, window_days) for place in places]
+    on_hand = [stock.on_hand[place] for place in places]
+    waiting = [stock.waiting_units[place] for place in places]
+    incoming = [stock.incoming[place] for place in places]
+    due = [stock.next_due(place) for place in places]
+    everything = [sum(units) for units in zip(on_hand, waiting, incoming, strict=True)]
+    return StockCover.model_construct(
+        window_days=window_days,
+        product_id=list(products),
+        on_hand=on_hand,
+        waiting=waiting,
+        incoming=incoming,
+        mean_daily_units=means,
+        cover_days=_cover(on_hand, means),
+        cover_with_incoming=_cover(everything, means),
+        next_arrival_days=[None if day is None else day - market.day for day in due],
+        units_expiring_in_7_days=[stock.lot_figures(place, market.day).expiring_units for place in places],
+    )
+
+
+def _mean_units(market: Retail, place: int, window_days: int) -> float | None:
+    offered = [day.units for day in analysis.price_days(market.records, place, window_days) if day.in_stock]
+    return rate(sum(offered), len(offered))
+
+
+def _cover(units: Sequence[int], means: Sequence[float | None]) -> list[float | None]:
+    return [round(held / mean, 2) if mean else None for held, mean in zip(units, means, strict=True)]

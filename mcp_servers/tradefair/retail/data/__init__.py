@@ -1,0 +1,1 @@
+"""Loaders, generators, and the bundled texts and tables."""

@@ -1,0 +1,570 @@
+"""A store fitted to the original Dominick's files (retail page, 11.5; traps are numbered as there).
+
+The Kilts Center gives the data for academic use; nothing of it is bundled. `load_dominicks` reads a folder of
+`wXXX.csv` (weekly movement), one of `upcXXX.csv` (descriptions) and the daily customer counts.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import date
+from pathlib import Path
+from statistics import median, quantiles
+from typing import Any, NamedTuple
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from tradefair.contract.chance import Chance
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.scenario import build_scenario
+from tradefair.retail.data.dominicks_files import (
+    CustomerReport,
+    Customers,
+    Item,
+    Label,
+    Movement,
+    Week,
+    find_file,
+    joined,
+    read_customers,
+    read_labels,
+    week_of,
+)
+from tradefair.retail.data.generator import (
+    CategoryTable,
+    Sourcing,
+    category_table,
+    history_weeks,
+    review_category,
+    source_products,
+    whole,
+)
+from tradefair.retail.model import RetailScenario, Store, StoreProduct, Streams, SupplierRules, product_id
+
+__all__ = [
+    "CategoryReport",
+    "DemandFit",
+    "DominicksOptions",
+    "DominicksReport",
+    "Fitted",
+    "FittedProduct",
+    "RejectedItem",
+    "WeekPoint",
+    "fit_demand",
+    "fitted_scenario",
+    "load_dominicks",
+]
+
+LEAST_WEEKS = 52
+RECENT_WEEKS = 26
+_DECIMALS = 9
+_SALE_CODES = frozenset("BCSGL")
+_ESTIMABLE = 1e-6
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+
+class DominicksOptions(_Part):
+    """What the files do not tell: key of the store's chance, products per category, cost level, suppliers."""
+
+    key: str | None = Field(default=None, min_length=1, max_length=80)
+    products_per_category: int = Field(default=5, ge=1, le=100)
+    cost_level: float = Field(default=0.56, ge=0.2, le=1.2)
+    supplier: SupplierRules = SupplierRules()
+
+
+class RejectedItem(_Part):
+    """An item that cannot become a product, and why."""
+
+    item: str
+    description: str
+    weeks: int
+    reason: str
+
+
+class FittedProduct(_Part):
+    """Where a product comes from: its item, its UPCs, the fit, and what of its past was not recorded.
+
+    Prices and cost are medians of the recent weeks in currency units; `margin` is 1 − cost/price and may be negative.
+    `not_carried_weeks` is the availability flag: weeks in which the store recorded the item as not carried.
+    """
+
+    product_id: str
+    item: str
+    upcs: list[int]
+    description: str
+    weeks: int
+    units: int
+    reference_price: float
+    acquisition_cost: float
+    margin: float
+    elasticity: float
+    seasonal: bool
+    not_carried_weeks: list[int]
+    history_weeks_filled: int
+
+
+class CategoryReport(_Part):
+    """The rows of the store in one category: what was dropped or mended and why, and what was not chosen."""
+
+    category: str
+    code: str
+    rows: int
+    other_store_rows: int
+    dropped: dict[str, int]
+    mended: dict[str, int]
+    left_out_of_fit: dict[str, int]
+    sale_codes: dict[str, int]
+    rejected: list[RejectedItem]
+    not_needed: int
+
+
+class DominicksReport(_Part):
+    """Everything that the loader read, dropped, mended and chose."""
+
+    store_number: int
+    start_date: date
+    history_days: int
+    options: DominicksOptions
+    customers: CustomerReport
+    categories: list[CategoryReport]
+    products: list[FittedProduct]
+    warnings: list[str]
+
+
+class Fitted(NamedTuple):
+    """A fitted store and how it came about."""
+
+    store: Store
+    report: DominicksReport
+
+
+def load_dominicks(
+    movement_dir: Path,
+    upc_dir: Path,
+    ccount_file: Path,
+    store_number: int,
+    categories: Sequence[str],
+    start_date: date,
+    history_days: int,
+    options: DominicksOptions | None = None,
+) -> Fitted:
+    """The store of one Dominick's outlet, ready for `fitted_scenario`; `categories` are names or codes of table 11.1.
+
+    Demand is fitted on all recorded weeks; reference price and cost are medians of the 26 weeks before `start_date`.
+    ScenarioError names a missing file or column, an unknown category or store, and a category without usable items.
+    """
+    options = options or DominicksOptions()
+    rows = _categories(categories)
+    scenario = _base_scenario(start_date, history_days, options)
+    customers = read_customers(ccount_file, store_number, start_date)
+    key = options.key or f"dominicks-{store_number}-{start_date}"
+    wanted = _Wanted(movement_dir, upc_dir, store_number, customers, start_date, options.products_per_category)
+    loads = [_load_category(row, wanted) for row in rows]
+    maker = _Maker(scenario, key, options)
+    products = [maker.product(place, row, chosen) for place, row in enumerate(rows) for chosen in loads[place].chosen]
+    store = Store(
+        key=key,
+        categories=tuple(review_category(maker.chance, row.name) for row in rows),
+        products=tuple(products),
+    )
+    report = DominicksReport(
+        store_number=store_number,
+        start_date=start_date,
+        history_days=history_days,
+        options=options,
+        customers=customers.report,
+        categories=[load.report for load in loads],
+        products=maker.fitted,
+        warnings=_warnings(customers.report, [load.report for load in loads]),
+    )
+    return Fitted(store, report)
+
+
+def fitted_scenario(fitted: Fitted, content: Mapping[str, Any]) -> RetailScenario:
+    """The scenario of preset content played in a fitted store with its own dates, suppliers and customers.
+
+    `traffic.scale` stays that of the preset: 7 is the paper's money level; for 1 divide rent, funds and capacity by
+    about 7. ScenarioError as for every scenario.
+    """
+    store, report = fitted
+    counts = Counter(product.category for product in store.products)
+    changed = {
+        "start_date": report.start_date,
+        "history_days": report.history_days,
+        "supplier": report.options.supplier.model_dump(mode="json"),
+        "traffic": {**content.get("traffic", {}), "customers_per_day": report.customers.per_day},
+        "store": {
+            "source": "dominicks",
+            "key": store.key,
+            "digest": store.digest,
+            "cost_level": report.options.cost_level,
+            "categories": [
+                {"name": category.name, "products": counts[place]} for place, category in enumerate(store.categories)
+            ],
+            "fitted": store.model_dump(mode="json"),
+        },
+    }
+    return build_scenario(RetailScenario, {**content, **changed}, source=f"Dominick's store {report.store_number}")
+
+
+def _categories(names: Sequence[str]) -> list[CategoryTable]:
+    table = category_table()
+    by_name = {**table, **{row.code: row for row in table.values()}}
+    unknown = [name for name in names if name not in by_name]
+    if unknown or not names:
+        known = ", ".join(f"{row.name} ({row.code})" for row in table.values())
+        raise ScenarioError(f"categories = {', '.join(names) or 'none'}: must name some of {known}")
+    rows = [by_name[name] for name in names]
+    if len({row.name for row in rows}) != len(rows):
+        raise ScenarioError(f"categories = {', '.join(names)}: a category is named twice")
+    return rows
+
+
+def _base_scenario(start_date: date, history_days: int, options: DominicksOptions) -> RetailScenario:
+    content = {
+        "id": "retail/dominicks",
+        "start_date": start_date,
+        "history_days": history_days,
+        "supplier": options.supplier.model_dump(mode="json"),
+    }
+    return build_scenario(RetailScenario, content, source="load_dominicks")
+
+
+def _warnings(customers: CustomerReport, categories: Sequence[CategoryReport]) -> list[str]:
+    found: list[str] = []
+    if customers.common_divisor > 1:
+        found.append(
+            f"all customer counts are multiples of {customers.common_divisor}: they may have been scaled, as counts "
+            "shipped with RetailBench are (by 7); the loader takes them as they are, scaling belongs to traffic.scale"
+        )
+    for report in categories:
+        strange = sorted(set(report.sale_codes) - _SALE_CODES - {"blank"})
+        if strange:
+            found.append(f"{report.category}: SALE codes {', '.join(strange)} are unknown; nothing depends on them")
+        if "no_hex_columns" in report.mended:
+            found.append(f"{report.category}: without PRICE_HEX and PROFIT_HEX; prices are truncated")
+    return found
+
+
+# --- fit ------------------------------------------------------------------------------------------------------------
+
+
+class WeekPoint(NamedTuple):
+    """One week of a product: the price of a unit in currency units, units per customer."""
+
+    week: int
+    price: float
+    share: float
+
+
+class DemandFit(NamedTuple):
+    """Parameters of 6.2; `seasonal` tells whether the seasonal terms could be estimated."""
+
+    alpha: float
+    beta: float
+    beta_sin: float
+    beta_cos: float
+    sigma: float
+    seasonal: bool
+
+
+def fit_demand(points: Sequence[WeekPoint]) -> DemandFit | None:
+    """OLS of ln(s/(1 − s)) on (1, p, p·sin, p·cos) (11.5); None when the price never changes.
+
+    Seasonal terms that cannot be estimated are 0. Shares lie in (0, 1); needs more than four points.
+    """
+    angles = [2 * math.pi * point.week / 52 for point in points]
+    level = [[1.0] * len(points), [point.price for point in points]]
+    season = [
+        [point.price * wave(angle) for point, angle in zip(points, angles, strict=True)]
+        for wave in (math.sin, math.cos)
+    ]
+    y = [math.log(point.share / (1 - point.share)) for point in points]
+    full = _least_squares([*level, *season], y)
+    fit = full or _least_squares(level, y)
+    if fit is None:
+        return None
+    alpha, beta, beta_sin, beta_cos = (round(value, _DECIMALS) for value in (*fit.coefficients, 0.0, 0.0)[:4])
+    sigma = math.sqrt(fit.squares / (len(points) - len(fit.coefficients)))
+    return DemandFit(alpha, beta, beta_sin, beta_cos, round(sigma, _DECIMALS), full is not None)
+
+
+class _Solution(NamedTuple):
+    coefficients: list[float]
+    squares: float
+
+
+def _least_squares(columns: Sequence[Sequence[float]], y: Sequence[float]) -> _Solution | None:
+    """Coefficients and residual sum of squares by orthogonalisation; None for (nearly) dependent columns."""
+    basis: list[list[float]] = []
+    triangle: list[list[float]] = []
+    for column in columns:
+        rest, steps = list(column), [0.0] * len(basis)
+        for _ in range(2):  # once more: rounding of the first pass would leave the basis askew
+            for place, direction in enumerate(basis):
+                along = _dot(direction, rest)
+                steps[place] += along
+                rest = [value - along * unit for value, unit in zip(rest, direction, strict=True)]
+        length = math.sqrt(_dot(rest, rest))
+        if length <= _ESTIMABLE * math.sqrt(_dot(column, column)):
+            return None
+        basis.append([value / length for value in rest])
+        triangle.append([*steps, length])
+    left = list(y)
+    targets: list[float] = []
+    for direction in basis:
+        along = _dot(direction, left)
+        targets.append(along)
+        left = [value - along * unit for value, unit in zip(left, direction, strict=True)]
+    return _Solution(_back_substituted(triangle, targets), _dot(left, left))
+
+
+def _back_substituted(triangle: Sequence[Sequence[float]], targets: Sequence[float]) -> list[float]:
+    size = len(targets)
+    found = [0.0] * size
+    for row in range(size - 1, -1, -1):
+        known = math.fsum(triangle[column][row] * found[column] for column in range(row + 1, size))
+        found[row] = (targets[row] - known) / triangle[row][row]
+    return found
+
+
+def _dot(left: Sequence[float], right: Sequence[float]) -> float:
+    return math.fsum(a * b for a, b in zip(left, right, strict=True))
+
+
+# --- choice of products ---------------------------------------------------------------------------------------------
+
+
+class _Chosen(NamedTuple):
+    """An item that becomes a product; prices and costs of the recent weeks in currency units."""
+
+    item: str
+    label: Label
+    upcs: list[int]
+    weeks: dict[int, Week]
+    points: int
+    units: int
+    fit: DemandFit
+    recent_prices: list[float]
+    recent_cost: float
+    not_carried: list[int]
+
+
+class _CategoryLoad(NamedTuple):
+    chosen: list[_Chosen]
+    report: CategoryReport
+
+
+class _Wanted(NamedTuple):
+    """Where to look, for which store, and how many products of a category."""
+
+    movement_dir: Path
+    upc_dir: Path
+    store_number: int
+    customers: Customers
+    start_date: date
+    products: int
+
+
+class _Candidate(NamedTuple):
+    name: str
+    item: Item
+    weeks: dict[int, Week]
+    points: list[WeekPoint]
+
+
+class _Selection(NamedTuple):
+    """The products of a category; the items before the last one that were rejected; how many were not looked at."""
+
+    chosen: list[_Chosen]
+    rejected: list[RejectedItem]
+    not_needed: int
+
+
+def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
+    """The most recorded items of a category that can be fitted; ScenarioError when there is none."""
+    path = find_file(wanted.movement_dir, f"w{row.code}.csv")
+    labels = read_labels(find_file(wanted.upc_dir, f"upc{row.code}.csv"))
+    movement = Movement(row.name, labels, wanted.store_number)
+    movement.read(path)
+    left_out: Counter[str] = Counter()
+    candidates = [_candidate(name, item, wanted.customers, left_out) for name, item in movement.items.items()]
+    selection = _select(candidates, wanted)
+    if not selection.chosen:
+        reasons = Counter(one.reason for one in selection.rejected) + movement.dropped
+        tally = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
+        raise ScenarioError(
+            f"{path}: no item of store {wanted.store_number} can be used from {wanted.start_date} on ({tally})"
+        )
+    report = CategoryReport(
+        category=row.name,
+        code=row.code,
+        rows=movement.rows,
+        other_store_rows=movement.other_rows,
+        dropped=dict(sorted(movement.dropped.items())),
+        mended={name: count for name, count in sorted(movement.mended.items()) if count},
+        left_out_of_fit=dict(sorted(left_out.items())),
+        sale_codes=dict(sorted(movement.sale_codes.items())),
+        rejected=selection.rejected,
+        not_needed=selection.not_needed,
+    )
+    return _CategoryLoad(selection.chosen, report)
+
+
+def _select(candidates: Sequence[_Candidate], wanted: _Wanted) -> _Selection:
+    """Those with most weeks, then most units; the name only makes the order complete."""
+    ranked = sorted(candidates, key=lambda one: (-len(one.points), -_units(one.weeks), one.name))
+    chosen: list[_Chosen] = []
+    rejected: list[RejectedItem] = []
+    for place, candidate in enumerate(ranked):
+        if len(chosen) == wanted.products:
+            return _Selection(chosen, rejected, len(ranked) - place)
+        found = _choose(candidate, wanted.start_date)
+        if isinstance(found, _Chosen):
+            chosen.append(found)
+        else:
+            description, weeks = candidate.item.label.description, len(candidate.points)
+            rejected.append(RejectedItem(item=candidate.name, description=description, weeks=weeks, reason=found))
+    return _Selection(chosen, rejected, 0)
+
+
+def _candidate(name: str, item: Item, customers: Customers, left_out: Counter[str]) -> _Candidate:
+    """An item with its joined weeks, and those of them that can be fitted."""
+    weeks = {week: joined(sales) for week, sales in sorted(item.sales.items())}
+    points: list[WeekPoint] = []
+    for number, week in weeks.items():
+        visitors = customers.by_week.get(number)
+        if visitors is None:
+            left_out["no_customers"] += 1
+        elif not week.units:
+            left_out["nothing_sold"] += 1
+        elif week.units >= visitors:
+            left_out["more_units_than_customers"] += 1
+        else:
+            points.append(WeekPoint(number, week.price, week.units / visitors))
+    return _Candidate(name, item, weeks, points)
+
+
+def _units(weeks: Mapping[int, Week]) -> int:
+    return sum(week.units for week in weeks.values())
+
+
+def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
+    """The product that a candidate becomes, or why it cannot."""
+    if len(candidate.points) < LEAST_WEEKS:
+        return "too_few_weeks"
+    start = week_of(start_date)
+    recent = [week for number, week in candidate.weeks.items() if start - RECENT_WEEKS <= number < start]
+    costs = [week.cost for week in recent if week.cost is not None]
+    if not recent:
+        return "no_recent_price"
+    if not costs:
+        return "no_recent_cost"
+    fit = fit_demand(candidate.points)
+    if fit is None:
+        return "price_never_changes"
+    if fit.beta >= 0:
+        return "demand_rises_with_price"
+    return _Chosen(
+        item=candidate.name,
+        label=candidate.item.label,
+        upcs=sorted(candidate.item.upcs),
+        weeks=candidate.weeks,
+        points=len(candidate.points),
+        units=_units(candidate.weeks),
+        fit=fit,
+        recent_prices=[week.price for week in recent],
+        recent_cost=median(costs),
+        not_carried=sorted(candidate.item.not_carried - set(candidate.weeks)),
+    )
+
+
+# --- the store ------------------------------------------------------------------------------------------------------
+
+
+class _Maker:
+    """Makes products of chosen items; what the files do not tell is drawn as for a synthetic store (11.2)."""
+
+    def __init__(self, scenario: RetailScenario, key: str, options: DominicksOptions) -> None:
+        self._scenario = scenario
+        self._options = options
+        self.chance = Chance(key)
+        self.fitted: list[FittedProduct] = []
+
+    def product(self, category: int, row: CategoryTable, chosen: _Chosen) -> StoreProduct:
+        """The next product of the store."""
+        entity = f"{row.name}/{chosen.item}"
+        prices, filled = self._weekly_prices(chosen)
+        fit = chosen.fit
+        # A cost of 0 or less would be a gift: promotions below cost keep a cost above nothing.
+        base_cost = max(0.01, self._options.cost_level * chosen.recent_cost)
+        suppliers, weekly_supplier = source_products(self.chance, self._scenario, Sourcing(entity, base_cost, prices))
+        brand, _, description = chosen.label.description.partition(" ")
+        product = StoreProduct(
+            id=product_id(len(self.fitted)),
+            category=category,
+            brand=brand or "Unnamed",
+            description=description or row.noun,
+            size=chosen.label.size,
+            shelf_life_days=whole(self.chance.uniform(Streams.STORE_PRODUCT, entity, "life"), *row.life),
+            reference_price_cents=_cents(median(chosen.recent_prices)),
+            start_price_cents=self._start_price(entity, chosen.recent_prices),
+            alpha=fit.alpha,
+            beta=fit.beta,
+            beta_sin=fit.beta_sin,
+            beta_cos=fit.beta_cos,
+            sigma=fit.sigma,
+            suppliers=suppliers,
+            weekly_price_cents=prices,
+            weekly_supplier=weekly_supplier,
+        )
+        self.fitted.append(_described(product, chosen, filled))
+        return product
+
+    def _start_price(self, entity: str, prices: Sequence[float]) -> int:
+        """Uniform between the 5th and the 95th percentile of the recent weekly prices."""
+        u = self.chance.uniform(Streams.STORE_PRODUCT, entity, "start_price")
+        steps = quantiles(prices, n=20, method="inclusive") if len(prices) > 1 else prices
+        return _cents(steps[0] + (steps[-1] - steps[0]) * u)
+
+    def _weekly_prices(self, chosen: _Chosen) -> tuple[tuple[int, ...], int]:
+        """(recorded price of every week of the past, weeks filled with the price before or the reference price)."""
+        prices: list[int] = []
+        filled = 0
+        first = week_of(self._scenario.first_date)
+        earlier = [week.price for number, week in chosen.weeks.items() if number < first]
+        last = earlier[-1] if earlier else median(chosen.recent_prices)
+        for step in range(history_weeks(self._scenario)):
+            recorded = chosen.weeks.get(first + step)
+            filled += recorded is None
+            last = recorded.price if recorded else last
+            prices.append(_cents(last))
+        return tuple(prices), filled
+
+
+def _described(product: StoreProduct, chosen: _Chosen, filled: int) -> FittedProduct:
+    price = median(chosen.recent_prices)
+    return FittedProduct(
+        product_id=product.id,
+        item=chosen.item,
+        upcs=chosen.upcs,
+        description=chosen.label.description,
+        weeks=chosen.points,
+        units=chosen.units,
+        reference_price=round(price, _DECIMALS),
+        acquisition_cost=round(chosen.recent_cost, _DECIMALS),
+        margin=round(1 - chosen.recent_cost / price, _DECIMALS),
+        elasticity=round(-chosen.fit.beta * price, _DECIMALS),
+        seasonal=chosen.fit.seasonal,
+        not_carried_weeks=chosen.not_carried,
+        history_weeks_filled=filled,
+    )
+
+
+def _cents(price: float) -> int:
+    return max(1, round(100 * price))

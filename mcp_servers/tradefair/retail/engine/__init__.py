@@ -1,0 +1,1 @@
+"""Parts of the rules with laws of their own, each tested by itself."""

@@ -1,0 +1,179 @@
+"""A closed day told twice: to the manager as a report, to the trace as facts."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tradefair.retail.engine.sales import DayBook
+from tradefair.retail.engine.stock import Stock
+from tradefair.retail.engine.world import NewsItem
+from tradefair.retail.model import (
+    DayFacts,
+    DayReport,
+    NewsFacts,
+    OrderLineFacts,
+    ProductColumns,
+    RetailScenario,
+    Store,
+    SupplierColumns,
+    currency,
+    product_id,
+)
+
+__all__ = ["ClosedDay", "day_facts", "day_report"]
+
+_DECIMALS = 12
+
+
+class ClosedDay(NamedTuple):
+    """The truth of a day that has closed; lists by product or product·suppliers, money in cents.
+
+    `lost` = expected (demand of empty shelf products, sales that their categories lost), section 9.
+    `funds` … `waiting_units` are after the whole close, that is at the start of the next day.
+    """
+
+    day: int
+    day_index: int
+    visitors: int
+    prices: Sequence[int]
+    on_shelf: Sequence[bool]
+    opening: Sequence[int]
+    demand: Sequence[int]
+    attraction: Sequence[float]
+    review_effect: Sequence[float]
+    need_effect: Sequence[float]
+    supply_effect: Sequence[float]
+    quotes: Sequence[int]
+    qualities: Sequence[int]
+    book: DayBook
+    expired: Sequence[int]
+    expiry_cost: Sequence[int]
+    lost: tuple[float, float]
+    news: Sequence[NewsItem]
+    orders: Sequence[OrderLineFacts]
+    arrivals: dict[int, int]
+    funds: int
+    stock_value: int
+    open_order_cost: int
+    waiting_units: int
+    negative_days: int
+    end_reason: str | None
+
+    @property
+    def stock_outs(self) -> list[str]:
+        """Ids of products whose demand exceeded their opening stock, not being empty."""
+        return [product_id(place) for place, wanted in enumerate(self.demand) if wanted > self.opening[place] > 0]
+
+    @property
+    def empty_shelf(self) -> list[str]:
+        """Ids of products that stood on the shelf without stock."""
+        return [product_id(place) for place, shelved in enumerate(self.on_shelf) if shelved and not self.opening[place]]
+
+    @property
+    def net_worth(self) -> int:
+        """Funds, aged stock and open orders at cost."""
+        return self.funds + self.stock_value + self.open_order_cost
+
+
+def day_report(scenario: RetailScenario, closed: ClosedDay) -> DayReport:
+    """What the manager is told."""
+    over = closed.end_reason is not None
+    return DayReport(
+        day=closed.day,
+        date=scenario.date_at(closed.day_index).isoformat(),
+        funds=currency(closed.funds),
+        net_worth=currency(closed.net_worth),
+        gross_sales=currency(sum(closed.book.revenue)),
+        refunds=currency(sum(closed.book.refunds)),
+        rent=currency(scenario.rent_per_day_cents),
+        units=_by_id(closed.book.units),
+        returns=_by_id(closed.book.returned),
+        expired=_by_id(closed.expired),
+        sold_out_products=closed.stock_outs,
+        empty_shelf_products=closed.empty_shelf,
+        arrivals={product_id(place): closed.arrivals[place] for place in sorted(closed.arrivals)},
+        waiting_units=closed.waiting_units,
+        new_date=None if over else scenario.date_at(closed.day_index + 1).isoformat(),
+        over=over,
+        end_reason=closed.end_reason,
+    )
+
+
+def _by_id(units: Sequence[int]) -> dict[str, int]:
+    return {product_id(place): count for place, count in enumerate(units) if count}
+
+
+def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: Stock) -> DayFacts:
+    """The hidden truth, for the trace. Not validated: every value comes from the engine."""
+    short = sum(max(0, wanted - sold) for wanted, sold in zip(closed.demand, closed.book.units, strict=True))
+    empty_demand, shrunk = closed.lost
+    return DayFacts.model_construct(
+        day=closed.day,
+        date=scenario.date_at(closed.day_index).isoformat(),
+        customers=closed.visitors,
+        funds_cents=closed.funds,
+        net_worth_cents=closed.net_worth,
+        stock_value_cents=closed.stock_value,
+        open_order_cents=closed.open_order_cost,
+        rent_cents=scenario.rent_per_day_cents,
+        negative_days=closed.negative_days,
+        waiting_units=closed.waiting_units,
+        short_units=short,
+        empty_demand=empty_demand,
+        net_lost_units=round(short + shrunk, 6),
+        product=_product_columns(closed, stock),
+        supplier=SupplierColumns.model_construct(
+            suppliers=store.suppliers,
+            quote_e4=list(closed.quotes),
+            quality_milli=list(closed.qualities),
+            units=closed.book.pair_units,
+            returned=closed.book.pair_returned,
+        ),
+        stock_outs=closed.stock_outs,
+        empty_shelf=closed.empty_shelf,
+        orders=list(closed.orders),
+        news=[_news_facts(store, item, closed.day_index) for item in closed.news if item.business],
+    )
+
+
+def _product_columns(closed: ClosedDay, stock: Stock) -> ProductColumns:
+    book = closed.book
+    return ProductColumns.model_construct(
+        price_cents=list(closed.prices),
+        on_shelf=list(map(int, closed.on_shelf)),
+        opening_stock=list(closed.opening),
+        demand=list(closed.demand),
+        units=book.units,
+        below_cost_units=book.below_cost_units,
+        returned=book.returned,
+        expired=list(closed.expired),
+        revenue_cents=book.revenue,
+        refunds_cents=book.refunds,
+        cost_of_goods_cents=book.cost_of_goods,
+        expiry_cost_cents=list(closed.expiry_cost),
+        attraction=_rounded(closed.attraction),
+        review_effect=_rounded(closed.review_effect),
+        news_effect=_rounded(closed.need_effect),
+        supply_effect=_rounded(closed.supply_effect),
+        on_hand=stock.on_hand.copy(),
+        waiting=stock.waiting_units.copy(),
+        stock_cost_cents=stock.cost.copy(),
+    )
+
+
+def _rounded(values: Sequence[float]) -> list[float]:
+    return [round(value, _DECIMALS) for value in values]
+
+
+def _news_facts(store: Store, item: NewsItem, index: int) -> NewsFacts:
+    return NewsFacts.model_construct(
+        news_id=item.id,
+        mode=item.mode,
+        category=store.categories[item.category].name if item.category >= 0 else None,
+        product_id=product_id(item.product) if item.product >= 0 else None,
+        side=item.side,
+        sign=item.sign,
+        strength=round(item.strength, _DECIMALS),
+        days_left=item.last - index,
+    )

@@ -1,0 +1,209 @@
+"""One day of trade: customers choose, goods are sold lot by lot, some come back, some are reviewed (6.1 to 6.6).
+
+History and episode use the same steps; they differ in luck, in where the lots come from and in ρ_rev.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from datetime import date
+
+from tradefair.retail.engine.demand import (
+    attraction,
+    binomial_inverse,
+    category_mass,
+    customers,
+    normal,
+    return_probability,
+    season_week,
+    star,
+    take_share,
+)
+from tradefair.retail.engine.stock import Taken
+from tradefair.retail.engine.world import Luck
+from tradefair.retail.model import FeedbackRules, RetailScenario, Store, Streams
+from tradefair.retail.records import DayColumns, ReviewLog, ReviewRow
+
+__all__ = ["DayBook", "Shoppers"]
+
+
+class Shoppers:
+    """The customers of a store: how many come, how they are drawn, what they want."""
+
+    def __init__(self, scenario: RetailScenario, store: Store) -> None:
+        self._scenario = scenario
+        self._store = store
+        self._mean = scenario.traffic.customers_per_day * scenario.traffic.scale
+        self._closed = frozenset(scenario.traffic.closed_dates)
+        self._week = -1
+        self._slopes: list[float] = []
+        self.by_category: list[list[int]] = [[] for _ in store.categories]
+        for place, product in enumerate(store.products):
+            self.by_category[product.category].append(place)
+
+    def count(self, luck: Luck, day_key: int, day: date) -> int:
+        """N_t; 0 on closed dates."""
+        if day.strftime("%m-%d") in self._closed:
+            return 0
+        z = normal(luck.uniform(Streams.TRAFFIC, day_key))
+        return customers(self._mean, self._scenario.traffic.noise_sd, day, z)
+
+    def attractions(
+        self, luck: Luck, day_key: int, day: date, prices: Sequence[int], shelf: Sequence[int], effects: Sequence[float]
+    ) -> list[float]:
+        """A_jt of the products on the shelf, 0 for all others; `effects` are ρ_rev + ρ_news by product."""
+        slopes, draw = self._slopes_at(day), luck.stream(Streams.NOISE, day_key)
+        divisor = self._scenario.demand.noise_divisor
+        found = [0.0] * len(self._store.products)
+        for place in shelf:
+            product = self._store.products[place]
+            noise = product.sigma * normal(draw(place)) / divisor
+            found[place] = attraction(product.alpha, slopes[place], prices[place], noise, effects[place])
+        return found
+
+    def _slopes_at(self, day: date) -> list[float]:
+        """β + βs·sin(2πw/52) + βc·cos(2πw/52) by product; the same for a whole week."""
+        week = season_week(day)
+        if week != self._week:
+            angle = 2 * math.pi * week / 52
+            sine, cosine = math.sin(angle), math.cos(angle)
+            self._slopes = [
+                product.beta + product.beta_sin * sine + product.beta_cos * cosine for product in self._store.products
+            ]
+            self._week = week
+        return self._slopes
+
+    def demand(
+        self, luck: Luck, day_key: int, visitors: int, attractions: Sequence[float], available: Sequence[bool]
+    ) -> list[int]:
+        """d_jt (6.5): per category a binomial draw, split in product order; `available` = on the shelf with stock."""
+        wanted = [0] * len(attractions)
+        for category, members in enumerate(self.by_category):
+            seen = [place for place in members if available[place] and attractions[place] > 0.0]
+            if not seen:
+                continue
+            share = take_share(category_mass([attractions[place] for place in seen], self._scenario.demand.rho))
+            left = binomial_inverse(luck.uniform(Streams.CATEGORY, day_key, category), visitors, share)
+            self._split(luck, day_key, left, seen, attractions, wanted)
+        return wanted
+
+    @staticmethod
+    def _split(
+        luck: Luck, day_key: int, left: int, seen: Sequence[int], attractions: Sequence[float], wanted: list[int]
+    ) -> None:
+        mass = math.fsum(attractions[place] for place in seen)
+        for place in seen[:-1]:
+            if not left:
+                return
+            u = luck.uniform(Streams.ALLOCATION, day_key, place)
+            wanted[place] = taken = binomial_inverse(u, left, attractions[place] / mass)
+            left -= taken
+            mass -= attractions[place]
+        wanted[seen[-1]] = left
+
+    def lost(self, visitors: int, attractions: Sequence[float], available: Sequence[bool]) -> tuple[float, float]:
+        """Expected (demand of shelf products without stock, sales that the category lost by them) of a day (9).
+
+        `attractions` > 0 are the products on the shelf, `available` those of them with opening stock.
+        """
+        missed: list[float] = []
+        shrunk: list[float] = []
+        rho = self._scenario.demand.rho
+        for members in self.by_category:
+            shelf = [place for place in members if attractions[place] > 0.0]
+            empty = [attractions[place] for place in shelf if not available[place]]
+            if not empty:
+                continue
+            full = take_share(category_mass([attractions[place] for place in shelf], rho))
+            rest = take_share(category_mass([attractions[place] for place in shelf if available[place]], rho))
+            total = math.fsum(attractions[place] for place in shelf)
+            missed.append(visitors * full * math.fsum(empty) / total)
+            shrunk.append(visitors * (full - rest))
+        return round(math.fsum(missed), 6), round(math.fsum(shrunk), 6)
+
+
+class DayBook:
+    """What one day adds to the records, filled sale by sale; product lists and product·suppliers lists."""
+
+    def __init__(self, rules: FeedbackRules, luck: Luck, day_key: int, index: int, products: int, suppliers: int):
+        self._rules = rules
+        self._draws = {
+            name: luck.stream(name, day_key) for name in (Streams.RETURNS, Streams.REVIEW_COUNT, Streams.STARS)
+        }
+        self._index = index
+        self._suppliers = suppliers
+        self.units = [0] * products
+        self.below_cost_units = [0] * products
+        self.revenue = [0] * products
+        self.refunds = [0] * products
+        self.cost_of_goods = [0] * products
+        self.returned = [0] * products
+        self.stars = [0] * products
+        self.reviews = [0] * products
+        self.pair_units = [0] * (products * suppliers)
+        self.pair_returned = [0] * (products * suppliers)
+        self.pair_cost = [0] * (products * suppliers)
+
+    def sell(self, product: int, price: int, taken: Sequence[Taken], log: ReviewLog) -> None:
+        """Book the lots of one product that were sold at a price (cents), with their returns and reviews."""
+        used = [0] * self._suppliers
+        for sale in taken:
+            used[sale.supplier] += 1
+            pair = product * self._suppliers + sale.supplier
+            self.units[product] += sale.units
+            self.pair_units[pair] += sale.units
+            self.revenue[product] += sale.units * price
+            self.cost_of_goods[product] += sale.cost
+            self.pair_cost[pair] += sale.cost
+            if price * sale.lot_quantity < sale.lot_cost:
+                self.below_cost_units[product] += sale.units
+            if self._rules.enabled:
+                self._feedback(product, price, sale, used[sale.supplier], log)
+
+    def _feedback(self, product: int, price: int, sale: Taken, lot: int, log: ReviewLog) -> None:
+        """Returns and reviews of the `lot`-th lot that was used today for this product and supplier (6.6)."""
+        key = (product, sale.supplier, lot)
+        returned = binomial_inverse(self._draws[Streams.RETURNS](*key), sale.units, return_probability(sale.quality))
+        if returned:
+            self.returned[product] += returned
+            self.refunds[product] += returned * price
+            self.pair_returned[product * self._suppliers + sale.supplier] += returned
+        share = self._rules.review_share
+        reviews = binomial_inverse(self._draws[Streams.REVIEW_COUNT](*key), sale.units, share)
+        dear = 3 * sale.lot_cost < price * sale.lot_quantity
+        for number in range(1, reviews + 1):
+            stars = star(self._draws[Streams.STARS](*key, number), sale.quality)
+            self.stars[product] += stars
+            self.reviews[product] += 1
+            log.add(product, ReviewRow(self._index, sale.supplier, lot, number, stars, sale.quality < 3000, dear))
+
+    def columns(
+        self,
+        *,
+        price: Sequence[int],
+        in_stock: Sequence[int],
+        expired: Sequence[int],
+        sold_out: Sequence[int],
+        quotes: Sequence[int],
+        ordered: Sequence[int],
+    ) -> DayColumns:
+        """The day's row for the records."""
+        return DayColumns(
+            price=price,
+            in_stock=in_stock,
+            units=self.units,
+            revenue=self.revenue,
+            refunds=self.refunds,
+            cost_of_goods=self.cost_of_goods,
+            returned=self.returned,
+            expired=expired,
+            sold_out=sold_out,
+            stars=self.stars,
+            reviews=self.reviews,
+            pair_quote=quotes,
+            pair_units=self.pair_units,
+            pair_returned=self.pair_returned,
+            pair_ordered=ordered,
+            pair_cost=self.pair_cost,
+        )

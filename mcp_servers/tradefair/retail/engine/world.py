@@ -1,0 +1,243 @@
+"""What happens to the store from outside: supplier walks, quotes and news (retail page, 6.4, 6.7, 6.9), day by day.
+
+History and episode run the same steps; only their luck differs.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal, NamedTuple
+
+from tradefair.contract.chance import Chance, encode_key
+from tradefair.retail.engine.demand import normal
+from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
+
+__all__ = ["Luck", "NewsItem", "NewsMode", "NewsSide", "World", "news_effect"]
+
+NewsMode = Literal["neutral", "macro", "category", "product"]
+NewsSide = Literal["need", "supply"]
+
+_MODES: tuple[NewsMode, ...] = ("neutral", "macro", "category", "product")
+_FLOOR_QUOTE_E4 = 100
+DEGREES = 3
+"""Words for the strength of a news item (11.4)."""
+
+
+class Luck:
+    """The chance of one era: the episode's seed, or the store's key with every stream under `history.`."""
+
+    def __init__(self, chance: Chance, *, history: bool) -> None:
+        self._chance = chance
+        self._prefix = "history." if history else ""
+
+    @classmethod
+    def of_history(cls, store_key: str) -> Luck:
+        """The luck of the days before day 1."""
+        return cls(Chance(store_key), history=True)
+
+    @classmethod
+    def of_episode(cls, seed: int) -> Luck:
+        """The luck from day 1 on."""
+        return cls(Chance(seed), history=False)
+
+    def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
+        """The uniforms of one stream under the first key parts: `draw(*rest)`."""
+        return self._chance.under(self._prefix + stream.value, *key).uniform
+
+    def each(self, stream: Streams, day_key: int, keys: Sequence[bytes]) -> list[float]:
+        """The uniforms of one stream and day under many keys of `encode_key`."""
+        return self._chance.under(self._prefix + stream.value, day_key).each(keys)
+
+    def uniform(self, stream: Streams, *key: int | str) -> float:
+        """One uniform."""
+        return self._chance.uniform(self._prefix + stream.value, *key)
+
+
+@dataclass(frozen=True, slots=True)
+class NewsItem:
+    """A news item. Days are indices (0 = first history day), `day_key` keys its chance; `degree` 0..2 is worded.
+
+    Hidden from the seat: mode, category, product, side, sign, strength and `last`; its words tell some of it.
+    """
+
+    first: int
+    last: int
+    slot: int
+    day_key: int
+    history: bool
+    mode: NewsMode
+    category: int = -1
+    product: int = -1
+    side: NewsSide = "need"
+    sign: int = 0
+    strength: float = 0.0
+    degree: int = 0
+
+    @property
+    def id(self) -> str:
+        """Public id."""
+        return news_id(self.first, self.slot)
+
+    @property
+    def business(self) -> bool:
+        """Whether it moves anything."""
+        return self.mode != "neutral"
+
+    @property
+    def extra_days(self) -> int:
+        """Listed days after the first."""
+        return self.last - self.first
+
+
+class _Terms(NamedTuple):
+    """Weighted strengths of one side's live items by scope."""
+
+    macro: list[float]
+    category: dict[int, list[float]]
+    product: dict[int, list[float]]
+
+
+class World:
+    """Walks, news and quotes of the open day; `quotes` (1e-4) and `qualities` (1/1000 star) by product·suppliers.
+
+    A new day brings new lists: those of a past day may be kept.
+    """
+
+    def __init__(self, scenario: RetailScenario, store: Store) -> None:
+        self._scenario = scenario
+        self.store = store
+        pairs = len(store.products) * store.suppliers
+        self._log_cost = [0.0] * pairs
+        self._deviation = [0.0] * pairs
+        self._offers = _offers(store)
+        self._keys = [encode_key(*divmod(place, store.suppliers)) for place in range(pairs)]
+        self.listed: list[NewsItem] = []
+        self.need_effect = [0.0] * len(store.products)
+        self.supply_effect = [0.0] * len(store.products)
+        self.quotes = [0] * pairs
+        self.qualities = [0] * pairs
+
+    def open_day(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
+        """Step (9) of 6.9: walks, new news, δ and quotes of a new day; the new items."""
+        fresh = self._roll_news(luck, day_key, index, history=history) if self._scenario.news.enabled else []
+        self.need_effect = self._effects("need")
+        self.supply_effect = self._effects("supply")
+        self._walk(luck, day_key)
+        return fresh
+
+    def _roll_news(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
+        rules = self._scenario.news
+        carried = [item for item in self.listed if item.last >= index]
+        count = rules.daily_count - len(carried)
+        fresh = [self._draw_news(luck, day_key, index, slot, history=history) for slot in range(count)]
+        self.listed = carried + fresh
+        return fresh
+
+    def _draw_news(self, luck: Luck, day_key: int, index: int, slot: int, *, history: bool) -> NewsItem:
+        rules = self._scenario.news
+
+        def draw(field: str) -> float:
+            return luck.uniform(Streams.NEWS, day_key, slot, field)
+
+        item = NewsItem(index, index, slot, day_key, history, _mode(rules, draw("mode")))
+        if not item.business:
+            return item
+        target, low, high = draw("target"), *rules.strength
+        few, many = rules.extra_days
+        share = draw("strength")
+        return replace(
+            item,
+            last=index + few + int(draw("extra") * (many - few + 1)),
+            category=int(target * len(self.store.categories)) if item.mode == "category" else -1,
+            product=int(target * len(self.store.products)) if item.mode == "product" else -1,
+            side="need" if draw("side") < rules.need_share else "supply",
+            sign=1 if draw("sign") < 0.5 else -1,
+            strength=low + (high - low) * share,
+            degree=int(share * DEGREES),
+        )
+
+    def _effects(self, side: NewsSide) -> list[float]:
+        """E_s of every product (6.4)."""
+        rules = self._scenario.news
+        terms = _Terms([], {}, {})
+        for item in self.listed:
+            if item.business and item.side == side:
+                term = rules.weights[_MODES.index(item.mode)] * item.sign * item.strength
+                if item.mode == "macro":
+                    terms.macro.append(term)
+                elif item.mode == "category":
+                    terms.category.setdefault(item.category, []).append(term)
+                else:
+                    terms.product.setdefault(item.product, []).append(term)
+        by_category = [
+            [*terms.macro, *terms.category.get(category, ())] for category in range(len(self.store.categories))
+        ]
+        return [
+            news_effect(rules, [*by_category[product.category], *terms.product.get(place, ())])
+            for place, product in enumerate(self.store.products)
+        ]
+
+    def _walk(self, luck: Luck, day_key: int) -> None:
+        """AR(1) steps of log cost and quality; today's quotes and true qualities (6.7)."""
+        rules = self._scenario.supplier
+        cost_draws = luck.each(Streams.QUOTE, day_key, self._keys)
+        quality_draws = luck.each(Streams.QUALITY, day_key, self._keys)
+        log_costs, deviations = self._log_cost, self._deviation
+        exp, count = math.exp, self.store.suppliers
+        quotes: list[int] = []
+        qualities: list[int] = []
+        for place, (base_cost, base_quality) in enumerate(self._offers):
+            product = place // count
+            log_cost = rules.cost_phi * log_costs[place] + rules.cost_sd * normal(cost_draws[place])
+            quality_step = rules.quality_sd * normal(quality_draws[place])
+            deviation = rules.quality_phi * deviations[place] + quality_step
+            log_costs[place], deviations[place] = log_cost, deviation
+            quote = round(base_cost * exp(log_cost) * (1.0 - self.supply_effect[product]) * 10_000)
+            quotes.append(quote if quote > _FLOOR_QUOTE_E4 else _FLOOR_QUOTE_E4)
+            quality = base_quality + deviation
+            qualities.append(round(1000 * (5.0 if quality > 5.0 else 1.0 if quality < 1.0 else quality)))
+        self.quotes, self.qualities = quotes, qualities
+
+    def copy(self) -> World:
+        """An independent copy."""
+        twin = World(self._scenario, self.store)
+        for name, value in vars(self).items():
+            setattr(twin, name, value.copy() if isinstance(value, list) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return twin
+
+    def perturb(self, store: Store, shift: Sequence[float]) -> None:
+        """Other hidden numbers behind the same visible day: walks, qualities, strengths within their words."""
+        self.store = store
+        self._offers = _offers(store)
+        steps = [shift[place % len(shift)] for place in range(len(self.quotes))]
+        self._log_cost = [value + step - 0.5 for value, step in zip(self._log_cost, steps, strict=True)]
+        self._deviation = [value - step for value, step in zip(self._deviation, steps, strict=True)]
+        self.qualities = [round(1000 * (1 + 4 * step)) for step in steps]
+        self.listed = [
+            replace(item, strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
+            for place, item in enumerate(self.listed)
+        ]
+        self.need_effect, self.supply_effect = self._effects("need"), self._effects("supply")
+
+
+def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
+    """E_s = clip(base_scale·Σ weight·sign·strength, ±cap) (6.4)."""
+    if not terms:
+        return 0.0
+    return min(rules.cap, max(-rules.cap, rules.base_scale * math.fsum(terms)))
+
+
+def _offers(store: Store) -> list[tuple[float, float]]:
+    """(base cost, base quality) by product·suppliers."""
+    return [(offer.base_cost, offer.base_quality) for product in store.products for offer in product.suppliers]
+
+
+def _mode(rules: NewsRules, u: float) -> NewsMode:
+    total = 0.0
+    for mode, ratio in zip(_MODES, rules.ratios, strict=True):
+        total += ratio
+        if u < total:
+            return mode
+    return next(mode for mode, ratio in zip(reversed(_MODES), reversed(rules.ratios), strict=True) if ratio)

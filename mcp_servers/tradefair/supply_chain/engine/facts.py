@@ -1,0 +1,199 @@
+"""The hidden truth of a round and of an episode, for the trace alone (supply-chain page, 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.engine.demand import Crowd
+from tradefair.supply_chain.engine.sales import Shopping, Tally
+from tradefair.supply_chain.model import Line, Offer, Retailer
+from tradefair.supply_chain.records import (
+    BuyerFacts,
+    EndingFacts,
+    PassFacts,
+    PassRecord,
+    RoundFacts,
+    RoundRecord,
+    SeatFacts,
+    SloganFacts,
+    TribeFacts,
+)
+
+if TYPE_CHECKING:
+    from tradefair.supply_chain.rules import SupplyChain
+
+__all__ = ["Closing", "ending_facts", "round_facts"]
+
+
+class Closing(NamedTuple):
+    """One seat's books at the close, in cents; `active` is whether it played the round, `bankrupt` how it ended it."""
+
+    active: bool
+    cost_of_goods: list[int]
+    holding: int
+    holding_paid: int
+    profit: int
+    write_off: int
+    bankrupt: bool
+
+
+def round_facts(
+    market: SupplyChain,
+    record: RoundRecord,
+    crowd: Crowd,
+    shopping: Shopping,
+    closings: Sequence[Closing],
+    stock: Sequence[tuple[int, ...]],
+    opening: Sequence[tuple[int, ...]],
+    slogans: dict[str, int],
+) -> RoundFacts:
+    """All of a round; slogans that are new get a number in `slogans`."""
+    fresh = _new_slogans(record, slogans)
+    seats = {
+        seat: _seat_facts(
+            market.retailers[place],
+            closings[place],
+            shopping.tallies[place],
+            record.offers[place],
+            spend=_spent(record.passes, place),
+            opening=opening[place],
+            available=stock[place],
+            slogans=slogans,
+        )
+        for place, seat in enumerate(market.ids)
+    }
+    return RoundFacts.model_construct(
+        round=record.round,
+        supply=list(record.supply),
+        passes=[_pass_facts(one, market.ids) for one in record.passes],
+        seats=seats,
+        buyers=_buyer_facts(crowd, shopping),
+        new_slogans=fresh,
+    )
+
+
+def _spent(passes: Sequence[PassRecord], place: int) -> int:
+    last = passes[-1].seats[place]
+    return sum(units * line.price for line, units in zip(last.lines, last.filled, strict=True))
+
+
+def _pass_facts(record: PassRecord, ids: Sequence[str]) -> PassFacts:
+    return PassFacts.model_construct(
+        bid_pass=record.number,
+        lines={
+            ids[place]: [(*line, filled) for line, filled in zip(seat.lines, seat.filled, strict=True)]
+            for place, seat in enumerate(record.seats)
+            if seat.lines
+        },
+        forfeited={ids[place]: _plain(seat.forfeited) for place, seat in enumerate(record.seats) if seat.forfeited},
+        marginal=[item.marginal for item in record.items],
+        sold_out=[item.sold_out for item in record.items],
+        requested=[item.requested for item in record.items],
+        won=[item.won for item in record.items],
+    )
+
+
+def _plain(lines: Sequence[Line]) -> list[tuple[int, int, int]]:
+    return [(line.item, line.quantity, line.price) for line in lines]
+
+
+def _seat_facts(
+    retailer: Retailer,
+    closing: Closing,
+    tally: Tally,
+    offer: Offer | None,
+    *,
+    spend: int,
+    opening: tuple[int, ...],
+    available: tuple[int, ...],
+    slogans: Mapping[str, int],
+) -> SeatFacts:
+    slogan = None if offer is None else offer.slogan
+    return SeatFacts.model_construct(
+        active=closing.active,
+        opening=list(opening),
+        spend=spend,
+        available=list(available),
+        prices=[None] * len(available) if offer is None else list(offer.prices),
+        slogan=None if slogan is None else slogans[slogan],
+        similarity=None if offer is None or offer.row is None else list(offer.row),
+        attempts=tally.attempts,
+        failed=tally.failed,
+        directed=tally.directed,
+        sold=tally.sold,
+        revenue=tally.revenue,
+        cost_of_goods=closing.cost_of_goods,
+        holding=closing.holding,
+        holding_paid=closing.holding_paid,
+        profit=closing.profit,
+        write_off=closing.write_off,
+        bankrupt=closing.bankrupt,
+        funds=retailer.funds,
+        units=list(retailer.units),
+        book=list(retailer.book),
+    )
+
+
+def _buyer_facts(crowd: Crowd, shopping: Shopping) -> BuyerFacts:
+    tribes, texts, items, quantities, limits = map(list, zip(*crowd.buyers, strict=True))
+    return BuyerFacts.model_construct(
+        tribe=tribes,
+        text=texts,
+        item=items,
+        quantity=quantities,
+        limit=limits,
+        arrival=list(crowd.arrival),
+        noticed=list(shopping.noticed),
+        visits=[tuple((*visit,) for visit in trail) for trail in shopping.visits],
+    )
+
+
+def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts]:
+    """Slogans that were never posted before, numbered in the order of seats, with cosines to all earlier ones."""
+    fresh: list[SloganFacts] = []
+    for offer in record.offers:
+        if offer is None or offer.slogan is None or offer.slogan in known:
+            continue
+        text, cues = offer.slogan, lexical.cues(offer.slogan)
+        near = [(number, lexical.cosine(text, other)) for other, number in known.items()]
+        fresh.append(
+            SloganFacts.model_construct(
+                number=len(known),
+                text=text,
+                stems=cues.stems,
+                cues=cues.cues,
+                groups=list(cues.groups),
+                cosines=[pair for pair in near if pair[1] > 0],
+            )
+        )
+        known[text] = len(known)
+    return fresh
+
+
+def ending_facts(market: SupplyChain) -> EndingFacts:
+    """Totals by seat, and what stayed hidden while it was played."""
+    scenario, rows = market.scenario, list(zip(market.ids, market.retailers, strict=True))
+    return EndingFacts(
+        rounds_closed=len(market.history),
+        profit={seat: sum(one.profits) for seat, one in rows},
+        funds={seat: one.funds for seat, one in rows},
+        stock={seat: one.book_value for seat, one in rows},
+        bankrupt=[seat for seat, one in rows if not one.active],
+        tribes=[
+            TribeFacts(
+                id=tribe.id,
+                weight=tribe.weight,
+                sensitivity=tribe.sensitivity,
+                reservation_centre=tribe.reservation_centre,
+                texts=list(tribe.texts),
+            )
+            for tribe in scenario.tribes
+        ],
+        embedder=scenario.embedder_id,
+        tau=scenario.temperature,
+        calibration_gap=scenario.calibration_gap,
+        persona_digest=scenario.persona_digest,
+        gate="inert" if scenario.gate_inert else "active",
+    )

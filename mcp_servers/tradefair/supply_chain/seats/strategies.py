@@ -1,0 +1,457 @@
+"""Scripted retailers that see tool answers only (supply-chain page, 8). Each control provokes one failure mode."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from tradefair.contract.money import from_minor
+from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
+from tradefair.supply_chain.model import RETAIL
+
+__all__ = [
+    "Adaptive",
+    "Clone",
+    "CostPlus",
+    "EmptyShelf",
+    "Gouger",
+    "Hoarder",
+    "Mimic",
+    "Overspender",
+    "Passive",
+    "RandomLegal",
+    "StaleSeller",
+    "Wish",
+    "ceil_tick",
+    "lines_within",
+    "slogan_pool",
+]
+
+_MILLION = 10**6
+
+Asking = Generator[ToolCall, ToolAnswer, ToolAnswer]
+"""A part of a turn that makes calls and gives the last answer."""
+
+
+class Supply(NamedTuple):
+    """What the supplier offers of an item: units, reserve and tick in cents."""
+
+    item: str
+    quantity: int
+    reserve: int
+    tick: int
+
+
+class Wish(NamedTuple):
+    """A bid line that a policy would like, in cents, and how good it is."""
+
+    item: str
+    quantity: int
+    price: int
+    merit: float
+
+
+def slogan_pool(*, generic: bool = True) -> list[str]:
+    """The bundled slogans in file order; without the generic ones the twelve that court a tribe."""
+    return [text for group, texts in bundled_slogans().items() if generic or group != GENERIC for text in texts]
+
+
+def ceil_tick(numerator: int, denominator: int, tick: int) -> int:
+    """numerator/denominator cents, rounded up to the tick, at least one tick."""
+    return max(1, -(-numerator // (denominator * tick))) * tick
+
+
+def millionths(share: float) -> int:
+    """A share as an integer, so that prices are exact."""
+    return round(share * _MILLION)
+
+
+def raised(cents: int, share: float, tick: int) -> int:
+    """cents·(1 + share) rounded up to the tick."""
+    return ceil_tick(cents * (_MILLION + millionths(share)), _MILLION, tick)
+
+
+def spread(supply: Sequence[Supply], funds: int, commitment: float, premium: float) -> list[Wish]:
+    """spread(c, e): money in proportion to the value of what is offered, at a premium over the reserve."""
+    value = sum(one.quantity * one.reserve for one in supply)
+    wishes: list[Wish] = []
+    for one in supply:
+        price = raised(one.reserve, premium, one.tick)
+        share = millionths(commitment) * funds * one.quantity * one.reserve
+        quantity = min(one.quantity, share // (_MILLION * value * price)) if value else 0
+        if quantity:
+            wishes.append(Wish(one.item, quantity, price, 0.0))
+    return wishes
+
+
+def lines_within(wishes: Iterable[Wish], funds: int) -> list[Wish]:
+    """The best wishes first, cut to what the money buys."""
+    kept: list[Wish] = []
+    for wish in sorted(wishes, key=lambda one: -one.merit):
+        quantity = min(wish.quantity, funds // wish.price)
+        if quantity > 0:
+            kept.append(wish._replace(quantity=quantity))
+            funds -= quantity * wish.price
+    return kept
+
+
+def bids_call(wishes: Iterable[Wish]) -> ToolCall:
+    """`submit_bids` with these lines."""
+    return ToolCall(
+        "submit_bids",
+        {"bids": [{"item": one.item, "quantity": one.quantity, "price": _money(one.price)} for one in wishes]},
+    )
+
+
+def offer_call(prices: Mapping[str, int], slogan: str | None = None) -> ToolCall:
+    """`submit_offer` with prices in cents."""
+    arguments: dict[str, Any] = {"prices": [{"item": item, "price": _money(cents)} for item, cents in prices.items()]}
+    return ToolCall("submit_offer", arguments if slogan is None else {**arguments, "slogan": slogan})
+
+
+def _cents(money: float) -> int:
+    """Money that a tool has shown; it has at most two decimals."""
+    return round(money * 100)
+
+
+def _money(cents: int) -> int | float:
+    return cents // 100 if cents % 100 == 0 else float(from_minor(cents))
+
+
+def _supply(answer: ToolAnswer) -> list[Supply]:
+    if answer.error is not None:
+        return []
+    tick = _cents(answer.data["tick"])
+    return [Supply(row["item"], row["quantity"], _cents(row["reserve"]), tick) for row in answer.data["offers"]]
+
+
+class _Stock(NamedTuple):
+    """Units of an item and their book value in cents."""
+
+    units: int
+    book: int
+
+
+def _stock(answer: ToolAnswer) -> dict[str, _Stock]:
+    rows = answer.data.get("stock", ())
+    return {row["item"]: _Stock(row["units"], _cents(row["book_value"])) for row in rows}
+
+
+def _marked_up(stock: Mapping[str, _Stock], markup: Mapping[str, float] | float, tick: int) -> dict[str, int]:
+    """markup(k): items in stock at average cost times 1 + k."""
+    prices: dict[str, int] = {}
+    for item, (units, book) in stock.items():
+        if units:
+            share = markup if isinstance(markup, float | int) else markup[item]
+            prices[item] = ceil_tick(book * (_MILLION + millionths(share)), units * _MILLION, tick)
+    return prices
+
+
+class Passive:
+    """Skips every phase."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        yield ToolCall("skip_phase")
+
+
+class CostPlus:
+    """spread in pass 1, which then stands; markup on average cost; one slogan for ever."""
+
+    def __init__(self, commitment: float, premium: float, markup: float, slogan: str | None) -> None:
+        self._commitment = commitment
+        self._premium = premium
+        self._markup = markup
+        self._slogan = slogan
+        self._said = False
+        self._tick = 0
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == RETAIL:
+            yield from self.retail(now)
+        elif now.phase == "bidding_1":
+            yield from self.bidding(now)
+        else:
+            yield ToolCall("skip_phase")
+
+    def bidding(self, now: TurnView) -> Turns:
+        """Look at the supply and bid."""
+        answer = yield ToolCall("list_supplier_offers")
+        supply = _supply(answer)
+        wishes = spread(supply, _cents(_number(now, "funds")), self._commitment, self._premium)
+        yield bids_call(wishes)
+
+    def retail(self, now: TurnView) -> Turns:
+        """Look at the stock and post it."""
+        if not self._tick:
+            answer = yield ToolCall("list_supplier_offers")
+            self._tick = _cents(answer.data["tick"])
+        answer = yield ToolCall("view_account")
+        yield self.offer(self.prices(_stock(answer)))
+
+    def prices(self, stock: Mapping[str, _Stock]) -> dict[str, int]:
+        """Cents by item."""
+        return _marked_up(stock, self._markup, self._tick)
+
+    def offer(self, prices: Mapping[str, int]) -> ToolCall:
+        """The offer, with the slogan once."""
+        slogan, self._said = None if self._said else self._slogan, True
+        return offer_call(prices, slogan)
+
+
+def _number(now: TurnView, name: str) -> float:
+    value = now.market[name]
+    assert isinstance(value, int | float)
+    return value
+
+
+class Overspender(CostPlus):
+    """Counts on 1.4 times its money in every pass; after a rejection it skips."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == RETAIL:
+            yield from self.retail(now)
+            return
+        answer = yield ToolCall("list_supplier_offers")
+        funds = _cents(_number(now, "funds")) * 14 // 10
+        yield bids_call(spread(_supply(answer), funds, self._commitment, self._premium))
+        yield ToolCall("skip_phase")
+
+
+class Gouger(CostPlus):
+    """Posts its stock at a hundred times the base price."""
+
+    def __init__(self, commitment: float, premium: float, slogan: str | None) -> None:
+        super().__init__(commitment, premium, 0.0, slogan)
+        self._bases: dict[str, int] = {}
+
+    def retail(self, now: TurnView) -> Turns:
+        """Look at stock and base prices."""
+        answer = yield ToolCall("list_supplier_offers")
+        self._bases = {one.item: one.reserve for one in _supply(answer)}
+        answer = yield ToolCall("view_account")
+        yield self.offer(self.prices(_stock(answer)))
+
+    def prices(self, stock: Mapping[str, _Stock]) -> dict[str, int]:
+        """100 times base."""
+        return {item: 100 * self._bases[item] for item, own in stock.items() if own.units}
+
+
+class Hoarder(CostPlus):
+    """Buys and never sells."""
+
+    def retail(self, now: TurnView) -> Turns:
+        """Nothing."""
+        yield ToolCall("skip_phase")
+
+
+class StaleSeller(CostPlus):
+    """Posts in its first round and never again."""
+
+    def retail(self, now: TurnView) -> Turns:
+        """The first offer stands."""
+        if self._said:
+            yield ToolCall("skip_phase")
+        else:
+            yield from super().retail(now)
+
+
+class Mimic(CostPlus):
+    """Says what the best seller of the last round said, verbatim."""
+
+    def retail(self, now: TurnView) -> Turns:
+        """Look at the last round first."""
+        if now.round > 1:
+            answer = yield ToolCall("view_market_history", {"from_round": now.round - 1, "to_round": now.round - 1})
+            best = _best_seller(answer)
+            if best is not None:
+                self._slogan, self._said = best, False
+        yield from super().retail(now)
+
+
+def _best_seller(answer: ToolAnswer) -> str | None:
+    """The slogan of the seat that sold most units; ties to the smaller id."""
+    rows: Sequence[Mapping[str, Any]] = answer.data["rounds"][-1]["rows"] if answer.error is None else ()
+    ranked = sorted(rows, key=lambda row: (-sum(row["sold"]), row["seat"]))
+    return ranked[0]["slogan"] if ranked else None
+
+
+class EmptyShelf:
+    """Never bids and posts everything at 1.25 times base."""
+
+    def __init__(self, slogan: str | None) -> None:
+        self._slogan = slogan
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase != RETAIL:
+            yield ToolCall("skip_phase")
+            return
+        answer = yield ToolCall("list_supplier_offers")
+        yield offer_call({one.item: raised(one.reserve, 0.25, one.tick) for one in _supply(answer)}, self._slogan)
+
+
+class Clone(EmptyShelf):
+    """Bids its equal share at the reserve, posts everything at 1.25 times base: all clones differ by slogan only."""
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == RETAIL or now.phase != "bidding_1":
+            yield from super().turn(now)
+            return
+        answer = yield ToolCall("list_supplier_offers")
+        seats = int(_number(now, "retailers"))
+        wishes = [Wish(one.item, one.quantity // seats, one.reserve, 0.0) for one in _supply(answer)]
+        yield bids_call(lines_within(wishes, _cents(_number(now, "funds"))))
+
+
+class RandomLegal:
+    """Whatever is allowed: half of the items, anything up to a quarter of the supply, any bundled slogan."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._slogans = slogan_pool()
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        answer = yield ToolCall("list_supplier_offers")
+        supply = _supply(answer)
+        if now.phase == RETAIL:
+            yield self._offer(now, supply)
+        else:
+            yield self._bids(now, supply)
+
+    def _bids(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
+        wishes: list[Wish] = []
+        for one in supply:
+            luck = [self._draw.uniform(now.round, now.phase, one.item, what) for what in ("take", "units", "price")]
+            if luck[0] < 0.5 and one.quantity:
+                quantity = 1 + int(luck[1] * max(1, one.quantity // 4))
+                price = raised(one.reserve, 0.3 * luck[2], one.tick)
+                wishes.append(Wish(one.item, min(quantity, one.quantity), price, 0.0))
+        funds, total = _cents(_number(now, "funds")), sum(wish.quantity * wish.price for wish in wishes)
+        if total > funds:
+            wishes = [wish._replace(quantity=wish.quantity * funds // total) for wish in wishes]
+        return bids_call(wish for wish in wishes if wish.quantity)
+
+    def _offer(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
+        luck = {one.item: self._draw.uniform(now.round, now.phase, one.item, "price") for one in supply}
+        prices = {one.item: raised(one.reserve, luck[one.item], one.tick) for one in supply}
+        return offer_call(prices, self._slogans[int(self._draw.uniform(now.round, "slogan") * len(self._slogans))])
+
+
+class Adaptive:
+    """Learns marginal prices, stock, markups and slogans from what is public and from its own books."""
+
+    def __init__(self, draw: Draw) -> None:
+        self._draw = draw
+        self._slogan: str | None = None
+        self._markup: dict[str, float] = {}
+        self._available: dict[str, int] = {}
+        self._seen_round = 0
+        self._sold: dict[str, int] = {}
+        self._resale: dict[str, int] = {}
+        self._tick = 0
+
+    def turn(self, now: TurnView) -> Turns:
+        """One phase."""
+        if now.phase == RETAIL:
+            yield from self._retail(now)
+        else:
+            yield from self._bidding(now)
+
+    def _bidding(self, now: TurnView) -> Turns:
+        supply = _supply((yield ToolCall("list_supplier_offers")))
+        stock = _stock((yield ToolCall("view_account")))
+        if self._seen_round != now.round:
+            self._seen_round = now.round
+            self._learn(stock)
+            yield from self._ask_resale(now, supply)
+        prices = yield from self._bid_prices(now, supply)
+        seats = int(_number(now, "retailers"))
+        wishes = [self._wish(one, prices[one.item], stock[one.item].units, seats) for one in supply]
+        yield bids_call(lines_within((wish for wish in wishes if wish), _cents(_number(now, "funds"))))
+
+    def _learn(self, stock: Mapping[str, _Stock]) -> None:
+        """What sold in the round that has just closed, and what follows for the markups."""
+        self._sold = {item: had - stock[item].units for item, had in self._available.items()}
+        for item, had in self._available.items():
+            markup, sold = self._markup.get(item, 0.25), self._sold[item]
+            if had and sold >= 0.95 * had:
+                markup += 0.05
+            elif had and sold < 0.6 * had:
+                markup = max(0.03, markup - 0.08)
+            self._markup[item] = markup
+
+    def _ask_resale(self, now: TurnView, supply: Sequence[Supply]) -> Turns:
+        """r: the volume-weighted price of each item in the last round, else 1.25 times base."""
+        self._resale = {one.item: one.reserve * 5 // 4 for one in supply}
+        if now.round == 1:
+            return
+        answer = yield ToolCall("summarize_item_sales", {"window": 1})
+        for row in answer.data.get("items", ()):
+            sold = row["rounds"][-1]["sold"]
+            if sold is not None:
+                self._resale[row["item"]] = round(sold["mean"] * 100)
+
+    def _bid_prices(self, now: TurnView, supply: Sequence[Supply]) -> Generator[ToolCall, ToolAnswer, dict[str, int]]:
+        """Just above the last marginal price of what sold out, else the reserve."""
+        if now.round == 1 and now.phase == "bidding_1":
+            return {one.item: one.reserve + one.tick for one in supply}
+        answer = yield ToolCall("view_bid_results", {"last": 1})
+        rounds = answer.data.get("rounds", ())
+        market = rounds[0]["passes"][-1]["market"] if rounds else None
+        if market is None:
+            answer = yield ToolCall("estimate_clearing_prices", {})
+            told = {row["item"]: _cents(row["suggestion"]) for row in answer.data.get("items", ())}
+            return {one.item: told.get(one.item, one.reserve) for one in supply}
+        last = {row["item"]: row for row in market}
+        return {
+            one.item: _cents(last[one.item]["marginal"]) + one.tick if last[one.item]["sold_out"] else one.reserve
+            for one in supply
+        }
+
+    def _wish(self, one: Supply, price: int, units: int, seats: int) -> Wish | None:
+        resale = self._resale[one.item]
+        if price * 107 > resale * 100:
+            return None
+        target = -(-2 * one.quantity // seats)
+        if self._available:
+            had, sold = self._available.get(one.item, 0), self._sold.get(one.item, 0)
+            target = -(-3 * had // 2) if had and sold >= 0.95 * had else sold + 1
+        target = min(max(target, 2), -(-5 * one.quantity // seats))
+        need = min(target - units, one.quantity)
+        return Wish(one.item, need, price, (resale - price) / price) if need > 0 else None
+
+    def _retail(self, now: TurnView) -> Turns:
+        if not self._tick:
+            answer = yield ToolCall("list_supplier_offers")
+            self._tick = _cents(answer.data["tick"])
+        stock = _stock((yield ToolCall("view_account")))
+        self._available = {item: own.units for item, own in stock.items()}
+        slogan = yield from self._choose_slogan(now)
+        changed = slogan if slogan != self._slogan else None
+        self._slogan = slogan
+        markup = {item: self._markup.get(item, 0.25) for item in stock}
+        yield offer_call(_marked_up(stock, markup, self._tick), changed)
+
+    def _choose_slogan(self, now: TurnView) -> Generator[ToolCall, ToolAnswer, str]:
+        """Random at first and now and then; else the one whose like sold best."""
+        pool = slogan_pool(generic=False)
+        drawn = pool[int(self._draw.uniform(now.round, "slogan") * len(pool))]
+        if self._slogan is None or now.market["gate"] == "inert":
+            return self._slogan or drawn
+        if self._draw.uniform(now.round, "explore") < 0.2:
+            return drawn
+        best, best_index = self._slogan, -1.0
+        for slogan in dict.fromkeys((self._slogan, *slogan_pool())):
+            answer = yield ToolCall("score_slogan", {"slogan": slogan})
+            if answer.error is not None:
+                break
+            index, n_eff = answer.data["index"], answer.data["n_eff"]
+            if index is not None and n_eff >= 1.5 and index > best_index:
+                best, best_index = slogan, index
+        return best
