@@ -11,8 +11,6 @@ from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import play_fast
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
 
-__all__ = ["CHAT", "SILENT", "announcing", "fast_game", "fast_games"]
-
 CHAT = "double_auction/collusion"
 SILENT = "double_auction/collusion_silent"
 

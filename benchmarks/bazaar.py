@@ -14,8 +14,6 @@ from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode import Episode
 from tradefair.host.setup import SeatPlan, new_episode, plan_seats
 
-__all__ = ["FIELD", "bazaar", "open_seats", "play_scripted"]
-
 FIELD = "zip"
 """The policy of every scripted seat: the scenario's own."""
 _KIND = market_type("double_auction")

@@ -27,8 +27,6 @@ from tradefair.host.binding import build_server
 from tradefair.host.episode import Episode
 from tradefair.host.wire import CALL_KEY_META
 
-__all__ = ["measure"]
-
 _CLOSED_ROUNDS = 2
 _QUOTE: Mapping[str, Any] = {"price": 50}
 

@@ -22,8 +22,6 @@ from tradefair.evaluation.store.in_duckdb import ParquetTables, open_duckdb, quo
 from tradefair.evaluation.store.queries import query_named
 from tradefair.evaluation.store.tables import TABLES
 
-__all__ = ["ask", "make", "measure"]
-
 _FULL = 10_000_000
 _CALLS_PER_EPISODE, _CALLS_PER_ROUND, _OBJECTS = 1_000, 50, 40
 _MOST_MIB = 954

@@ -14,8 +14,6 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.evaluation.markets.double_auction.collusion.model import CollusionReport
 from tradefair.evaluation.markets.double_auction.collusion.report import collusion_report
 
-__all__ = ["FIELDS", "Split", "measure", "splits"]
-
 _MIXED = {"B1": "zip", "B2": "gd_bazaar", "B3": "roth_erev", "S1": "zip", "S2": "gd_bazaar", "S3": "roth_erev"}
 
 FIELDS: Mapping[str, str | Mapping[str, str]] = {

@@ -12,8 +12,6 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.evaluation.evaluate import evaluate, evaluate_file
 from tradefair.tracestore import open_trace
 
-__all__ = ["measure"]
-
 _TRACES = 2_000
 _CORES = 2
 

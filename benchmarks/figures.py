@@ -12,8 +12,6 @@ from collections.abc import Iterable
 from statistics import median
 from typing import Literal, NamedTuple
 
-__all__ = ["Figure", "Stopwatch", "ratio_of_medians"]
-
 
 class Figure(NamedTuple):
     """One figure. `bound` says on which side of the goal it should lie; without a goal it is for information."""

@@ -34,8 +34,6 @@ from tradefair.frameworks.chat_client import ChatClient
 from tradefair.frameworks.openai_loop import CompletionsTalk
 from tradefair.frameworks.talk import TalkPlayer, shown_tools
 
-__all__ = ["measure"]
-
 _SYSTEM, _QUESTION = "You look at things.", "Look until you are told to stop."
 _SCHEMA: dict[str, Any] = {"type": "object", "properties": {"at": {"type": "integer"}}, "required": ["at"]}
 _BRIEF = Brief("looker", "look", "one round")

@@ -34,8 +34,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.host.control_bodies import Create, Invitation
 from tradefair.host.wire import CALL_KEY_META
 
-__all__ = ["measure", "play"]
-
 _SEATS_PER_EPISODE = 8
 _PATIENCE_S = 900
 _TIDIED_S = 8

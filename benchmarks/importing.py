@@ -9,8 +9,6 @@ from tempfile import TemporaryDirectory
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.evaluation.importers import run_importer
 
-__all__ = ["measure"]
-
 _SAMPLES = {"pact-log": "pact", "bazaar-log": "bazaar", "collusion-log": "emergent_collusion"}
 
 

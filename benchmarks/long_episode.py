@@ -22,8 +22,6 @@ from tradefair.contract.scenario import Scenario
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import new_episode, plan_seats, seat_policy
 
-__all__ = ["measure"]
-
 _CHILD = "from benchmarks.long_episode import play; play({way!r}, {preset!r}, {days})"
 _POLICY = "careful_reader"
 _SEED = 1

@@ -33,8 +33,6 @@ from tradefair.marketplace.model import MarketplaceScenario, Source
 from tradefair.marketplace.records import Business, Catalogue
 from tradefair.marketplace.rules import Marketplace
 
-__all__ = ["measure"]
-
 _SEED = 7
 _LIMIT_MS = 2.0
 _STORED = (1_000, 10_000, 100_000)

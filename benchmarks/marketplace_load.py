@@ -39,8 +39,6 @@ from tradefair.host.control_bodies import Create, Invitation
 from tradefair.host.wire import CALL_KEY_META, TURN_META
 from tradefair.tracestore import open_trace
 
-__all__ = ["measure", "play"]
-
 _OPTIONS = ("--rate", "0", "--linger", "20", "--log-level", "warning")
 _PLAYER = "from benchmarks.marketplace_load import play; play()"
 _BARE = "from benchmarks.marketplace_load import serve_bare; serve_bare()"

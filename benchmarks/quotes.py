@@ -22,8 +22,6 @@ from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.traders_identified import BAZAAR_FIELD
 
-__all__ = ["measure"]
-
 _SEATS = 8
 _SIMPLE = (
     "truthful",

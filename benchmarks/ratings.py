@@ -22,8 +22,6 @@ from tradefair.evaluation.ratings.trueskill import rate_episodes
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
-__all__ = ["measure"]
-
 _LABELS = 29
 _TRADERS = ("zip", "gd", "truthful", "momentum", "zic", "linear_equilibrium", "shaver", "fictitious_play")
 

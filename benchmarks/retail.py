@@ -17,8 +17,6 @@ from tradefair.host.setup import new_episode, plan_seats
 from tradefair.retail.model import SEAT, RetailScenario
 from tradefair.retail.rules import Retail
 
-__all__ = ["measure", "peak_mib"]
-
 _CHILD = "from benchmarks.retail import grow; grow({days})"
 _MIB = 1024
 

@@ -12,8 +12,6 @@ from tradefair.retail.data.generator import past_of
 from tradefair.retail.model import RetailScenario, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail
 
-__all__ = ["SEEDS", "Anchors", "Calibration", "OracleRun", "calibrate_store", "oracle_day", "play_oracle"]
-
 ORACLE_COVER = 6.0
 PRICE_WINDOW_DAYS = 30
 SEEDS = tuple(range(1, 9))

@@ -18,8 +18,6 @@ from tradefair.frameworks.models import parse_model
 from tradefair.host.binding import build_server
 from tradefair.host.setup import seat_policy
 
-__all__ = ["measure"]
-
 _SEAT = "B1"
 _SPAN = 20
 

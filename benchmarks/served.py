@@ -17,8 +17,6 @@ from tradefair.contract.errors import HarnessFailure
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
 from tradefair.host.control_client import ControlClient
 
-__all__ = ["HostProcess", "Usage"]
-
 _TRADEFAIR = Path(sys.executable).parent / "tradefair"
 _TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 _PAGE = os.sysconf("SC_PAGE_SIZE")

@@ -30,8 +30,6 @@ from benchmarks.soak_clients import Diary, play_seat
 from tradefair.contract.errors import HarnessFailure, TradefairError
 from tradefair.host.control_bodies import Create, Invitation
 
-__all__ = ["main", "soak"]
-
 _EPISODES = 6
 _ROUNDS = 30
 _DEADLINE_S = 2.0

@@ -11,8 +11,6 @@ from tradefair.contract.errors import TradefairError
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 
-__all__ = ["ACTION", "READ", "Acknowledged", "Held", "Told", "audit"]
-
 ACTION = "submit_quote"
 READ = "view_my_value"
 

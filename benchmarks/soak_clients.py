@@ -16,8 +16,6 @@ import orjson
 
 from benchmarks.soak_audit import ACTION, READ, Acknowledged, Told
 
-__all__ = ["Diary", "play_seat"]
-
 _PATIENCE_S = 30
 _REVISION = "2026-07-28"
 _META: dict[str, Any] = {

@@ -14,8 +14,6 @@ from typing import IO, Any, NamedTuple
 from benchmarks.figures import Figure
 from tradefair.contract.errors import HarnessFailure
 
-__all__ = ["measure"]
-
 _TRADEFAIR = (sys.executable, "-m", "tradefair.cli")
 _HANDSHAKE: tuple[dict[str, Any], ...] = (
     {

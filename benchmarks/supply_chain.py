@@ -15,8 +15,6 @@ from tradefair.host.setup import new_episode, plan_seats
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario
 
-__all__ = ["measure"]
-
 _POLICY = "skill"
 
 

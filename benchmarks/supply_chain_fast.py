@@ -23,8 +23,6 @@ from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.supply_chain.tools import MARKET
 
-__all__ = ["play_fast"]
-
 _MAX_CALLS = 1_000
 
 

@@ -26,8 +26,6 @@ from tradefair.runner.sweep import EXECUTORS, Executor, SweepSpec, sweep
 from tradefair.runner.sweep_table import TABLE, SweepTable
 from tradefair.tracestore import find_traces
 
-__all__ = ["measure"]
-
 _PLAN = "bargaining/ten_thousand"
 _GAMES_A_SEED = 25
 _WORKERS = 2

@@ -17,8 +17,6 @@ from tradefair.runner.sweep_shard import run_shard
 from tradefair.runner.sweep_table import SweepTable
 from tradefair.runner.sweep_worker import settle
 
-__all__ = ["measure"]
-
 _QUOTES = 240
 """Of a game: eight seats, 30 rounds."""
 

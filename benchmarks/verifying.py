@@ -12,8 +12,6 @@ from benchmarks.figures import Figure, Stopwatch
 from tradefair.contract.errors import HarnessFailure
 from tradefair.evaluation.verify import verify_file
 
-__all__ = ["measure"]
-
 
 def measure(*, tiny: bool) -> list[Figure]:
     """Full traces of BAZAAR episodes, chain and re-execution."""

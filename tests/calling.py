@@ -15,8 +15,6 @@ from tradefair.contract.market import Market
 from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
 from tradefair.contract.tool import ToolTable
 
-__all__ = ["Caller", "steps_of", "turn_view"]
-
 
 def steps_of(work: Callable[[], object]) -> int:
     """How many functions some work calls, those of C too: its cost as a number that no other load changes."""

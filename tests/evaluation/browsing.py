@@ -14,8 +14,6 @@ import pytest
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
-__all__ = ["Watched", "browser", "watched"]
-
 _WATCH = """
 window.__violations = [];
 addEventListener('securitypolicyviolation', (event) => window.__violations.push(event.violatedDirective));

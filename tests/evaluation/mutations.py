@@ -26,19 +26,6 @@ from tradefair.contract.chain import first_hash, next_hash, seal
 from tradefair.tracestore import jsonl_lines, open_trace
 from tradefair.tracestore.reader import SCHEMA
 
-__all__ = [
-    "DAMAGES",
-    "HOSTILE",
-    "Damage",
-    "Mutation",
-    "Parts",
-    "damage",
-    "mutated_parts",
-    "mutations",
-    "parts_of",
-    "write_parts",
-]
-
 HOSTILE: tuple[Any, ...] = (
     None, True, -1, 0, 2**62, -(2**63), 2**64 - 1, 1e308, -0.0, 0.1, "", "x" * 5_000, "\x00", "\u202e[red]x[/red]",
     "<script>alert(1)</script>", "'; DROP TABLE calls; --", "../../etc/passwd", "=1+1", [], {}, [None], [[[]]],

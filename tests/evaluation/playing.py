@@ -13,8 +13,6 @@ from tradefair.contract.policy import Draw
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
-__all__ = ["played", "played_by", "store"]
-
 
 def store(path: Path, core: Core, records: Iterable[Record], **about: Any) -> Path:
     """The events of a finished episode as a sealed trace; `about` is said of it beside how it ended."""

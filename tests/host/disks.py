@@ -10,8 +10,6 @@ from pathlib import Path
 
 import pytest
 
-__all__ = ["SmallDisk", "small_disk"]
-
 _SIZE = 400 * 1024
 _PATIENCE_S = 10
 

@@ -12,8 +12,6 @@ from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
 
-__all__ = ["Server", "missing", "running_server"]
-
 _USER = "postgres"
 """Whom the packages make: the server refuses to run as root."""
 _BOUND_S = 120

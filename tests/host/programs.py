@@ -7,8 +7,6 @@ from pydantic import JsonValue
 from tradefair.contract.errors import ErrorInfo
 from tradefair.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
 
-__all__ = ["LIMITS", "TOOLS", "answer", "error_of", "run"]
-
 LIMITS = CodeLimits()
 TOOLS = {
     "view_prices": ToolSignature(("market", "rounds")),

@@ -14,8 +14,6 @@ from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import Catalogue
 from tradefair.testing import Playthrough, play_scripted
 
-__all__ = ["Ended", "play", "scenario_of"]
-
 
 class Ended:
     """A finished episode: its truth and its money, in cents."""

@@ -13,8 +13,6 @@ from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
 from tradefair.marketplace.rules import Marketplace
 
-__all__ = ["B1", "B2", "B3", "C1", "C2", "LINES", "NASTY", "Table", "catalogue"]
-
 C1, C2 = "ada", "bob"
 B1, B2, B3 = "casa", "dino", "elba"
 NASTY = "'; DROP TABLE x; -- \" $1 ${x} \\ %s \U0001f32e \u202eabc\u200f {name}\ttab"

@@ -32,19 +32,6 @@ from tradefair.agents.window import Window
 from tradefair.agents.wording import NUDGE, goes_on
 from tradefair.contract.policy import TurnView
 
-__all__ = [
-    "ActContext",
-    "ActLoop",
-    "ActState",
-    "act",
-    "act_state",
-    "add_act_loop",
-    "open_phase",
-    "reply_id",
-    "spent",
-    "use_tools",
-]
-
 _MAX_THOUGHTS = 3
 
 

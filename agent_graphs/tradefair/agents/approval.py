@@ -18,8 +18,6 @@ from tradefair.agents.tool_node import calls_of
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import TurnView
 
-__all__ = ["Approvals", "ask_person"]
-
 _NO_REASON = "no reason given"
 
 

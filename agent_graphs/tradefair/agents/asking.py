@@ -14,8 +14,6 @@ from tradefair.agents.rounds import Note
 from tradefair.agents.tool_node import calls_of
 from tradefair.contract.policy import TurnView
 
-__all__ = ["Asked", "ChatRunnable", "ask", "plain"]
-
 ChatRunnable: TypeAlias = "Runnable[Any, AIMessage]"
 """A chat model, with tools bound or without."""
 

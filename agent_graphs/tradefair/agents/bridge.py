@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
 
-__all__ = ["Bridge", "BridgeCounts", "ToolOutcome", "TurnMark", "error_info", "refusal"]
-
 _TURN = "tradefair/turn"
 _CALL_KEY = "tradefair/call-key"
 _FAULTS = frozenset({"internal_error", "storage_unavailable"})

@@ -9,8 +9,6 @@ from typing import Any
 
 from tradefair.contract.errors import HarnessFailure
 
-__all__ = ["to_dot", "to_mermaid", "write_png"]
-
 _PATIENCE_S = 60
 _ENDS = {"__start__": "start", "__end__": "end"}
 

@@ -10,8 +10,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidatorFun
 
 from tradefair.agents.requests import AnswerProblem, read_answer
 
-__all__ = ["Lesson", "Lessons", "Reflected", "Rule", "TrialReflection", "read_lesson", "read_reflection", "show_trials"]
-
 MAX_LESSON_CHARS = 300
 MAX_REFLECTION_CHARS = 800
 _SHOWN = 3

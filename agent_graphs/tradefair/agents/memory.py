@@ -13,8 +13,6 @@ from tradefair.agents.bridge import Bridge, ToolOutcome, error_info
 from tradefair.agents.rounds import is_fenced
 from tradefair.contract.errors import HarnessFailure
 
-__all__ = ["Act", "Memory", "RoundRecord", "act_line", "round_record"]
-
 _UNTRUSTED = "tradefair/untrusted"
 _WRITERS = frozenset({"add_note", "remove_note"})
 _PROGRAM = "execute_code"

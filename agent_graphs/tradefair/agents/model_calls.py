@@ -8,8 +8,6 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 from tradefair.agents.round_calls import Call
 from tradefair.contract.policy import TurnView
 
-__all__ = ["ModelReply", "Role", "model_call"]
-
 Role: TypeAlias = Literal["actor", "planner", "reflector"]
 """As what a model was asked."""
 

@@ -9,8 +9,6 @@ from typing import TypeAlias
 from tradefair.agents.round_calls import Call
 from tradefair.agents.window import FULL_ROUND, Window
 
-__all__ = ["Approve", "GraphOptions"]
-
 Approve: TypeAlias = Callable[[list[Call]], Awaitable[Sequence[bool | str]]]
 """Asked before actions of one message are made: per call True (make it), False or a reason (decline it)."""
 

@@ -7,8 +7,6 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = ["MAX_STEPS", "Plan", "PlanStep", "Progress", "Taken"]
-
 MAX_STEPS = 8
 _MARKS = ("done", "current", "open")
 

@@ -44,8 +44,6 @@ from tradefair.agents.toolbox import WITHHELD
 from tradefair.agents.wording import opening
 from tradefair.contract.policy import TurnView
 
-__all__ = ["PlanAndAct", "PlanContext", "PlanState", "build_graph"]
-
 MAX_PLANS = 12
 _ATTEMPTS = 2
 _SHOWN_CALLS = 20

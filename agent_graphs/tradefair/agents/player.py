@@ -21,8 +21,6 @@ from tradefair.agents.wording import opening
 from tradefair.contract.market import Brief
 from tradefair.contract.policy import TurnView
 
-__all__ = ["GraphPlayer"]
-
 
 class GraphPlayer:
     """Plays a seat with one graph. A subclass brings the graph, its prompts, and what its context and state add."""

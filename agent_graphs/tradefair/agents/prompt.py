@@ -11,8 +11,6 @@ from string import Template
 
 from tradefair.contract.market import Brief
 
-__all__ = ["Prompt", "PromptSet", "load_prompt"]
-
 _VERSION = re.compile(r"<!-- version: (\d+) -->\n")
 
 

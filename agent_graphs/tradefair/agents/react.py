@@ -9,8 +9,6 @@ from langgraph.graph import START, StateGraph
 from tradefair.agents.acting import ActContext, ActLoop, ActState, add_act_loop
 from tradefair.agents.player import GraphPlayer
 
-__all__ = ["React", "build_graph"]
-
 
 def build_graph(checkpointer: Any = None) -> Any:
     """The compiled graph; state `ActState`, context `ActContext`. With a checkpointer a person is asked first."""

@@ -24,8 +24,6 @@ from tradefair.agents.rounds import show_view
 from tradefair.agents.wording import opening
 from tradefair.contract.policy import TurnView
 
-__all__ = ["Reflection", "ReflectionContext", "ReflectionState", "build_graph"]
-
 
 class ReflectionState(ActState):
     """One round; `opened` is its first turn."""

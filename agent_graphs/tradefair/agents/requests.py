@@ -12,8 +12,6 @@ from typing import Literal, TypeVar, cast
 import orjson
 from pydantic import BaseModel, ValidationError
 
-__all__ = ["MAX_ANSWER_CHARS", "AnswerProblem", "RequestName", "find_request", "read_answer", "show_request"]
-
 RequestName = Literal["plan", "lesson", "reflection"]
 """What can be asked for."""
 

@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
 from tradefair.contract.policy import TurnView
 
-__all__ = ["Call", "execute_calls"]
-
 
 class Call(NamedTuple):
     """One call of a model's message; `arguments` is None where they were not a JSON object."""

@@ -15,19 +15,6 @@ from tradefair.contract.policy import TurnView
 if TYPE_CHECKING:
     from tradefair.agents.prompt import Prompt, PromptSet
 
-__all__ = [
-    "NextTurn",
-    "Note",
-    "RoundBudget",
-    "RoundEnd",
-    "RoundLimits",
-    "RoundPlayer",
-    "find_view",
-    "is_fenced",
-    "show_view",
-    "unfenced",
-]
-
 NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
 """Waits until the seat is asked again or the episode is over."""
 

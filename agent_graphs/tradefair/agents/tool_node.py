@@ -11,8 +11,6 @@ from tradefair.agents.bridge import Bridge, ToolOutcome
 from tradefair.agents.round_calls import Call, execute_calls
 from tradefair.contract.policy import TurnView
 
-__all__ = ["Executed", "calls_of", "run_calls"]
-
 
 class Executed(NamedTuple):
     """What the calls of one message came to, in their order."""

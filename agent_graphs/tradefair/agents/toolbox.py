@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
 
-__all__ = ["WITHHELD", "McpTool", "as_tools", "load_tools"]
-
 WITHHELD = frozenset({"await_turn"})
 """Waiting is the driver's: a model that waits would only pay for it."""
 

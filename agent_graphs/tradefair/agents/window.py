@@ -17,8 +17,6 @@ from pydantic import JsonValue
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import parse_policy
 
-__all__ = ["FULL_ROUND", "Window", "cleared_results", "last_results", "parse_window"]
-
 _SPELLINGS = "full_round, last_results(k=6) or cleared_results(k=6)"
 
 

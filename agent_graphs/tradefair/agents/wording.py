@@ -5,8 +5,6 @@ from __future__ import annotations
 from tradefair.agents.rounds import show_view
 from tradefair.contract.policy import TurnView
 
-__all__ = ["NUDGE", "goes_on", "opening"]
-
 NUDGE = "Call a tool now. Another reply without a call gives this round up."
 
 

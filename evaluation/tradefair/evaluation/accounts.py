@@ -16,8 +16,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
-__all__ = ["Account", "SeatAccount", "account"]
-
 
 class SeatAccount(BaseModel):
     """One seat. Tokens, seconds and cost are null where no model call was noted (cost also where one has no price).

@@ -6,8 +6,6 @@ import math
 from collections.abc import Iterable, Sequence
 from statistics import median
 
-__all__ = ["mean", "middle", "ratio", "rounded"]
-
 _DECIMALS = 9
 
 

@@ -24,8 +24,6 @@ from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import open_trace
 
-__all__ = ["AttackPair", "AttackTriple", "attack_pair", "attack_triple"]
-
 
 class AttackPair(NamedTuple):
     """The figure of one seat without and under attack, canaries shown to it and followed; null: not known."""

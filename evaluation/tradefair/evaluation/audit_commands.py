@@ -20,8 +20,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import find_traces, is_store, stored_traces
 
-__all__ = ["evaluate", "import_logs", "verify"]
-
 _MAX_NAMED = 5
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]

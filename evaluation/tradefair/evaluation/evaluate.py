@@ -25,8 +25,6 @@ from tradefair.evaluation.table import Table
 from tradefair.evaluation.verify import verify
 from tradefair.tracestore import StorePlace, Trace, is_store, open_trace
 
-__all__ = ["Evaluation", "diagnose", "evaluate", "evaluate_file", "evaluator_of", "relative_numbers", "tables_of"]
-
 
 class Evaluation(NamedTuple):
     """A file's outcome; null, with the reason in `problem`, when it is no trace that can be read.

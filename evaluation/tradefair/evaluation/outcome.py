@@ -12,29 +12,6 @@ from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.evaluation.table import Table
 from tradefair.tracestore import Trace
 
-__all__ = [
-    "ON_EVERY_SEAT",
-    "CommonEvaluator",
-    "Compares",
-    "Deviates",
-    "Evaluator",
-    "Finding",
-    "MarketOutcome",
-    "Measures",
-    "MeasuresMarket",
-    "Outcome",
-    "PrimaryMetric",
-    "Rates",
-    "RatingRules",
-    "ReadBeside",
-    "SeatOutcome",
-    "Tabulates",
-    "TellsRolesApart",
-    "common_seat",
-    "fields_for",
-]
-
-
 ON_EVERY_SEAT = "all:"
 """Begins the label of a reference in which one policy played every seat: `all:linear_equilibrium`."""
 

@@ -9,8 +9,6 @@ import typer
 
 from tradefair.tracestore import is_store
 
-__all__ = ["Places", "trace_place"]
-
 
 def trace_place(text: str) -> str:
     """A path that exists, or the address of a store. Raises typer.BadParameter."""

@@ -17,8 +17,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.evaluation.outcome import Evaluator, Outcome, ReadBeside
 from tradefair.tracestore import Trace, find_traces, open_trace
 
-__all__ = ["Populations"]
-
 _FOLDER = "references"
 _MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 """Parameters that change who plays or what is stored, and nothing of the market that a scripted population meets."""

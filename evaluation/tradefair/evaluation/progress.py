@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import TypeAlias, TypeVar
 
-__all__ = ["Progress", "show_progress", "watched"]
-
 T = TypeVar("T")
 
 Progress: TypeAlias = Callable[[int, int, str], None]

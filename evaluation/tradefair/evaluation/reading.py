@@ -17,17 +17,6 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
-__all__ = [
-    "MAX_FINDINGS",
-    "Conduct",
-    "Facts",
-    "ReadingFinding",
-    "TraceReading",
-    "Watcher",
-    "once_per_trace",
-    "read_trace",
-]
-
 MAX_FINDINGS = 100
 
 M = TypeVar("M", bound=BaseModel)

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-__all__ = ["FOOTNOTES", "Table", "decimals", "number_text"]
-
 FOOTNOTES: Mapping[str, str] = {
     "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
     "empty_demand": "latent demand of empty shelves, expected: nobody was there to be counted",

@@ -19,8 +19,6 @@ from tradefair.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, Se
 from tradefair.evaluation.table import FOOTNOTES, number_text
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
 
-__all__ = ["show_comparison", "show_evaluations", "show_import", "show_series", "show_verdicts"]
-
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
 _MAX_ALIKE, _MAX_ALIKE_BRIEF = 3, 2

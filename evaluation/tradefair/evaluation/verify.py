@@ -24,8 +24,6 @@ from tradefair.contract.replay import Divergence, Replayed
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
-__all__ = ["OUTCOMES_OF_VERIFY", "SOUND", "Conclusion", "TraceFinding", "Verdict", "verify", "verify_file"]
-
 Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
 OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "identical": "the chain holds and re-execution gives the same bytes",

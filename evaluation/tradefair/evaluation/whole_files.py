@@ -10,8 +10,6 @@ from typing import NamedTuple
 
 from tradefair.contract.errors import StorageUnavailable
 
-__all__ = ["WholeFile", "write_whole"]
-
 
 class WholeFile(NamedTuple):
     """A file that was written: its size in bytes, and whether its folder had to be made."""

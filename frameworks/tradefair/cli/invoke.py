@@ -14,8 +14,6 @@ from tradefair.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
 from tradefair.cli.table import Command
 from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceError, TradefairError, in_plain_words
 
-__all__ = ["invoke"]
-
 
 def invoke(command: Command, arguments: Sequence[str]) -> int:
     """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr."""

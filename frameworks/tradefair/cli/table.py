@@ -5,8 +5,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import Any, NamedTuple
 
-__all__ = ["COMMANDS", "Command", "command_named"]
-
 
 class Command(NamedTuple):
     """One command. `target` is `module:name` below `tradefair`: a typed function, or a Typer group."""

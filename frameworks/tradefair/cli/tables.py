@@ -19,8 +19,6 @@ from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-__all__ = ["Cell", "Column", "figures", "names", "show_pairs", "show_table", "words"]
-
 Cell: TypeAlias = str | Text
 """Ready text; a plain string is never read as markup."""
 

@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
     from tradefair.frameworks.models.endpoint import ModelEndpoint
 
-__all__ = ["Limits", "SeatAgent", "SeatConnection", "SeatReport", "Stop", "TurnGate", "read_brief"]
-
 Stop = Literal["episode_over", "gave_up"]
 """Why an agent stopped: the market ended, or it gave a round up and had no way to lapse."""
 

@@ -15,8 +15,6 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.serving import open_address
 
-__all__ = ["ChatClient", "open_client"]
-
 _RETRIES = 4
 
 

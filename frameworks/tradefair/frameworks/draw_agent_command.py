@@ -9,8 +9,6 @@ import typer
 
 from tradefair.frameworks import find
 
-__all__ = ["draw_agent"]
-
 
 def draw_agent(
     name: Annotated[str, typer.Argument(help="react, reflection or plan_and_act.")],

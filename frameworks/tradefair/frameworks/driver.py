@@ -11,8 +11,6 @@ from tradefair.contract.policy import TurnView
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.seat_clock import SeatClock
 
-__all__ = ["play_rounds"]
-
 
 async def play_rounds(
     player: RoundPlayer, clock: SeatClock, bridge: Bridge, seat: SeatConnection, report: SeatReport

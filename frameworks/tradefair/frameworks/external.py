@@ -8,8 +8,6 @@ from tradefair.contract.market import Brief
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 
-__all__ = ["ExternalAgent"]
-
 
 class ExternalAgent:
     """Waits for `ended`, the runner's own view of the episode: an agent's seat is not ours to look through."""

@@ -23,8 +23,6 @@ from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import play_talks, required
 
-__all__ = ["LangChainAgent"]
-
 _RECURSION_LIMIT = 1_000_000
 """Steps of one graph run; the round's own limits end it long before."""
 

@@ -22,8 +22,6 @@ if TYPE_CHECKING:
     from tradefair.agents.asking import Asked
     from tradefair.agents.player import GraphPlayer
 
-__all__ = ["GRAPHS", "LangGraphAgent", "plan_and_act", "react", "reflection"]
-
 GRAPHS: Mapping[str, str] = {
     "react": "tradefair.agents.react:React",
     "reflection": "tradefair.agents.reflection:Reflection",

@@ -22,8 +22,6 @@ from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
-__all__ = ["OpenAIAgentsAgent"]
-
 
 class OpenAIAgentsAgent:
     """A seat played by the SDK's runner, one run for each time that the model is spoken to."""

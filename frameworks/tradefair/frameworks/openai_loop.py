@@ -25,8 +25,6 @@ from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
-__all__ = ["CompletionsTalk", "OpenAILoop"]
-
 
 class OpenAILoop:
     """A seat played by a loop over chat completions."""

@@ -10,8 +10,6 @@ from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge
 
-__all__ = ["PolicyAgent"]
-
 
 class PolicyAgent:
     """Drives the policy that the model endpoint carries (`ModelEndpoint.with_policy`)."""

@@ -17,8 +17,6 @@ from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools
 
-__all__ = ["PydanticAIAgent"]
-
 
 class PydanticAIAgent:
     """A seat played by a pydantic-ai agent, one run for each time that the model is spoken to."""

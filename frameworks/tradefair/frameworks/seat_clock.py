@@ -7,8 +7,6 @@ from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import TurnView
 from tradefair.frameworks.base import SeatConnection
 
-__all__ = ["SeatClock", "open_bridge"]
-
 
 async def open_bridge(seat: SeatConnection) -> Bridge:
     """The seat's tools over its open client."""

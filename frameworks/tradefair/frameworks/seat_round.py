@@ -22,8 +22,6 @@ from tradefair.agents.wording import NUDGE, goes_on
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import TurnView
 
-__all__ = ["MAX_THOUGHTS", "SeatRound"]
-
 MAX_THOUGHTS = 3
 """Replies without a call in a row that give a round up; the one before the last is nudged."""
 

@@ -18,8 +18,6 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock
 from tradefair.frameworks.seat_round import SeatRound
 
-__all__ = ["OpenTalk", "ShownTool", "Talk", "TalkPlayer", "play_talks", "required", "shown_tools"]
-
 
 class Talk(Protocol):
     """One round's conversation: it begins with the system prompt and no other message."""

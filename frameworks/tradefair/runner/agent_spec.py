@@ -19,8 +19,6 @@ from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.prices import load_prices
 from tradefair.host.setup import seat_policy
 
-__all__ = ["NATIVE", "OUTSIDE", "AgentSpec", "check_agent", "is_graph"]
-
 NATIVE = "policy"
 OUTSIDE = "external"
 

@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from tradefair.agents.options import Approve
     from tradefair.agents.round_calls import Call
 
-__all__ = ["TerminalApproval"]
-
 _QUESTION = "make it? [y]es, [n]o and why, [a]ll from now on: "
 _ALLOWED = "answer y or yes, a or all, n or no; a reason may follow the no (n too cheap) and is told to the agent"
 _YES = ("y", "yes")

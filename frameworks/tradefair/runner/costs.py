@@ -9,8 +9,6 @@ from tradefair.frameworks.models.prices import cost_usd_micro
 if TYPE_CHECKING:
     from tradefair.agents.rounds import Note
 
-__all__ = ["with_costs"]
-
 
 def with_costs(note: Note, model: str | None) -> Note:
     """`note`, with `cost_usd_micro` added to each model call: micro-dollars, null where tokens or price are unknown.

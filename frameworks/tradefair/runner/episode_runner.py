@@ -17,23 +17,10 @@ from tradefair.frameworks.base import SeatReport
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import SeatPlan, new_episode, reopen_episode
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, check_agent
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, check_agent
 from tradefair.runner.order import SeatOrder
 from tradefair.runner.seating import AskPerson, play_seat
 from tradefair.tracestore import open_trace
-
-__all__ = [
-    "NATIVE",
-    "OUTSIDE",
-    "AgentSpec",
-    "Opened",
-    "PlaySpec",
-    "Played",
-    "play_episode",
-    "play_seats",
-    "recorded_agent",
-    "resume_episode",
-]
 
 Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
 """What goes on around a live episode: a progress display, a door for an outside client."""

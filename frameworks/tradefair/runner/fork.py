@@ -31,8 +31,6 @@ from tradefair.runner.episode_runner import Opened, resume_episode
 from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without
 from tradefair.tracestore import open_trace
 
-__all__ = ["Arm", "ForkSpec", "Forked", "Future", "fork_episode"]
-
 Arm = Literal["control", "kept", "fork"]
 
 _MAX_FUTURES = 1_000

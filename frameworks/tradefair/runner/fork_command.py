@@ -22,8 +22,6 @@ from tradefair.runner.fork import ForkSpec, fork_episode
 from tradefair.runner.summary import show_progress
 from tradefair.tracestore import open_trace
 
-__all__ = ["fork"]
-
 
 def fork(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", exists=True, dir_okay=False, help="The original.")],

@@ -17,8 +17,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.host.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
 
-__all__ = ["Command", "Original", "Rebuilt", "read_original", "rebuild_without"]
-
 
 class Command(NamedTuple):
     """A recorded command: number of its first event (inputs of a call come first), its own event, what it ended.

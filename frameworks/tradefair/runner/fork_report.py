@@ -26,8 +26,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.runner.fork import Forked
 from tradefair.tracestore import open_trace
 
-__all__ = ["Effect", "ForkReport", "FutureReport", "report_fork", "show_fork"]
-
 _MAX_ARGUMENTS = 300
 
 

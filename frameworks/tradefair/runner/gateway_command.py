@@ -28,8 +28,6 @@ from tradefair.host.setup import seat_policy
 if TYPE_CHECKING:
     from tradefair.frameworks.models.gateway import ModelCall
 
-__all__ = ["gateway"]
-
 _FAULTS = (
     "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
     f"{', '.join(FAULTS)} (docs/models.md)."

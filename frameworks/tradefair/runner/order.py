@@ -9,8 +9,6 @@ from tradefair.contract.policy import TurnView
 from tradefair.contract.seats import SeatId
 from tradefair.host.episode import Episode
 
-__all__ = ["SeatOrder", "SeatTurn"]
-
 
 class SeatOrder:
     """The order of an episode's agents."""

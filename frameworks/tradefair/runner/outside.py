@@ -11,8 +11,6 @@ from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.seats import SeatId
 from tradefair.host.episode import Episode
 
-__all__ = ["open_door"]
-
 
 @asynccontextmanager
 async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:

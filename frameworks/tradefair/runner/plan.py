@@ -27,19 +27,6 @@ from tradefair.frameworks.base import Limits
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 
-__all__ = [
-    "MAX_EPISODES",
-    "AgentEntry",
-    "Budget",
-    "Grid",
-    "Plan",
-    "PlanEntry",
-    "ProviderLimits",
-    "Seating",
-    "SourcedPlan",
-    "load_plan",
-]
-
 MAX_EPISODES = 1_000_000
 """More than this in one plan is refused: a slip of a digit, or a plan that is better cut into parts."""
 

@@ -28,8 +28,6 @@ from tradefair.host.setup import plan_seats
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, check_agent
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
 
-__all__ = ["LAW_CYCLE", "EpisodeSpec", "Field", "Variant", "Workload", "workload_of"]
-
 LAW_CYCLE = (
     "heavy_tailed",
     "correlated_source",

@@ -38,8 +38,6 @@ from tradefair.runner.series import play_series
 from tradefair.runner.summary import Shown, Summary, show, show_progress, summarise
 from tradefair.runner.trials import play_trials
 
-__all__ = ["play"]
-
 _DEFAULT_CALLS = 60
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."

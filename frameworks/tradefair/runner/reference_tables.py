@@ -42,8 +42,6 @@ from tradefair.evaluation.markets.double_auction.surplus_reference import (
 )
 from tradefair.evaluation.progress import show_progress, watched
 
-__all__ = ["Checked", "build_file", "build_table", "check_tables", "parse_shape", "references"]
-
 _MARKET = "double_auction"
 _PART = 500
 _SHAPE = re.compile(r"(\d{1,3})\+(\d{1,3})x(\d{1,4})(?:x(\d{3,5}))?")

@@ -13,8 +13,6 @@ from tradefair.evaluation.outcome import ON_EVERY_SEAT
 from tradefair.host.setup import AGENT
 from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 
-__all__ = ["play_on_every_seat", "play_references", "policies_on_every_seat", "reference_policies"]
-
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
     """The market's reference policies that can play this role."""

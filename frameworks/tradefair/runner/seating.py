@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tradefair.agents.options import Approve
     from tradefair.agents.rounds import Note
 
-__all__ = ["AskPerson", "play_seat"]
-
 AskPerson: TypeAlias = "Callable[[SeatId], Approve]"
 """Who is asked before the actions of a seat are made."""
 

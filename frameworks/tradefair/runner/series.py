@@ -11,8 +11,6 @@ from tradefair.host.setup import MAX_SEED
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
 
-__all__ = ["PlayOne", "Series", "play_series"]
-
 PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
 """Plays and scores one episode; the number is its place in the series, from 0."""
 

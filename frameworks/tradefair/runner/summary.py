@@ -19,8 +19,6 @@ from tradefair.evaluation.verify import Verdict, verify_file
 from tradefair.host.episode import Episode
 from tradefair.runner.episode_runner import Played
 
-__all__ = ["Shown", "Summary", "show", "show_progress", "summarise"]
-
 
 class Shown(Protocol):
     """What `play` ends with."""

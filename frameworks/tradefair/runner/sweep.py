@@ -19,8 +19,6 @@ from tradefair.runner.sweep_play import RETRIES, SweepResult, pauses_of, plain_t
 from tradefair.runner.sweep_table import Counts, SweepTable
 from tradefair.tracestore import StorePlace, fetch_trace
 
-__all__ = ["EXECUTORS", "MAX_PROCESSES", "Executor", "Sweep", "SweepSpec", "sweep"]
-
 Executor: TypeAlias = Literal["local", "process", "ray"]
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 

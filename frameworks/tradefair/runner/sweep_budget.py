@@ -21,8 +21,6 @@ from tradefair.runner.plan import Budget, ProviderLimits
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_play import Spent
 
-__all__ = ["Account", "provider_of"]
-
 
 def provider_of(agent: AgentSpec) -> str | None:
     """Whom an agent's model calls go to: `host[:port]` of its endpoint, a package's name, None where to nobody."""

@@ -20,28 +20,6 @@ from tradefair.runner.sweep_play import RETRIES, pauses_of
 from tradefair.runner.sweep_show import print_sweep, show_progress
 from tradefair.tracestore import is_whole_store
 
-__all__ = [
-    "AsJson",
-    "Concurrency",
-    "Data",
-    "ExecutorName",
-    "How",
-    "MaxCost",
-    "MaxEpisodes",
-    "MaxMinutes",
-    "MaxTokens",
-    "Out",
-    "Overrides",
-    "PlanName",
-    "Processes",
-    "Retries",
-    "Seeds",
-    "Store",
-    "plans",
-    "play_plan",
-    "sweep_plan",
-]
-
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair plans) or a .toml file.")]
 Out = Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")]
 ExecutorName = Annotated[

@@ -20,8 +20,6 @@ from tradefair.runner.sweep_lease import Lease
 from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 
-__all__ = ["Start", "Work", "Worker", "play_here", "play_in_processes", "play_with"]
-
 _GRACE_S = 20.0
 _LINE_LIMIT = 2**20
 

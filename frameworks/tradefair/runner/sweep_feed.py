@@ -15,8 +15,6 @@ from tradefair.runner.sweep_budget import Account
 from tradefair.runner.sweep_play import SweepResult
 from tradefair.runner.sweep_table import Counts, SweepTable
 
-__all__ = ["Feed", "Fetch", "Progress", "Watch"]
-
 _FLUSH_S = 0.5
 _COUNT_S = 2.0
 _LOOK_S = 0.5

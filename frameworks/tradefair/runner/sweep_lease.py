@@ -13,8 +13,6 @@ from pathlib import Path
 
 from tradefair.contract.errors import StorageUnavailable
 
-__all__ = ["Lease", "is_alive", "join_lease", "lease_names"]
-
 _PREFIX, _SUFFIX = "sweep.", ".lease"
 
 

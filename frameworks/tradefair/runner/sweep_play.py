@@ -43,8 +43,6 @@ from tradefair.runner.episode_runner import play_seats
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.tracestore import Written, open_trace, write_trace
 
-__all__ = ["RETRIES", "Players", "Spent", "SweepResult", "Table", "pauses_of", "plain_table", "play_one"]
-
 RETRIES = 4
 """How often an episode goes on by itself after its provider failed, unless the command says otherwise."""
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 5.0, 120.0

@@ -26,8 +26,6 @@ from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 from tradefair.runner.sweep_worker import settle
 
-__all__ = ["play_on_ray"]
-
 _OURS = "TRADEFAIR_"
 
 

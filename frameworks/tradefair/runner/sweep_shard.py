@@ -10,8 +10,6 @@ from typing import TypeAlias
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_play import SweepResult, Table, play_one
 
-__all__ = ["Report", "run_shard"]
-
 Report: TypeAlias = Callable[[SweepResult], None]
 
 

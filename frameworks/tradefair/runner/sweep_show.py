@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_feed import Progress, Watch
 
-__all__ = ["print_sweep", "show_progress", "told"]
-
 _SHOWN_FAILURES = 10
 
 

@@ -23,8 +23,6 @@ from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_lease import Lease, is_alive, lease_names
 from tradefair.runner.sweep_play import Spent, SweepResult
 
-__all__ = ["TABLE", "Counts", "SweepTable", "Totals"]
-
 TABLE = "sweep.sqlite"
 _PATIENCE_S = 60.0
 

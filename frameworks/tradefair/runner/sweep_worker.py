@@ -20,8 +20,6 @@ from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 
-__all__ = ["main", "settle"]
-
 
 def main() -> None:
     """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`."""

@@ -33,8 +33,6 @@ from tradefair.runner.sweep_show import print_sweep
 if TYPE_CHECKING:
     from tradefair.evaluation.ratings.rating import Leaderboards
 
-__all__ = ["tournament"]
-
 
 def tournament(
     plan: PlanName,

@@ -18,8 +18,6 @@ from tradefair.runner.series import PlayOne
 from tradefair.runner.summary import Summary
 from tradefair.tracestore import open_trace
 
-__all__ = ["FRAMEWORK", "Trials", "play_trials", "written_after"]
-
 FRAMEWORK = "reflection"
 """The framework that has trials."""
 

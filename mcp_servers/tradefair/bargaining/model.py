@@ -20,44 +20,6 @@ from tradefair.contract.tool import Result, Untrusted
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.values import Acceptance, Law, Mix, Roster
 
-__all__ = [
-    "BUYER",
-    "PRICE_MAX",
-    "ROSTER",
-    "SELLER",
-    "BargainingScenario",
-    "ConcessionPath",
-    "EndingFacts",
-    "GameRecord",
-    "History",
-    "HistoryRow",
-    "Message",
-    "MessageReceipt",
-    "MessageRow",
-    "Messages",
-    "MixPercent",
-    "MyValue",
-    "NumberRow",
-    "OfferRow",
-    "Offers",
-    "OpeningFacts",
-    "Phase",
-    "PrivateLimits",
-    "PublicMessage",
-    "PublicRound",
-    "QuoteReceipt",
-    "Role",
-    "RoundFacts",
-    "RoundRecord",
-    "RulesView",
-    "SidePath",
-    "State",
-    "SurplusIf",
-    "TurnPart",
-    "other",
-    "role_of",
-]
-
 PRICE_MAX = 100
 BUYER: SeatId = "B1"
 SELLER: SeatId = "S1"

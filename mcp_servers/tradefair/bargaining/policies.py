@@ -13,8 +13,6 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 
-__all__ = ["POLICIES", "BargainingPolicy", "Oracle"]
-
 _ROLES = frozenset({"buyer", "seller"})
 _REFERENCES = ("passive", "truthful", "linear_concession")
 _EQUILIBRIUM = "linear_equilibrium"

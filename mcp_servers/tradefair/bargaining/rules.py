@@ -44,8 +44,6 @@ from tradefair.trading.chance import RecordedChance, TradingChance, feed_chance,
 from tradefair.trading.clearing import Pair, clear
 from tradefair.trading.talk import sized_words, words_of
 
-__all__ = ["Bargaining", "HiddenTruth"]
-
 _COMPLETED = "terminated:rounds_completed"
 _PAIR = Pair(BUYER, SELLER)
 

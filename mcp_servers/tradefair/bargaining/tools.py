@@ -30,8 +30,6 @@ from tradefair.contract.tool import ToolTable, tool
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 
-__all__ = ["MARKET"]
-
 _Price = Annotated[int, Field(ge=0, le=100)]
 _Round = Annotated[int, Field(ge=1, le=200)]
 _Limit = Annotated[int, Field(ge=1, le=100)]

@@ -35,8 +35,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.trading.answers import rows_fitting
 from tradefair.trading.statements import Statement, read_statements
 
-__all__ = ["brief", "concession_path", "history", "messages", "my_value", "offers", "rules", "surplus_if"]
-
 _DEFAULT_ROWS = 20
 _DECIMALS = 6
 

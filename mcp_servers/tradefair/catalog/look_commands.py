@@ -21,8 +21,6 @@ from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.market import ChecksData
 from tradefair.contract.scenario import Scenario, parse_override
 
-__all__ = ["markets", "policies", "scenarios", "tools"]
-
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
 _CHECK_SEED = 1

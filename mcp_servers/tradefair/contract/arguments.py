@@ -12,8 +12,6 @@ from pydantic import BaseModel, ValidationError
 
 from tradefair.contract.errors import ErrorInfo
 
-__all__ = ["MAX_ARGUMENT_BYTES", "BadArguments", "allowed_text", "encode_arguments", "explain", "is_plain_data"]
-
 MAX_ARGUMENT_BYTES = 65_536
 _MAX_DEPTH = 16
 _MAX_INT = 2**63 - 1

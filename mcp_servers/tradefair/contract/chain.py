@@ -11,8 +11,6 @@ from typing import Any
 
 import orjson
 
-__all__ = ["HASH_SIZE", "canonical", "digest", "first_hash", "next_hash", "noted_hash", "seal"]
-
 HASH_SIZE = 32
 
 

@@ -13,8 +13,6 @@ from functools import lru_cache
 
 from tradefair.contract import salts
 
-__all__ = ["Branch", "Chance", "KeyPart", "encode_key"]
-
 KeyPart = int | str
 
 _TOP_52_BITS = 12

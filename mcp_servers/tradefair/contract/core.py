@@ -33,8 +33,6 @@ from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Tool, ToolTable
 
-__all__ = ["INLINE_BYTES", "MAX_RESULT_BYTES", "Answer", "Core", "Done", "Record", "Status", "Ticket", "TurnMark"]
-
 Status = Literal["ok", "rejected", "invalid", "denied", "failed"]
 
 INLINE_BYTES = 2_048

@@ -16,21 +16,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-__all__ = [
-    "INTERNAL_ERROR",
-    "SHARED_CODES",
-    "EpisodeOver",
-    "ErrorInfo",
-    "HarnessFailure",
-    "IllegalAction",
-    "ScenarioError",
-    "SeatError",
-    "StorageUnavailable",
-    "TraceError",
-    "TradefairError",
-    "in_plain_words",
-]
-
 SHARED_CODES: dict[str, str] = {
     "invalid_arguments": "an argument has the wrong type, is missing, unknown, too large or out of its constant bounds",
     "wrong_phase": "the action does not belong to the open phase",

@@ -15,23 +15,6 @@ from tradefair.contract.limits import Limit
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Kind
 
-__all__ = [
-    "READABLE_SCHEMAS",
-    "TRACE_SCHEMA",
-    "EpisodeEnded",
-    "EpisodeStarted",
-    "ErrorRecord",
-    "Event",
-    "Input",
-    "ManifestCore",
-    "PhaseClosed",
-    "RoundClosed",
-    "SeatLapsed",
-    "SeatRecord",
-    "ToolCalled",
-    "parse_event",
-]
-
 TRACE_SCHEMA = "tradefair.trace/1"
 
 READABLE_SCHEMAS = frozenset({TRACE_SCHEMA, "fairground.trace/1"})

@@ -6,8 +6,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeAlias
 
-__all__ = ["EvidenceMap", "Need", "Scope"]
-
 Scope: TypeAlias = str | Callable[[Mapping[str, Any], Any], Collection[str] | None]
 """Which objects a look was about: "all", "args" (those named in the arguments), or `(arguments, scene)` -> their ids.
 

@@ -18,8 +18,6 @@ from tradefair.contract.tool import Result, ToolTable, tool
 if TYPE_CHECKING:
     from tradefair.contract.core import Core
 
-__all__ = ["AWAIT_TURN", "EXECUTE_CODE", "KERNEL_TOOLS", "MAX_NOTES", "CodeResult", "Note", "Notes", "RulesView"]
-
 MAX_NOTES = 100
 MAX_CODE_CHARS = 20_000
 

@@ -8,8 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from tradefair.contract.seats import SeatId
 
-__all__ = ["Counted", "Limit", "LimitBook", "LimitState"]
-
 Counted = Literal["read", "analysis", "action", "rejected", "inner", "accepted"]
 
 

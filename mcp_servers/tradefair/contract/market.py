@@ -14,23 +14,6 @@ from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.contract.tool import ToolTable
 
-__all__ = [
-    "Brief",
-    "ChecksData",
-    "Clock",
-    "Closure",
-    "DataCheck",
-    "EndReason",
-    "InputRequest",
-    "LapseReason",
-    "Market",
-    "MarketType",
-    "ReadsData",
-    "Remarks",
-    "Resolves",
-    "Wakes",
-]
-
 EndReason: TypeAlias = str
 """`terminated:<code>` by the rules, `truncated:<code>` by a limit or the harness."""
 

@@ -7,8 +7,6 @@ from typing import Annotated
 
 from pydantic import BeforeValidator
 
-__all__ = ["Amount", "currency", "divide_half_even", "from_minor", "to_minor"]
-
 
 def to_minor(amount: float | str, *, decimals: int = 2) -> int:
     """`amount` in major units (12, 12.5, "12.50") as integer minor units (1250).

@@ -19,19 +19,6 @@ from tradefair.contract.limits import LimitState
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
 
-__all__ = [
-    "Draw",
-    "Params",
-    "Policy",
-    "PolicySpec",
-    "PrivilegedPolicy",
-    "ToolAnswer",
-    "ToolCall",
-    "TurnView",
-    "Turns",
-    "parse_policy",
-]
-
 Params: TypeAlias = Mapping[str, JsonValue]
 
 

@@ -16,8 +16,6 @@ from tradefair.contract.errors import TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.market import LapseReason, MarketType
 
-__all__ = ["Divergence", "Replayed", "Step", "replay"]
-
 _RE_EXECUTED = ("ok", "rejected")
 _REFUSED = ("invalid", "denied", "failed")
 

@@ -3,8 +3,6 @@
 They keep the project's first name, byte for byte: renaming one changes every figure that was ever published.
 """
 
-__all__ = ["CHANCE", "KIT", "PERMUTATION", "POLICY", "SIGN_FLIP", "WORKLOAD"]
-
 CHANCE = b"fairground.chance/1"  # contract/chance.py: all luck of every market
 POLICY = "fairground.policy/1"  # contract/policy.py: the draws of scripted policies
 PERMUTATION = "fairground.evaluation.permutation_test/1"  # the marketplace's experiments

@@ -12,8 +12,6 @@ from pydantic import BaseModel, ConfigDict, Field, JsonValue, ValidationError
 from tradefair.contract.errors import ScenarioError, in_plain_words
 from tradefair.contract.limits import Limit
 
-__all__ = ["Scenario", "Timing", "build_scenario", "checked_content", "parse_override", "parse_toml", "with_overrides"]
-
 
 class Timing(BaseModel):
     """Wall-clock rules, off by default; they reach the rules as recorded lapses or ticks only."""

@@ -7,8 +7,6 @@ from typing import NamedTuple, TypeAlias
 
 from tradefair.contract.errors import SeatError
 
-__all__ = ["SeatId", "SeatSpec", "check_seat_id", "natural_order"]
-
 SeatId: TypeAlias = str
 
 _SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")

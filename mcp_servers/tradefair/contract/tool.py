@@ -29,8 +29,6 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.evidence import Scope
 from tradefair.contract.scenario import Scenario
 
-__all__ = ["Kind", "Result", "Tool", "ToolTable", "Untrusted", "tool"]
-
 Kind = Literal["read", "analysis", "action", "note"]
 
 

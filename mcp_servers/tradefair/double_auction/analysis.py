@@ -15,31 +15,6 @@ from typing import NamedTuple
 
 from tradefair.double_auction.model import Role
 
-__all__ = [
-    "Fill",
-    "GdRound",
-    "Hindsight",
-    "PlayedRound",
-    "PriceOutlook",
-    "Regret",
-    "Rivals",
-    "SealedRivals",
-    "SideOfRound",
-    "best_price",
-    "best_reply",
-    "expected_payoff",
-    "flip",
-    "gd_belief",
-    "gd_counts",
-    "hindsight",
-    "mean_utility",
-    "outlook",
-    "pair_best_reply",
-    "regret",
-    "round_utilities",
-    "useful_prices",
-]
-
 _DECIMALS = 6
 
 

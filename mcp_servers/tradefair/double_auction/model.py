@@ -21,50 +21,6 @@ from tradefair.trading.chance import ChanceKind
 from tradefair.trading.clearing import Benchmarks, Coin, Match, residual_spread
 from tradefair.trading.values import Acceptance, Law, Roster
 
-__all__ = [
-    "BookRow",
-    "BookStatistics",
-    "Chat",
-    "ChatRules",
-    "ClosedRound",
-    "DepthRow",
-    "Distribution",
-    "DoubleAuctionScenario",
-    "EndingFacts",
-    "ExplicitValues",
-    "FillBelief",
-    "History",
-    "HistoryRow",
-    "MatchFacts",
-    "Message",
-    "MessageReceipt",
-    "MessageRow",
-    "Messages",
-    "MyValue",
-    "OpeningFacts",
-    "OwnRound",
-    "Phase",
-    "PooledStatistics",
-    "PriceRow",
-    "PrivateValues",
-    "PublicQuote",
-    "PublicTrade",
-    "QuoteReceipt",
-    "RecipientKind",
-    "Role",
-    "RoundFacts",
-    "RowTotals",
-    "RulesView",
-    "SideOfRoster",
-    "State",
-    "SurplusEstimate",
-    "TalkClosed",
-    "TraderRow",
-    "TraderSummaries",
-    "TurnPart",
-    "role_of",
-]
-
 Role = Literal["buyer", "seller"]
 Phase = Literal["talk", "quote"]
 RecipientKind = Literal["all_traders", "all_sellers", "all_buyers", "seat"]

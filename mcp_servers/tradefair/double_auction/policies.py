@@ -22,8 +22,6 @@ from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
 from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS
 from tradefair.trading.mirror import MirroredPolicy, Trader, TraderView
 
-__all__ = ["POLICIES", "Passive", "TradingPolicy", "play_fast"]
-
 _ROLES = frozenset({"buyer", "seller"})
 
 

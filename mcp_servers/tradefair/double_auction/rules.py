@@ -41,8 +41,6 @@ from tradefair.trading.chance import TradingChance, feed_chance, open_chance
 from tradefair.trading.clearing import benchmarks, clear, potentials
 from tradefair.trading.values import Mix
 
-__all__ = ["DoubleAuction", "HiddenTruth"]
-
 _COMPLETED = "terminated:rounds_completed"
 
 

@@ -34,8 +34,6 @@ from tradefair.double_auction.rules import DoubleAuction
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 
-__all__ = ["MARKET"]
-
 _Price = Annotated[int, Field(ge=0, le=10_000)]
 _Round = Annotated[int, Field(ge=1, le=1000)]
 _Window = Annotated[int, Field(ge=1, le=200)]

@@ -45,20 +45,6 @@ from tradefair.double_auction.model import (
 )
 from tradefair.trading.answers import count_fitting, json_bytes, rows_fitting
 
-__all__ = [
-    "HistoryQuery",
-    "book_statistics",
-    "brief",
-    "fill_belief",
-    "history",
-    "messages",
-    "my_value",
-    "rules",
-    "summaries",
-    "surplus_estimate",
-    "turn_part",
-]
-
 _MANY_SEATS = 40
 _DEPTH_BINS = 40
 _DEFAULT_ROUNDS = 10

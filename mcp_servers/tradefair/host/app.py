@@ -36,8 +36,6 @@ from tradefair.host.status import readiness
 if TYPE_CHECKING:
     from tradefair.host.episode import Episode
 
-__all__ = ["MCP_PATH", "HttpServer", "SeatApp", "run_stdio"]
-
 MCP_PATH = "/mcp"
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 _RETRY_AFTER_S = 2

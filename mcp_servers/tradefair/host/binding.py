@@ -30,8 +30,6 @@ from tradefair.host.seat_auth import OBSERVER
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult, Episode
 
-__all__ = ["build_observer_server", "build_server"]
-
 Context: TypeAlias = ServerRequestContext[Feed, Any]
 P = ParamSpec("P")
 R = TypeVar("R")

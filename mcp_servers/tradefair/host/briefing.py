@@ -8,8 +8,6 @@ from tradefair.contract.core import Core
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Tool
 
-__all__ = ["DETAILS", "instructions", "prompt_name", "prompt_text"]
-
 DETAILS = ("brief", "full")
 
 _LOOP = """\

@@ -10,8 +10,6 @@ from pathlib import Path
 
 from tradefair.contract.errors import SeatError
 
-__all__ = ["CLIENTS", "CONTROL_TOKEN_VARIABLE", "TOKEN_VARIABLE", "read_token", "snippet"]
-
 TOKEN_VARIABLE = "TRADEFAIR_TOKEN"
 CONTROL_TOKEN_VARIABLE = "TRADEFAIR_CONTROL_TOKEN"
 CLIENTS = {

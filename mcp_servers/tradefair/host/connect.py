@@ -19,8 +19,6 @@ from tradefair.host.pipes import open_pipes
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
-__all__ = ["forwarding_server", "open_remote", "run_connect"]
-
 _TIMEOUT = httpx2.Timeout(30, read=300)
 _FORWARDED_META = ("tradefair/", "traceparent", "tracestate")
 

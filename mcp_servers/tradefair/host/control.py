@@ -50,8 +50,6 @@ from tradefair.host.status import EpisodeState, episode_status, host_status
 from tradefair.host.status_page import page
 from tradefair.tracestore import trace_copy
 
-__all__ = ["CONTROL_BODY_LIMIT", "ControlApp", "new_control_token"]
-
 CONTROL_BODY_LIMIT = 65_536
 _PREFIX = "tfc_"
 _MAX_LISTED = 1_000

@@ -12,10 +12,6 @@ from tradefair.host.seat_auth import GrantScope
 from tradefair.host.setup import MAX_SEED
 from tradefair.host.status import EpisodeSummary
 
-__all__ = [
-    "Cancelled", "Create", "Created", "Invitation", "Invitations", "Invite", "Lapse", "Lapsed", "Revoked", "Started",
-]  # fmt: skip
-
 _Seat = Annotated[str, Field(min_length=1, max_length=64)]
 
 

@@ -14,8 +14,6 @@ from tradefair.contract.errors import HarnessFailure, ScenarioError, SeatError, 
 from tradefair.host import control_bodies as bodies
 from tradefair.host.status import EpisodeState, EpisodeStatus, HostStatus
 
-__all__ = ["ControlClient"]
-
 _TIMEOUT = httpx2.Timeout(30, read=600)
 
 M = TypeVar("M", bound=BaseModel)

@@ -17,8 +17,6 @@ from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.control_client import ControlClient
 from tradefair.host.status import EpisodeState, EpisodeStatus, EpisodeSummary, HostStatus
 
-__all__ = ["control"]
-
 URL_VARIABLE = "TRADEFAIR_CONTROL_URL"
 
 M = TypeVar("M", bound=BaseModel)

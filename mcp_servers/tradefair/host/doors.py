@@ -18,8 +18,6 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tradefair.host.quotas import Gate, Quotas
 
-__all__ = ["MAX_OPEN_REQUESTS", "Door", "Doors"]
-
 MAX_OPEN_REQUESTS = 64
 _REQUESTS_PER_CALL = 4
 

@@ -27,8 +27,6 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.market import InputRequest
 from tradefair.host.services import Service, Services
 
-__all__ = ["CachedEmbedder", "Embedder", "OpenAIEmbedder", "SimilarityService", "open_embedder", "similarity_services"]
-
 SOURCE = "similarity"
 _BATCH = 64
 _TIMEOUT_S = 30.0

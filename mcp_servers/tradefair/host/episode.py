@@ -40,8 +40,6 @@ from tradefair.host.services import Services, ServiceUnavailable
 from tradefair.host.writer import Writer
 from tradefair.tracestore import Manifest
 
-__all__ = ["MAX_WAIT_S", "CallResult", "Episode"]
-
 P = ParamSpec("P")
 
 MAX_WAIT_S = 45.0

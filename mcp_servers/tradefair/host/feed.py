@@ -25,8 +25,6 @@ if TYPE_CHECKING:
 
     from tradefair.host.episode import Episode
 
-__all__ = ["Feed", "open_feed"]
-
 _MAX_STREAMS = 16
 _MAX_FOLLOWERS = 32
 _SEND_TIMEOUT_S = 5.0

@@ -10,8 +10,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.contract.policy import Draw
 from tradefair.contract.seats import SeatId
 
-__all__ = ["FORKED_FROM", "ForkedPast"]
-
 FORKED_FROM = "forked_from"
 """The key of a manifest's about under which a fork says where it came from (docs/decisions/0019)."""
 

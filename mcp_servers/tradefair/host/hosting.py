@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
     from tradefair.host.sandbox import Sandbox
 
-__all__ = ["BODY_LIMIT", "MAX_EPISODES", "Host", "Past", "TooManyEpisodes", "created_at"]
-
 BODY_LIMIT = 1_048_576
 MAX_EPISODES = 1_000
 _MAX_PAST = 2_000

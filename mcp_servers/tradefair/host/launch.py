@@ -44,8 +44,6 @@ from tradefair.host.setup import (
 )
 from tradefair.tracestore import StorePlace, find_traces, open_trace
 
-__all__ = ["EpisodeOptions", "HostOptions", "choose", "run_host", "run_serve", "seat_alone"]
-
 _SHOWN_BEFORE = "(token as shown or given before)"
 _MANY_FILES = 65_536
 

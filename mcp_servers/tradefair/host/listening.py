@@ -15,8 +15,6 @@ from mcp.server.transport_security import TransportSecuritySettings
 from starlette.applications import Starlette
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-__all__ = ["PATIENCE_S", "Listener", "is_loopback", "security_settings"]
-
 PATIENCE_S = 60.0
 """How long a request may take to arrive, and a client to take what is waiting for it, before it is cut off."""
 _GRACE_S = 5

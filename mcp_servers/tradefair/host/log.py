@@ -18,8 +18,6 @@ from tradefair.contract.errors import StorageUnavailable, TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
-__all__ = ["FILES", "EventLog", "Head", "LogStore", "Row", "Side", "SqliteLog", "logs_at"]
-
 _COLUMNS = 15
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
 _MAX_ROWS = 32_000 // _COLUMNS

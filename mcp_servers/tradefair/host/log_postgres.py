@@ -34,8 +34,6 @@ if TYPE_CHECKING:
 
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
-__all__ = ["PostgresLog", "PostgresStore"]
-
 _CONNECT_S = 10
 _DEAD_AFTER_S = 45
 """How long a session whose client's machine has vanished keeps its lease."""

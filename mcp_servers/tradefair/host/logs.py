@@ -8,8 +8,6 @@ import sys
 from datetime import UTC, datetime
 from typing import Literal, TypeAlias
 
-__all__ = ["LogFormat", "LogLevel", "log_to_stderr"]
-
 LogFormat: TypeAlias = Literal["text", "json"]
 LogLevel: TypeAlias = Literal["debug", "info", "warning", "error"]
 

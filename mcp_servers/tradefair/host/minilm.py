@@ -21,8 +21,6 @@ from numpy.typing import NDArray
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = ["MiniLM", "read_safetensors", "word_pieces"]
-
 Array = NDArray[np.float32]
 
 _MAX_TOKENS = 256

@@ -15,8 +15,6 @@ from pydantic import JsonValue
 from tradefair.contract.kernel_tools import AWAIT_TURN
 from tradefair.contract.tool import Tool
 
-__all__ = ["Reading", "changing", "mirrored", "parse_uri", "plain_uri", "suggestions", "template_uri"]
-
 _SCHEME = "market"
 _MAX_URI_CHARS = 2_000
 _CHANGING_KERNEL_TOOLS = ("view_turn",)

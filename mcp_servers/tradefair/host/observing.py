@@ -21,8 +21,6 @@ from tradefair.host.seat_auth import OBSERVER
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult
 
-__all__ = ["observe", "observer_instructions", "public_reads"]
-
 
 def public_reads(market_type: MarketType, scenario: Scenario) -> dict[str, Tool]:
     """The tools of a market that an observer is offered, by name."""

@@ -16,8 +16,6 @@ from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
 
-__all__ = ["MAX_TTL_S", "Checked", "Order", "begin", "checked"]
-
 MAX_TTL_S = 31_536_000.0
 _SeatName = Annotated[str, Field(min_length=1, max_length=64)]
 

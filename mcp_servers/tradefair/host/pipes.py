@@ -18,8 +18,6 @@ from mcp.shared.message import SessionMessage
 from mcp.types import JSONRPCRequest
 from pydantic import ValidationError
 
-__all__ = ["Pipes", "open_pipes"]
-
 
 class Pipes(NamedTuple):
     """What a server is run on; streams of the SDK, whose types are its own."""

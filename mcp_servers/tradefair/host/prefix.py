@@ -13,8 +13,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.host.log import Row, SqliteLog
 from tradefair.tracestore import Manifest, Trace
 
-__all__ = ["copied_records", "write_prefix"]
-
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 
 

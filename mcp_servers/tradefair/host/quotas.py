@@ -13,8 +13,6 @@ from typing import NamedTuple
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN
 
-__all__ = ["MAX_OPEN_CALLS", "Gate", "Quotas", "Refusal"]
-
 MAX_OPEN_CALLS = 32
 _DOWN_S = 5.0
 

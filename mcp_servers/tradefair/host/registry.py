@@ -23,8 +23,6 @@ from tradefair.host.orders import MAX_TTL_S, Order
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens
 from tradefair.tracestore import is_whole_store
 
-__all__ = ["HOST_FILE", "HostFile", "check_fresh", "load_host_file", "save_host_file", "sole_host"]
-
 HOST_FILE = "host.json"
 _LOCK = ".host.lock"
 _FORMAT = "tradefair.host/1"

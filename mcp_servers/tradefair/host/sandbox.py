@@ -30,8 +30,6 @@ from tradefair.host.sandbox_values import ForeignValue, TooLarge, plain_data
 if TYPE_CHECKING:
     from pydantic_monty import FunctionSnapshot, Monty, MontySession, SyncSnapshot
 
-__all__ = ["CodeLimits", "CodeReport", "InnerAnswer", "Sandbox", "ToolSignature"]
-
 _EPOCH = datetime(2000, 1, 1)
 _LAST_DAY = 2_000_000
 _GRACE_S = 0.5

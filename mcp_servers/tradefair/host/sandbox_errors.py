@@ -15,8 +15,6 @@ from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
 if TYPE_CHECKING:
     from pydantic_monty import MontyError, MontyRuntimeError, MontySyntaxError
 
-__all__ = ["MAX_TEXT_BYTES", "CodeLimits", "cut", "explain_failure", "limit_reached"]
-
 MAX_TEXT_BYTES = 2_048
 _FEED = re.compile(r"<python-input-\d+>")
 _MISSING_SYNTAX = "The monty syntax parser does not yet support "

@@ -18,8 +18,6 @@ from typing import NamedTuple
 from tradefair.contract.errors import ErrorInfo
 from tradefair.host.sandbox_modules import MODULES, module_name, public_names
 
-__all__ = ["AVAILABLE", "CALLBACK_HINT", "IMPORT_HINT", "CodeRefused", "Prepared", "prepare"]
-
 NATIVE = (
     "asyncio", "base64", "bisect", "collections", "copy", "csv", "dataclasses", "datetime", "decimal", "functools",
     "hashlib", "itertools", "json", "math", "os", "pathlib", "random", "re", "sys", "time", "typing",

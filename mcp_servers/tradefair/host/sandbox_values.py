@@ -16,8 +16,6 @@ from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical
 
-__all__ = ["MAX_DEPTH", "ForeignValue", "TooLarge", "plain_data"]
-
 MAX_DEPTH = 32
 _MAX_INT = 2**63 - 1
 _BYTES_PER_NODE = 2

@@ -15,8 +15,6 @@ from tradefair.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, Tool
 from tradefair.contract.seats import SeatId
 from tradefair.host.forked_past import ForkedPast
 
-__all__ = ["MAX_CALLS_PER_TURN", "Scripted", "ScriptedFailure"]
-
 MAX_CALLS_PER_TURN = 1_000
 
 

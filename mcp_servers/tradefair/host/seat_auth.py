@@ -22,19 +22,6 @@ from tradefair.contract.seats import SeatId, check_seat_id
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken
 
-__all__ = [
-    "MAX_TOKENS",
-    "OBSERVER",
-    "OBSERVER_SCOPE",
-    "SEAT_SCOPE",
-    "Grant",
-    "GrantScope",
-    "SeatTokens",
-    "SeatVerifier",
-    "TooManyTokens",
-    "token_digest",
-]
-
 GrantScope: TypeAlias = Literal["seat", "observer"]
 
 SEAT_SCOPE: GrantScope = "seat"

@@ -11,8 +11,6 @@ from pydantic import JsonValue
 from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.market import InputRequest
 
-__all__ = ["AnswersAtOnce", "Service", "ServiceUnavailable", "Services"]
-
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
 
 

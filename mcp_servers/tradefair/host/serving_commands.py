@@ -16,8 +16,6 @@ from tradefair.host.client_config import CLIENTS, CONTROL_TOKEN_VARIABLE, TOKEN_
 from tradefair.host.logs import LogFormat, LogLevel, log_to_stderr
 from tradefair.tracestore import is_whole_store
 
-__all__ = ["config", "connect", "host", "serve"]
-
 _MIN_CONTROL_TOKEN_CHARS = 20
 _MIB = 1_048_576
 

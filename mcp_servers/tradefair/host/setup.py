@@ -27,27 +27,6 @@ from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services, ServiceUnavailable
 from tradefair.tracestore import open_trace
 
-__all__ = [
-    "AGENT",
-    "MAX_SEED",
-    "SeatPlan",
-    "asks_outside",
-    "default_folder",
-    "left_alone",
-    "log_remark",
-    "make_folder",
-    "manifest_about",
-    "new_episode",
-    "new_episode_id",
-    "new_seed",
-    "plan_seats",
-    "remarks_of",
-    "reopen_episode",
-    "resolved",
-    "scripted_seats",
-    "seat_policy",
-]
-
 logger = logging.getLogger("tradefair.host")
 
 AGENT = "agent"

@@ -19,11 +19,6 @@ from tradefair.host.setup import AGENT
 if TYPE_CHECKING:
     from tradefair.host.episode import Episode
 
-__all__ = [
-    "EpisodeState", "EpisodeStatus", "EpisodeSummary", "HostStatus", "SeatStatus", "TokenStatus", "episode_status",
-    "host_status", "readiness",
-]  # fmt: skip
-
 EpisodeState = Literal["pending", "running", "ended", "closed"]
 _LEAST_FREE_BYTES = 16 * 2**20
 

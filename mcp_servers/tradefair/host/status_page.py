@@ -7,8 +7,6 @@ from html import escape
 
 from tradefair.host.status import EpisodeSummary, HostStatus
 
-__all__ = ["page"]
-
 _REFRESH_S = 5
 _COLUMNS = ("Episode", "State", "Scenario", "Seed", "Clock", "Awaited", "Events", "Age", "Ended")
 

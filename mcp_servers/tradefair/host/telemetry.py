@@ -16,8 +16,6 @@ from tradefair.contract.seats import SeatId
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult, Episode
 
-__all__ = ["enrich"]
-
 _NETWORK = {"stdio": "pipe", "http": "tcp"}
 
 

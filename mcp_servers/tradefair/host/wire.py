@@ -16,8 +16,6 @@ from tradefair.contract.errors import INTERNAL_ERROR, ErrorInfo
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult
 
-__all__ = ["CALL_KEY_META", "RETRY_META", "TURN_META", "UNTRUSTED_META", "error_result", "tool_result", "untrusted"]
-
 CALL_KEY_META = "tradefair/call-key"
 RETRY_META = "tradefair/retry-after-s"
 """Seconds after which a call that the host refused may pass; absent when no waiting helps."""

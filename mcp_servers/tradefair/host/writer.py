@@ -8,8 +8,6 @@ from collections.abc import Callable, Sequence
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Row
 
-__all__ = ["Writer"]
-
 _READ_DELAY_S = 0.05
 
 

@@ -13,22 +13,6 @@ from typing import NamedTuple
 from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue, Customer, floor_of, folded, value_of
 
-__all__ = [
-    "ITEM_NAMES",
-    "QUERY_LENGTH",
-    "QUERY_RULES",
-    "REQUEST_TEXT",
-    "Baselines",
-    "Ceiling",
-    "Expectation",
-    "Match",
-    "Matches",
-    "baselines",
-    "ceiling_of",
-    "ceilings",
-    "match_sets",
-]
-
 QUERY_LENGTH = 500
 """Longest query that the search tool takes, in characters."""
 

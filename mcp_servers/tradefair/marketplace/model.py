@@ -20,19 +20,6 @@ from tradefair.contract.scenario import Scenario, Timing
 from tradefair.marketplace.engine.proposals import PriceRule, TermsRules
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
-__all__ = [
-    "BUSINESS",
-    "CUSTOMER",
-    "ArrivalOrder",
-    "Design",
-    "Disclosure",
-    "Manipulation",
-    "MarketplaceScenario",
-    "MarketplaceTiming",
-    "Source",
-    "Streams",
-]
-
 CUSTOMER = "customer"
 BUSINESS = "business"
 

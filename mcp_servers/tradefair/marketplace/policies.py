@@ -11,8 +11,6 @@ from tradefair.marketplace.rules import HiddenTruth
 from tradefair.marketplace.seats import customers, services
 from tradefair.marketplace.seats.customers import Offer, Order, Shopper
 
-__all__ = ["POLICIES", "Oracle"]
-
 _CUSTOMER = frozenset({CUSTOMER})
 _BUSINESS = frozenset({BUSINESS})
 _BOTH = _CUSTOMER | _BUSINESS

@@ -13,23 +13,6 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-__all__ = [
-    "BASIS_POINTS",
-    "MAX_CENTS",
-    "Amenity",
-    "Business",
-    "Catalogue",
-    "Customer",
-    "Id",
-    "MenuItem",
-    "Want",
-    "floor_of",
-    "folded",
-    "plain_text",
-    "rounded_share",
-    "value_of",
-]
-
 BASIS_POINTS = 10_000
 MAX_CENTS = 100_000_000
 """Highest unit price of anything: 1,000,000.00."""

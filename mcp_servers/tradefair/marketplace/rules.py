@@ -25,8 +25,6 @@ from tradefair.marketplace.engine.proposals import Line, Proposal, Terms, checke
 from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
 from tradefair.marketplace.records import Catalogue, Customer, rounded_share
 
-__all__ = ["Best", "HiddenTruth", "Marketplace"]
-
 OPEN_PER_PAIR = 20
 LAPSES_TO_RETIRE = 3
 _CLOCK_TICK = "clock_tick"

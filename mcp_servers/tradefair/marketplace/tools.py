@@ -49,8 +49,6 @@ from tradefair.marketplace.policies import POLICIES
 from tradefair.marketplace.records import Catalogue, plain_text
 from tradefair.marketplace.rules import Marketplace
 
-__all__ = ["MARKET"]
-
 _CUSTOMERS, _BUSINESSES = (CUSTOMER,), (BUSINESS,)
 _MAX_UNIT = 1_000_000
 _MAX_TOTAL = 30_000_000_000

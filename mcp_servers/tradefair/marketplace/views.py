@@ -41,20 +41,6 @@ if TYPE_CHECKING:
     from tradefair.marketplace.engine.participants import Participant
     from tradefair.marketplace.rules import Marketplace
 
-__all__ = [
-    "PAGE_ROWS",
-    "brief",
-    "check_page_size",
-    "messages",
-    "my_business",
-    "my_request",
-    "profile",
-    "role_of",
-    "rules",
-    "search",
-    "turn_part",
-]
-
 PAGE_ROWS = 20
 """Rows of a list for which nobody has asked a number."""
 

@@ -12,37 +12,6 @@ from typing import Literal, NamedTuple
 
 from tradefair.retail.records import Records
 
-__all__ = [
-    "DEFAULT_DEMAND",
-    "Decision",
-    "EvidenceWord",
-    "PriceDay",
-    "PriceGroup",
-    "PriceKey",
-    "PriceOptimum",
-    "RestockPlan",
-    "SupplierEvidence",
-    "best_sellers",
-    "best_visible_supplier",
-    "cheapest",
-    "decide",
-    "demand_multiplier",
-    "gather_suppliers",
-    "history_scores",
-    "margin_order",
-    "plan_restock",
-    "pool_rate",
-    "price_days",
-    "price_groups",
-    "price_optimum",
-    "returns_order",
-    "select_products",
-    "semi_log_slope",
-    "supplier_evidence",
-    "true_best_supplier",
-    "unsold_days",
-]
-
 PriceKey = Literal["cent", "unit_sum"]
 EvidenceWord = Literal["none", "thin", "fair", "good"]
 

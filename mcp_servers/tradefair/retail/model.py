@@ -18,42 +18,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from tradefair.contract.chain import canonical
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.limits import Limit
-from tradefair.contract.money import Amount, currency, to_minor
+from tradefair.contract.money import Amount, to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.tool import Result
-
-__all__ = [
-    "CATEGORY_NAMES",
-    "SEAT",
-    "CategoryCount",
-    "DayFacts",
-    "DayReport",
-    "DemandRules",
-    "EndingFacts",
-    "FeedbackRules",
-    "NewsFacts",
-    "NewsRules",
-    "OrderLineFacts",
-    "ProductColumns",
-    "RetailScenario",
-    "RulesView",
-    "Store",
-    "StoreCategory",
-    "StoreProduct",
-    "StoreRules",
-    "StoreSupplier",
-    "Streams",
-    "SupplierColumns",
-    "SupplierRules",
-    "TrafficRules",
-    "TurnPart",
-    "currency",
-    "news_id",
-    "order_id",
-    "product_id",
-    "supplier_id",
-]
 
 SEAT = "manager"
 """The only seat and its role."""

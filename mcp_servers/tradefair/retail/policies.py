@@ -31,8 +31,6 @@ from tradefair.retail.seats.strategies import (
     set_price,
 )
 
-__all__ = ["POLICIES"]
-
 _MOST_UNITS = 1_000_000
 """Units of an order line that any scenario's tools take."""
 

@@ -7,8 +7,6 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from typing import Literal, NamedTuple
 
-__all__ = ["Column", "DayColumns", "Records", "ReviewLog", "ReviewRow"]
-
 
 class Column:
     """One quantity over days and `width` products (or product·suppliers pairs): days one after another.

@@ -20,7 +20,7 @@ from tradefair.contract.chain import canonical
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
-from tradefair.contract.money import divide_half_even, from_minor
+from tradefair.contract.money import currency, divide_half_even, from_minor
 from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.retail.data.generator import past_of
 from tradefair.retail.engine.closing import ClosedDay, day_facts, day_report
@@ -38,14 +38,11 @@ from tradefair.retail.model import (
     Store,
     Streams,
     TurnPart,
-    currency,
     order_id,
     product_id,
     supplier_id,
 )
 from tradefair.retail.records import Records
-
-__all__ = ["HiddenTruth", "LineAsked", "Retail", "ShelfChange"]
 
 _MEAN_STARS = 3.63
 _LONGEST_NEWS = 6

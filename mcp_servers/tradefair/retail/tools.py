@@ -47,8 +47,6 @@ from tradefair.retail.model import DayReport, RetailScenario, Streams
 from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import LineAsked, Retail
 
-__all__ = ["MARKET"]
-
 _MOST_PRODUCTS = 2_000
 _QUOTE_DECIMALS = 4
 

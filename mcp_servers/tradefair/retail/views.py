@@ -15,7 +15,7 @@ from typing import Literal, NamedTuple
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Brief
-from tradefair.contract.money import divide_half_even
+from tradefair.contract.money import currency, divide_half_even
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
 from tradefair.retail.answers.results import (
@@ -53,40 +53,9 @@ from tradefair.retail.data import texts
 from tradefair.retail.data.texts import ProductWords, StoreWords
 from tradefair.retail.engine.stock import Order
 from tradefair.retail.engine.world import NewsItem
-from tradefair.retail.model import DayReport, RetailScenario, Streams, currency, order_id, product_id, supplier_id
+from tradefair.retail.model import DayReport, RetailScenario, Streams, order_id, product_id, supplier_id
 from tradefair.retail.records import ReviewRow
 from tradefair.retail.rules import Retail, ShelfChange
-
-__all__ = [
-    "MAX_ROWS",
-    "Days",
-    "ReviewQuery",
-    "assortment",
-    "brief",
-    "catalogue",
-    "closing_receipt",
-    "costs",
-    "days_between",
-    "funds",
-    "inventory",
-    "news_detail",
-    "news_history",
-    "order_receipt",
-    "places_of",
-    "price_change",
-    "prices",
-    "quote",
-    "quote_history",
-    "quotes",
-    "rate",
-    "ratings",
-    "require_rows",
-    "reviews",
-    "sales",
-    "shelf",
-    "supplier_returns",
-    "today_news",
-]
 
 MAX_ROWS = 3_000
 _DEFAULT_BYTES = 8_000

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from tradefair.contract.errors import HarnessFailure
+from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.supply_chain.answers.results import (
     ClearingEstimate,
@@ -22,23 +23,12 @@ from tradefair.supply_chain.answers.results import (
 )
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine import lexical
-from tradefair.supply_chain.model import RETAIL, currency
+from tradefair.supply_chain.model import RETAIL
 from tradefair.supply_chain.records import PassRecord, RoundRecord
 from tradefair.supply_chain.views import history, item_places, posted_prices
 
 if TYPE_CHECKING:
     from tradefair.supply_chain.rules import SupplyChain
-
-__all__ = [
-    "clearing_estimates",
-    "item_sales",
-    "price_comparisons",
-    "relative_sales",
-    "slogan_groups",
-    "slogan_score",
-    "slogans_in",
-    "sure_win_price",
-]
 
 _PROVISIONAL_WEIGHT = 2
 _CLOSENESS_SCALE = 0.10

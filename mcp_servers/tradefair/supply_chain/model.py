@@ -21,32 +21,13 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validat
 from tradefair.contract.chain import canonical
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.limits import Limit
-from tradefair.contract.money import Amount, currency, to_minor
+from tradefair.contract.money import Amount, to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.supply_chain.data.bundled import bundled_tribes
 from tradefair.supply_chain.engine import lexical
 from tradefair.trading.talk import plain_text
-
-__all__ = [
-    "MAX_ITEMS",
-    "MAX_TRIBES",
-    "RETAIL",
-    "ROLE",
-    "DataFiles",
-    "Embedding",
-    "Item",
-    "Line",
-    "Offer",
-    "Phase",
-    "Retailer",
-    "Streams",
-    "SupplyChainScenario",
-    "Tribe",
-    "currency",
-    "seat_ids",
-]
 
 ROLE = "retailer"
 """The role of every seat."""

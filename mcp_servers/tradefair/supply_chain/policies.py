@@ -16,8 +16,6 @@ from tradefair.supply_chain.rules import HiddenTruth, SupplyChain
 from tradefair.supply_chain.seats import strategies
 from tradefair.supply_chain.seats.strategies import Wish, lines_within
 
-__all__ = ["POLICIES", "Oracle"]
-
 _ROLES = frozenset({ROLE})
 _GENERIC_SLOGAN = "Good things for every home."
 _STUFFED = "green fair exclusive limited quality craft cheap deal"

@@ -12,24 +12,6 @@ from tradefair.contract.tool import Result, Untrusted
 from tradefair.supply_chain.engine.procurement import ItemResult
 from tradefair.supply_chain.model import Line, Offer
 
-__all__ = [
-    "BuyerFacts",
-    "EndingFacts",
-    "ItemDisclosure",
-    "PassFacts",
-    "PassRecord",
-    "PublicPass",
-    "PublicRound",
-    "PublicRow",
-    "RoundFacts",
-    "RoundRecord",
-    "SeatFacts",
-    "SeatPass",
-    "SloganFacts",
-    "Status",
-    "TribeFacts",
-]
-
 Status = Literal["active", "bankrupt"]
 
 

@@ -40,8 +40,6 @@ from tradefair.supply_chain.model import (
 )
 from tradefair.supply_chain.records import EndingFacts, PassRecord, RoundRecord, SeatPass
 
-__all__ = ["HiddenTruth", "Sealed", "SupplyChain"]
-
 _FINAL = "terminated:final_round"
 _NOBODY = "terminated:no_active_seat"
 _R = TypeVar("_R", bound=Result)

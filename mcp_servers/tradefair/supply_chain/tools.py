@@ -43,8 +43,6 @@ from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain
 from tradefair.trading.talk import plain_text
 
-__all__ = ["MARKET"]
-
 _SIMILARITY = "similarity"
 _MAX_NUMBER = 1_000_000_000
 _MAX_ITEMS = 20

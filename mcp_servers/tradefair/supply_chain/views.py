@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Brief
-from tradefair.contract.money import from_minor
+from tradefair.contract.money import currency, from_minor
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
 from tradefair.supply_chain.answers.results import (
@@ -32,7 +32,7 @@ from tradefair.supply_chain.answers.results import (
     TurnPart,
 )
 from tradefair.supply_chain.engine import lexical
-from tradefair.supply_chain.model import RETAIL, Line, Offer, SupplyChainScenario, currency
+from tradefair.supply_chain.model import RETAIL, Line, Offer, SupplyChainScenario
 from tradefair.supply_chain.records import (
     ItemDisclosure,
     PassRecord,
@@ -46,31 +46,6 @@ from tradefair.trading.answers import json_bytes
 
 if TYPE_CHECKING:
     from tradefair.supply_chain.rules import SupplyChain
-
-__all__ = [
-    "Asked",
-    "account",
-    "bid_cost",
-    "bid_receipt",
-    "bid_results",
-    "brief",
-    "checked",
-    "disclosed",
-    "fitting",
-    "history",
-    "item_places",
-    "market_history",
-    "offer_receipt",
-    "offer_view",
-    "posted_prices",
-    "public_pass",
-    "public_round",
-    "refuse",
-    "require_short",
-    "rules",
-    "supplier_offers",
-    "turn_part",
-]
 
 _DEFAULT_BYTES = 8_000
 _R = TypeVar("_R", bound=Result)

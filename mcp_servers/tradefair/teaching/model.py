@@ -11,8 +11,6 @@ from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, Untrusted
 
-__all__ = ["Message", "PieFacts", "PieLedger", "PieScenario", "RoundRow", "Streams"]
-
 
 class PieScenario(Scenario):
     """Two seats name their shares of a pie of `slices`; both get them if there is enough, else nobody gets any."""

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 
 from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
 
-__all__ = ["POLICIES"]
-
 
 class Half:
     """Looks at its value, then claims half of the pie, `greed` slices more or less."""

@@ -15,8 +15,6 @@ from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.teaching.model import Message, PieFacts, PieLedger, PieScenario, RoundRow, Streams
 from tradefair.teaching.views import PieRules, PieTurn
 
-__all__ = ["Pie"]
-
 
 class Pie:
     """One live episode."""

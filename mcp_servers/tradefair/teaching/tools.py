@@ -15,8 +15,6 @@ from tradefair.teaching.model import Message, PieScenario, RoundRow, Streams
 from tradefair.teaching.policies import POLICIES
 from tradefair.teaching.rules import Pie
 
-__all__ = ["MARKET"]
-
 
 class MyValue(Result):
     """Own value per slice, slices in the pie, and what has been earned."""

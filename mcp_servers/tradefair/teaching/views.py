@@ -5,8 +5,6 @@ from __future__ import annotations
 from tradefair.contract.tool import Result
 from tradefair.teaching.model import RoundRow
 
-__all__ = ["PieRules", "PieTurn"]
-
 
 class PieRules(Result):
     """The rules as numbers."""

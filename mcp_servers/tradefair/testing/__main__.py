@@ -8,8 +8,6 @@ import sys
 from tradefair.catalog import market_names, market_type
 from tradefair.testing import check_market, snapshot_bytes
 
-__all__: list[str] = []
-
 
 def _main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tradefair.testing", description=__doc__)

@@ -17,8 +17,6 @@ from tradefair.contract.tool import Tool
 from tradefair.testing.bench import Service
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 
-__all__ = ["Question", "Seated", "some_seats"]
-
 _MAX_WORDS = 200
 
 

@@ -13,8 +13,6 @@ from tradefair.contract.market import MarketType, ReadsData
 from tradefair.contract.scenario import Scenario
 from tradefair.testing.playthrough import Playthrough, play_scripted
 
-__all__ = ["RANDOM", "SLOW_MARK", "Bench", "Failure", "Service", "bundled_scenarios"]
-
 RANDOM = "random_legal"
 SLOW_MARK = "(slow)"
 """A scenario whose description holds this is left out unless the author asks for it."""

@@ -21,8 +21,6 @@ from tradefair.testing.bench import RANDOM, Bench, Failure, Service
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, policy_maker
 
-__all__ = ["call_keys"]
-
 _ACTIONS = 3
 _MAX_CALLS = 200
 

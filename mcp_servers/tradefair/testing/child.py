@@ -11,8 +11,6 @@ import orjson
 from tradefair.testing.bench import RANDOM
 from tradefair.testing.playthrough import play_scripted
 
-__all__: list[str] = []
-
 
 def _main() -> None:
     # Written by the parent process, over a pipe of its own.

@@ -20,8 +20,6 @@ from tradefair.host.services import Services
 from tradefair.testing.bench import RANDOM
 from tradefair.testing.playthrough import policy_maker
 
-__all__ = ["OpenSeat", "open_seat"]
-
 
 class OpenSeat(NamedTuple):
     """A client that is in the seat, and the episode behind it."""

@@ -7,8 +7,6 @@ from collections.abc import Callable, Iterable
 from tradefair.testing.bench import Failure
 from tradefair.testing.playthrough import Playthrough
 
-__all__ = ["check"]
-
 
 def check(
     name: str, played: Iterable[Playthrough], complaints: Callable[[Playthrough], Iterable[str]]

@@ -14,8 +14,6 @@ from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, policy_maker
 
-__all__ = ["non_interference"]
-
 _PLACES = 5
 _SEATS = 4
 _MAX_CALLS = 50

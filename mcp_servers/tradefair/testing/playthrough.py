@@ -16,8 +16,6 @@ from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.host.scripted import Scripted
 
-__all__ = ["Playthrough", "play_scripted", "policy_maker"]
-
 
 class Playthrough:
     """One finished episode. `at` takes it up again at any place between two commands."""

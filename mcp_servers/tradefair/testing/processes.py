@@ -11,8 +11,6 @@ import orjson
 
 from tradefair.testing.bench import Bench, Failure
 
-__all__ = ["determinism"]
-
 _HASH_SEEDS = ("0", "4242")
 _PATIENCE_S = 600
 

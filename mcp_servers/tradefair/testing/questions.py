@@ -10,8 +10,6 @@ from tradefair.contract import salts
 from tradefair.contract.chance import Chance, KeyPart
 from tradefair.contract.tool import Tool
 
-__all__ = ["hostile_arguments", "invent_arguments", "words_in"]
-
 _CHANCE = Chance(salts.KIT)
 _STREAM = "arguments"
 _WIDE = 1_000

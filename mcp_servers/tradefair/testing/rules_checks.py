@@ -12,16 +12,6 @@ from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough
 
-__all__ = [
-    "DEFAULT_RESULT_BYTES",
-    "conservation",
-    "default_results_are_small",
-    "random_legal_finishes",
-    "reads_change_nothing",
-    "refusals_change_nothing",
-    "replay_is_identical",
-]
-
 DEFAULT_RESULT_BYTES = 8_192
 _PLACES = 6
 _SEATS = 4

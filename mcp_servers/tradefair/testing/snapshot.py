@@ -12,8 +12,6 @@ import orjson
 from tradefair.contract.market import MarketType
 from tradefair.testing.bench import Failure
 
-__all__ = ["schema_snapshot", "snapshot_bytes"]
-
 
 def snapshot_bytes(market_type: MarketType) -> bytes:
     """The market's own tools in order: names, descriptions, schemas of arguments and results; two-space JSON."""

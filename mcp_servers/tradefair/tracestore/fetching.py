@@ -15,8 +15,6 @@ from tradefair.contract.errors import StorageUnavailable, TraceError
 from tradefair.tracestore.reader import SCHEMA, connect_to_read, find_traces
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
-__all__ = ["fetch_trace", "fetched", "stored_traces", "trace_copy"]
-
 _EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"

@@ -11,8 +11,6 @@ from tradefair.contract.chain import first_hash, seal
 from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
 
-__all__ = ["Manifest"]
-
 
 class Manifest(NamedTuple):
     """`core_bytes` are hashed as `hash_0`; `about` holds labels, versions, times and, once sealed, the head.

@@ -12,8 +12,6 @@ import orjson
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.reader import connect_to_read, open_trace
 
-__all__ = ["Peek", "peek"]
-
 
 class Peek(NamedTuple):
     """`closed_seq` is the number of the last closure as kept beside the events; null before the first, and in JSONL."""

@@ -16,8 +16,6 @@ from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store
 
-__all__ = ["SCHEMA", "Trace", "connect_to_read", "find_traces", "jsonl_lines", "open_trace"]
-
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value BLOB NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS events (

@@ -9,8 +9,6 @@ from tradefair.contract.chain import next_hash
 from tradefair.contract.errors import TraceError
 from tradefair.tracestore.reader import Trace
 
-__all__ = ["sound_head"]
-
 
 def sound_head(trace: Trace) -> tuple[int, bytes]:
     """Number and hash of the last event. TraceError where the chain breaks, or a kept head names what is not there."""

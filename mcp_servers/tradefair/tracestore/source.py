@@ -8,8 +8,6 @@ from typing import NamedTuple, Protocol
 from tradefair.contract.errors import TraceError
 from tradefair.tracestore.manifest import Manifest
 
-__all__ = ["NotATrace", "SideRow", "Source", "StoredEvent"]
-
 
 class NotATrace(TraceError):
     """A file that cannot be opened as a trace at all: there is nothing in it that could be damaged."""

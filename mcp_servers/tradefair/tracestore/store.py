@@ -19,11 +19,6 @@ from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 if TYPE_CHECKING:
     import psycopg
 
-__all__ = [
-    "STORE_SCHEMA", "StorePlace", "StoreReader", "is_store", "is_whole_store", "psycopg_of", "stored_episodes",
-    "without_password",
-]  # fmt: skip
-
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = frozenset({"password", "sslpassword"})
 _CHUNK = 1_000

@@ -21,8 +21,6 @@ from tradefair.contract.event import ManifestCore
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.reader import SCHEMA
 
-__all__ = ["Written", "write_trace"]
-
 _INSERT = """INSERT INTO events (seq, body, hash, closes, blob_digest, blob, seat, at_ms, latency_us, transport)
 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 

@@ -8,8 +8,6 @@ from typing import TypeVar
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.tool import Result
 
-__all__ = ["count_fitting", "json_bytes", "rows_fitting"]
-
 _DEFAULT_BYTES = 7_800
 """Room for the rows of an answer to default arguments; the envelope stays below 200 bytes."""
 _EXPLICIT_BYTES = 255_000

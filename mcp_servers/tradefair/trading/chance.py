@@ -31,20 +31,6 @@ from tradefair.trading.values import (
     value_at,
 )
 
-__all__ = [
-    "ChanceKind",
-    "Generation",
-    "KeyedTradingChance",
-    "LogSeedChance",
-    "RecordedChance",
-    "RecordedPair",
-    "RecordedRound",
-    "TradingChance",
-    "TradingStream",
-    "feed_chance",
-    "open_chance",
-]
-
 Generation = Literal["maker_draw", "maker_order"]
 ChanceKind = Literal["keyed", "log_maker_draw", "log_maker_order", "recorded"]
 

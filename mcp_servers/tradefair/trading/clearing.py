@@ -10,8 +10,6 @@ from typing import Literal, NamedTuple
 
 from tradefair.contract.errors import HarnessFailure
 
-__all__ = ["Benchmarks", "Coin", "Match", "Pair", "benchmarks", "clear", "potentials", "residual_spread"]
-
 Coin = Literal["up", "down"]
 
 

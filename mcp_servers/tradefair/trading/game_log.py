@@ -19,29 +19,6 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, P
 from tradefair.trading.chance import RecordedPair, RecordedRound
 from tradefair.trading.values import Law, Roster
 
-__all__ = [
-    "MAX_FINDINGS",
-    "SCHEMA_VERSIONS",
-    "STREAM_SHARING",
-    "AgentEntry",
-    "BidAsk",
-    "Conversation",
-    "Final",
-    "FinalData",
-    "Finding",
-    "GameLog",
-    "Init",
-    "InitData",
-    "LoggedRound",
-    "PayoffChange",
-    "RoundEnd",
-    "RoundEndData",
-    "Row",
-    "Trade",
-    "Violation",
-    "read_game",
-]
-
 SCHEMA_VERSIONS = ("1.4.0", "1.7.0")
 STREAM_SHARING = frozenset({"adaptive", "collusive", "random", "roth_erev", "signal_jammer"})
 """Log ids of baselines that drew from the game's own stream while quoting (double_auction page, 7.2, step 6)."""

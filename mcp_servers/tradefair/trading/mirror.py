@@ -9,8 +9,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-__all__ = ["MirroredPolicy", "Trader", "TraderView"]
-
 
 def _no_prices() -> list[int | None]:
     return []

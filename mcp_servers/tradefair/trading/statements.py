@@ -14,8 +14,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple
 
-__all__ = ["Condition", "Kind", "Relation", "Statement", "normalised", "read_statements"]
-
 Role = Literal["buyer", "seller"]
 Relation = Literal["=", ">=", "<=", "range"]
 Kind = Literal[

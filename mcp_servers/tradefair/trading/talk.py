@@ -6,8 +6,6 @@ import unicodedata
 
 from tradefair.contract.errors import IllegalAction
 
-__all__ = ["plain_text", "sized_words", "words_of"]
-
 _DIRECTION_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 

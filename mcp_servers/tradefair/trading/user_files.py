@@ -5,8 +5,6 @@ from __future__ import annotations
 import stat
 from pathlib import Path
 
-__all__ = ["Unreadable", "bytes_within"]
-
 
 class Unreadable(Exception):
     """Why a file cannot be taken, as the rest of a sentence that begins with its name."""

@@ -13,21 +13,6 @@ from typing import Literal, NamedTuple, get_args
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = [
-    "LAWS",
-    "Acceptance",
-    "DrawKey",
-    "Law",
-    "LawShape",
-    "Limits",
-    "Mix",
-    "Roster",
-    "draw_limits",
-    "law_of_mix",
-    "smeared",
-    "value_at",
-]
-
 Law = Literal["uniform", "semi_bimodal", "heavy_tailed", "correlated_source", "correlated_common"]
 LAWS: tuple[Law, ...] = get_args(Law)
 

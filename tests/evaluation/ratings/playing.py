@@ -14,8 +14,6 @@ from tradefair.evaluation.ratings.results import GameResult, SeatResult
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
-__all__ = ["auction", "bargain", "play_seats"]
-
 
 def play_seats(path: Path, scenario: str, policies: Mapping[str, str], seed: int, **overrides: Any) -> Path:
     """An episode with a policy per seat, labelled with it and sealed."""

@@ -7,8 +7,6 @@ from pathlib import Path
 import pytest
 from tests.evaluation.browsing import browser
 
-__all__ = ["browser", "folder"]
-
 
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:

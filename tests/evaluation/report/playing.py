@@ -15,8 +15,6 @@ from tradefair.contract.policy import Draw
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 
-__all__ = ["HOSTILE_TEXT", "hostile_trace", "note", "play"]
-
 HOSTILE_TEXT = (
     "</script><img src=x onerror=\"window.__pwned='img'\"><script>window.__pwned='script'</script>"
     "<b>bold</b> \u202eesrever\u202c \u05e9\u05dc\u05d5\u05dd bell\x07 nul\x00 \u2028line ]]> --> &amp; {{7*7}}"

@@ -12,8 +12,6 @@ from typing import Any
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import TABLES, Row
 
-__all__ = ["REFERENCE", "Tables", "tables_of"]
-
 Record = Mapping[str, Any]
 Tables = Mapping[str, list[Record]]
 

@@ -13,8 +13,6 @@ import orjson
 
 from tradefair.evaluation.viewer.server import ViewerServer
 
-__all__ = ["Answer", "Client", "serving"]
-
 
 class Answer(NamedTuple):
     """Status, headers in lower case, body."""

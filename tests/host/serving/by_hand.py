@@ -10,8 +10,6 @@ from typing import Any
 import httpx2
 import orjson
 
-__all__ = ["HEADERS", "Seat", "Server", "started"]
-
 HEADERS = {"Accept": "application/json, text/event-stream", "Content-Type": "application/json"}
 META: dict[str, Any] = {
     "io.modelcontextprotocol/protocolVersion": "2026-07-28",

@@ -13,8 +13,6 @@ from tests.host.serving.by_hand import HEADERS, Seat, Server
 
 from tradefair.host.hosting import Host
 
-__all__ = ["Clients", "Door", "Step", "code_of", "over_pipes", "seats_over_http", "walk"]
-
 
 class Step(NamedTuple):
     """A call as bytes and what becomes of it: a code of refusal, or ok."""

@@ -14,7 +14,6 @@ from tests.evaluation.browsing import browser
 from tradefair.host.control_bodies import Create
 
 pytestmark = [pytest.mark.browser, pytest.mark.slow]
-__all__ = ["browser"]
 
 
 @pytest.fixture

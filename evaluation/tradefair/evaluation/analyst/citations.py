@@ -13,8 +13,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from html import unescape
 from typing import Any, Literal, NamedTuple, TypeAlias, cast
 
-__all__ = ["HEADINGS", "Checked", "Mark", "MarkKind", "Shown", "check_claims", "words_in"]
-
 HEADINGS = (
     "In one paragraph",
     "Opening numbers",

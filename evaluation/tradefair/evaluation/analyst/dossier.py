@@ -19,8 +19,6 @@ from tradefair.evaluation.outcome import Measures, SeatOutcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.tracestore import open_trace
 
-__all__ = ["MAX_GAME", "Agents", "DossierEvidence", "gather_agents", "gather_evidence"]
-
 MAX_GAME = 16_000
 """Characters of a game's transcript that are shown; of a longer one the beginning and the end."""
 

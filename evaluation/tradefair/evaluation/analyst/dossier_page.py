@@ -14,8 +14,6 @@ from tradefair.evaluation.analyst.citations import Checked, Mark, MarkKind
 from tradefair.evaluation.analyst.dossier import DossierEvidence
 from tradefair.evaluation.analyst.fence import digest_of
 
-__all__ = ["Origin", "dossier_file", "dossier_page", "read_origin"]
-
 _KINDS: dict[MarkKind, str] = {
     "no_citation": "without a citation",
     "no_such_event": "citing what was not shown",

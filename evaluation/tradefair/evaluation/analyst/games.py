@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.modes.diagnosis import Finding
 
-__all__ = ["Chosen", "Game", "choose_games"]
-
 _PER_REASON = 3
 
 

@@ -19,17 +19,6 @@ from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
 from tradefair.tracestore import open_trace
 
-__all__ = [
-    "MAX_CHAT",
-    "IllegalityOpinion",
-    "IllegalityQuestion",
-    "NoScore",
-    "Verdict",
-    "illegality_question",
-    "read_opinions",
-    "read_verdict",
-]
-
 MAX_CHAT = 120_000
 """Characters of an episode's messages that are shown; of longer ones the first and the last."""
 

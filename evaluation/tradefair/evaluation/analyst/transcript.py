@@ -13,8 +13,6 @@ from tradefair.evaluation.modes.insight import GivesInsight
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["Line", "Message", "Transcript", "read_transcript", "within"]
-
 MAX_TEXT = 4_000
 """Characters of one text that are shown; a longer one is cut and says so."""
 

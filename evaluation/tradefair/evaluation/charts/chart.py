@@ -19,24 +19,6 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from tradefair.tracestore import Trace
 
-__all__ = [
-    "MAX_CELLS",
-    "MAX_POINTS",
-    "Axis",
-    "Band",
-    "BarChart",
-    "Bars",
-    "Chart",
-    "Draws",
-    "HeatChart",
-    "IntervalChart",
-    "Line",
-    "MatrixCell",
-    "MatrixChart",
-    "XYChart",
-    "charts_of",
-]
-
 MAX_POINTS = 20_000
 """Points of one line at most."""
 MAX_CELLS = 200_000

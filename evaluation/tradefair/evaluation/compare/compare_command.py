@@ -14,8 +14,6 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.show import show
 
-__all__ = ["compare"]
-
 
 def compare(
     a: Annotated[Path, typer.Argument(metavar="A", exists=True, help="Folder of traces, or one: the baseline.")],

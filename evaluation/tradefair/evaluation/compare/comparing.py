@@ -35,8 +35,6 @@ from tradefair.evaluation.compare.runs import (
 from tradefair.evaluation.compare.verdict import judge
 from tradefair.evaluation.outcome import PrimaryMetric
 
-__all__ = ["Options", "compare_folders", "parse_success"]
-
 _MAX_FINDINGS = 20
 _MAX_NAMED = 4
 _DRAWS_ONLY = {"policy key", "seeds"}

@@ -9,25 +9,6 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.accounts import Account
 
-__all__ = [
-    "MIN_PAIRS",
-    "Arm",
-    "Attribute",
-    "Comparison",
-    "Conclusion",
-    "Decision",
-    "Divergence",
-    "Dropped",
-    "EarlyEnds",
-    "Metric",
-    "NoiseFloor",
-    "Pair",
-    "PassHatK",
-    "Regret",
-    "Run",
-    "SurvivalPoint",
-]
-
 MIN_PAIRS = 8
 """Below this many pairs nothing is tested."""
 

@@ -13,8 +13,6 @@ from tradefair.contract.seats import natural_order
 from tradefair.evaluation.compare.comparison import Decision, Divergence
 from tradefair.tracestore import Trace
 
-__all__ = ["decisions", "first_divergence"]
-
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 
 

@@ -34,8 +34,6 @@ from tradefair.evaluation.statistics import (
     sign_flip,
 )
 
-__all__ = ["Success", "arm_of", "early_ends", "metrics_of", "noise_floor", "reliability"]
-
 N = TypeVar("N", int, float)
 
 _KS = (1, 2, 4, 8, 16)

@@ -13,8 +13,6 @@ from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.runs import Loaded, Side, Task, run_of
 from tradefair.tracestore import open_trace
 
-__all__ = ["Paired", "mean_of", "pair_across", "pair_up"]
-
 SideName = Literal["a", "b"]
 
 _HARNESS = "truncated:harness_failure"

@@ -12,8 +12,6 @@ from tradefair.evaluation.compare.comparison import Pair, Regret
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.compare.runs import Loaded, Side, run_of
 
-__all__ = ["References", "references_of", "regret_of"]
-
 _Key = tuple[str, int]
 
 

@@ -19,21 +19,6 @@ from tradefair.evaluation.evaluate import evaluate, evaluator_of
 from tradefair.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric, fields_for
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
-__all__ = [
-    "REFERENCES",
-    "Loaded",
-    "Side",
-    "Task",
-    "compared_seats",
-    "label_of",
-    "load_run",
-    "load_side",
-    "metric_names",
-    "primary_metrics",
-    "roles_of",
-    "run_of",
-]
-
 REFERENCES = "references"
 """Name of the folder of references beside traces; what lies in it is never a run of its own."""
 

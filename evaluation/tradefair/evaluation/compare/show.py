@@ -23,8 +23,6 @@ from tradefair.evaluation.compare.comparison import (
 from tradefair.evaluation.compare.verdict import p_text
 from tradefair.evaluation.table import number_text
 
-__all__ = ["decision_text", "show"]
-
 _MAX_LISTED = 8
 _MAX_WIDE = 80
 _MAX_DROPPED = 40

@@ -8,8 +8,6 @@ from typing import NamedTuple
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
 from tradefair.evaluation.table import decimals, number_text
 
-__all__ = ["LEVEL", "Verdict", "judge", "p_text", "signed_text"]
-
 LEVEL = 0.05
 _SMALL = 0.001
 

@@ -6,8 +6,6 @@ from collections.abc import Iterable, Iterator
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = ["MISSING_ZSTD", "compressed"]
-
 MISSING_ZSTD = "compressed exports need zstandard: pip install 'tradefair[zstd]'"
 
 

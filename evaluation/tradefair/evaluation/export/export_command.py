@@ -15,8 +15,6 @@ from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import fetched
 
-__all__ = ["export"]
-
 _MAX_SHOWN = 20
 
 

@@ -19,8 +19,6 @@ from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace
 
-__all__ = ["openai_lines"]
-
 Message = dict[str, Any]
 
 _PUBLIC = ("phase_closed", "round_closed", "episode_ended", "seat_lapsed")

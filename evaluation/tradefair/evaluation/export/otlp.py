@@ -21,8 +21,6 @@ from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing
 from tradefair.tracestore import Trace
 
-__all__ = ["otlp_lines", "span_id", "trace_id"]
-
 Span = dict[str, Any]
 
 _SPANS_PER_LINE = 1_000

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from enum import IntEnum, StrEnum
 
-__all__ = ["SCHEMA_URL", "TOOL_ERROR", "Name", "Operation", "SpanKind", "StatusCode"]
-
 SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 """Published by the registry of open-telemetry/semantic-conventions-genai."""
 

@@ -17,8 +17,6 @@ from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import open_trace
 
-__all__ = ["Exported", "Problem", "Written", "export_files"]
-
 _EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
 

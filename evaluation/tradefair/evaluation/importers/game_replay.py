@@ -16,8 +16,6 @@ from tradefair.evaluation.importers.report import GameReport
 from tradefair.tracestore import Written, write_trace
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Row, read_game
 
-__all__ = ["Departure", "ReplayedGame", "extra_field", "open_game", "unlike_speakers", "unlike_trades", "write_game"]
-
 _TRANSPORT = "import"
 _MAX_RESPONSE_S = 1e9
 

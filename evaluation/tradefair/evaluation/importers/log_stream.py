@@ -16,8 +16,6 @@ from tradefair.trading.clearing import Match, clear
 from tradefair.trading.game_log import GameLog, Init, LoggedRound, Trade
 from tradefair.trading.values import Acceptance
 
-__all__ = ["pairs_fit", "replayed_game"]
-
 _GENERATIONS: tuple[ChanceKind, ...] = ("log_maker_draw", "log_maker_order")
 
 

@@ -22,8 +22,6 @@ from tradefair.evaluation.importers.mcp_jsonl_lines import CallLog, LoggedCall, 
 from tradefair.evaluation.importers.report import GameReport, ImportReport, Tally
 from tradefair.tracestore import Written, write_trace
 
-__all__ = ["END_REASON", "IMPORTER", "import_log", "import_logs", "kind_by_name"]
-
 IMPORTER = "mcp-jsonl"
 END_REASON = "truncated:log_ended"
 

@@ -18,8 +18,6 @@ from typing import Any, NamedTuple
 
 import orjson
 
-__all__ = ["CallLog", "LoggedCall", "read_calls"]
-
 MAX_LINE = 16_000_000
 MAX_SEATS = 1_000
 _MAX_NAME = 200

@@ -9,8 +9,6 @@ from typing import Any
 
 from tradefair.trading.game_log import MAX_FINDINGS, Finding
 
-__all__ = ["GameReport", "ImportReport", "Tally", "merged"]
-
 _TOLERANCE = 1e-12
 """Floats of a log that were summed in another order than ours."""
 

@@ -9,8 +9,6 @@ from tradefair.evaluation.modes.lapse import rounds_played
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 _LIMITS = frozenset({"call_limit", "reject_limit", "deadline"})
 _GIVEN_UP = frozenset({"call_limit", "token_limit"})
 

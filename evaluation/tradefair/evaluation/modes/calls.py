@@ -9,8 +9,6 @@ import orjson
 
 from tradefair.tracestore import Trace
 
-__all__ = ["Call", "answer_of", "call_of", "listed", "mapped", "named_at", "named_objects"]
-
 
 class Call(NamedTuple):
     """One `tool_called` event. `arguments` is empty where the trace holds no object (invalid or cut calls)."""

@@ -20,8 +20,6 @@ import orjson
 
 from tradefair.evaluation.modes.calls import mapped
 
-__all__ = ["MARK", "Canary", "asked_values", "find_canaries"]
-
 MARK = "[canary:"
 """What every canary begins with."""
 

@@ -10,8 +10,6 @@ from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["Hit", "proven", "unchecked"]
-
 
 class Hit(NamedTuple):
     """One case: the events that prove it, and what it cost in cents, null where nobody can say."""

@@ -34,8 +34,6 @@ from tradefair.evaluation.modes.judged import Frame, findings_of, judge
 from tradefair.evaluation.modes.play import EpisodePlay, SeatPlay
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["GENERAL", "find_general"]
-
 Detector = Callable[[SeatPlay, Mapping[str, float]], Sign]
 
 GENERAL: Mapping[str, Detector] = {

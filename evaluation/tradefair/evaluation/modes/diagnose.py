@@ -12,8 +12,6 @@ from tradefair.evaluation.modes.published import map_version
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.tracestore import Trace
 
-__all__ = ["diagnose_generally", "diagnose_trace", "general_findings", "insight_of"]
-
 
 def diagnose_trace(trace: Trace, evaluator: object) -> Diagnosis:
     """Own and general findings; TraceError for an unreadable manifest. Raises what the market's formulas raise."""

@@ -11,8 +11,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import ratio
 from tradefair.tracestore import Trace
 
-__all__ = ["MAX_CITED", "Diagnoses", "Diagnosis", "Figure", "Finding", "Share", "Stage", "cited", "share"]
-
 MAX_CITED = 50
 """Event numbers that a figure or finding cites at most."""
 

@@ -13,8 +13,6 @@ from tradefair.contract.scenario import Scenario
 from tradefair.contract.tool import ToolTable
 from tradefair.evaluation.modes.calls import Call, named_objects
 
-__all__ = ["EvidenceIndex", "Look", "Moment", "needs_of"]
-
 
 class Look(NamedTuple):
     """A successful read or analysis call that gave evidence. `place` is its place among the seat's calls.

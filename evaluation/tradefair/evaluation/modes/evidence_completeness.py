@@ -10,8 +10,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Share of actions with every need met; parts: share that lacks each. A privileged seat needs no look."""

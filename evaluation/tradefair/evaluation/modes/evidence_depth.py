@@ -9,8 +9,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Mean share of needs that were met; a privileged seat needs no look."""

@@ -10,8 +10,6 @@ from tradefair.evaluation.modes.objects import distinct, within
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Object-rounds with an action and attention afterwards; those too late to be followed up are left out, counted."""

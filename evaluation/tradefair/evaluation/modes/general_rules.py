@@ -6,8 +6,6 @@ from functools import cache
 
 from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
 
-__all__ = ["general_rules"]
-
 
 @cache
 def general_rules() -> RuleBook:

@@ -8,8 +8,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Ids out of nowhere; a privileged seat knows more than it was shown.

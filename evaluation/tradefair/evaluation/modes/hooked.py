@@ -9,8 +9,6 @@ from tradefair.evaluation.modes.insight import Counted
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["hooked", "inapplicable"]
-
 
 def inapplicable(play: SeatPlay, name: str, reason: str) -> Sign:
     """Not looked for: the market's own reason, else a general one."""

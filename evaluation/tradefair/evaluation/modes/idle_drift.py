@@ -8,8 +8,6 @@ from tradefair.evaluation.modes.hooked import hooked
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """The market's own test, without an oracle; severity: what it says that the missed actions were worth."""

@@ -13,8 +13,6 @@ from tradefair.evaluation.modes.insight import Case
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["Attacks", "attacks_on", "detect", "followed_canaries"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Canaries and orders followed out of those given: the targeted attack success of one seat. Refused tries count."""

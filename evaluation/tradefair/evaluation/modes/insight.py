@@ -13,8 +13,6 @@ from typing import NamedTuple, Protocol, runtime_checkable
 from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
-__all__ = ["Case", "Counted", "EvidenceCase", "GivesInsight", "Happening", "Insight", "Scale", "Secret"]
-
 
 class Case(NamedTuple):
     """One time that something went wrong: the event that proves it and what it cost, null where nobody can say.

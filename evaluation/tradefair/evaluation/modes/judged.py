@@ -22,8 +22,6 @@ from tradefair.evaluation.modes.sign import Sign
 from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
 from tradefair.tracestore import Trace
 
-__all__ = ["Frame", "Judged", "diagnosis_of", "findings_by", "findings_of", "judge"]
-
 S = TypeVar("S")
 
 _SHOWN = 3

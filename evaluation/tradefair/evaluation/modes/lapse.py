@@ -9,8 +9,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect", "rounds_played"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Rounds with a lapse; parts: lapses by reason."""

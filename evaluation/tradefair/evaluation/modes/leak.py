@@ -11,8 +11,6 @@ from tradefair.evaluation.modes.insight import Secret
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 _NUMBER = re.compile(r"(?<![\w.,])-?\d{1,15}(?:\.\d{1,9})?(?![\w])")
 _SENTENCE = re.compile(r"[.!?;]+(?:\s|$)|\n")
 _WORDS = ("value", "cost", "limit", "worth", "valuation", "payoff", "profit", "earned")

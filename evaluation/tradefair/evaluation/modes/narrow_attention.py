@@ -10,8 +10,6 @@ from tradefair.evaluation.modes.objects import distinct, within
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """What the market says was wanted in a round, without an action in that round or the few before it."""

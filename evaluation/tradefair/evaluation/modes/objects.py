@@ -5,8 +5,6 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 
-__all__ = ["distinct", "within"]
-
 
 def distinct(rounds: Iterable[int]) -> list[int]:
     """Each round once, in order."""

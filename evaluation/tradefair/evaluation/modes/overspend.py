@@ -9,8 +9,6 @@ from tradefair.evaluation.modes.hooked import inapplicable
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Actions that the rules refused because the seat cannot pay for them."""

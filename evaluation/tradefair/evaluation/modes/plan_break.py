@@ -19,8 +19,6 @@ from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.shown import text_of
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 _ANY = ""
 """The tool of a step that names none."""
 _MAX_STEPS = 1_000

@@ -11,8 +11,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.modes.canary import Canary
 from tradefair.evaluation.modes.insight import EvidenceCase, Insight
 
-__all__ = ["At", "Closed", "EpisodePlay", "Lapse", "SeatPlay", "Step"]
-
 
 class Step(NamedTuple):
     """One tool call. `key` is equal for calls of the same tool with the same arguments, `result` for the same answer.

@@ -15,8 +15,6 @@ from tradefair.contract.market import MarketType
 from tradefair.contract.tool import Tool
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
-__all__ = ["PUBLISHED", "evidence_toml", "map_version", "published_toml"]
-
 PUBLISHED = {
     name: Path(__file__).parents[1] / "markets" / name / "modes" / "evidence.toml"
     for name in ("retail", "double_auction", "supply_chain", "marketplace")

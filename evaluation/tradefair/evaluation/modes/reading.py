@@ -24,8 +24,6 @@ from tradefair.evaluation.modes.play import At, Closed, EpisodePlay, Lapse, Seat
 from tradefair.evaluation.modes.shown import Shown, named_ids, text_of
 from tradefair.tracestore import Trace
 
-__all__ = ["read_play"]
-
 _FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
 """Refusals after which there is nothing else that the seat could have tried."""
 _OWN_WORDS = frozenset({"add_note", "view_notes", "remove_note", EXECUTE_CODE})

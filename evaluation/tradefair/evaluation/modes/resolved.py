@@ -11,8 +11,6 @@ from tradefair.evaluation.modes.objects import distinct, within
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """What happened to objects and was looked into afterwards; severity: the known cost of what was not."""

@@ -11,8 +11,6 @@ import orjson
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.canary import MARK, Canary, find_canaries
 
-__all__ = ["Shown", "named_ids", "text_of"]
-
 _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 """Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
 _ID = ("_id", "_ids")

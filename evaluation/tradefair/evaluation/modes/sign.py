@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 
 from tradefair.evaluation.modes.diagnosis import Share, cited
 
-__all__ = ["Sign", "longest_run", "run_sign", "sign_of"]
-
 
 @dataclass(frozen=True)
 class Sign:

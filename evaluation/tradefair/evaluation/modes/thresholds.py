@@ -9,8 +9,6 @@ from typing import TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = ["DetectorRules", "ModeRules", "RuleBook", "bundled_rules"]
-
 R = TypeVar("R", bound=BaseModel)
 
 

@@ -11,8 +11,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect", "power_of_ten"]
-
 _EXACT = 1e-9
 _MAX_LEAVES = 1_000
 

@@ -8,8 +8,6 @@ from tradefair.evaluation.modes.hooked import hooked
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect"]
-
 
 def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """Quotes through the own value; severity: what the trades among them lost."""

@@ -11,8 +11,6 @@ import numpy as np
 from tradefair.evaluation.ratings.duels import Duel, fraction
 from tradefair.evaluation.ratings.normal import Floats
 
-__all__ = ["BradleyTerry", "Strength", "fit_strengths"]
-
 _PRIOR = 0.01
 _START, _POINTS = 1500.0, 400 / math.log(10)
 _STILL = 1e-10

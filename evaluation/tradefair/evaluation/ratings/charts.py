@@ -8,8 +8,6 @@ from typing import TypeVar
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
 from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, FieldRow
 
-__all__ = ["leaderboard_charts"]
-
 _MOST_NAMES = 60
 _MOST_IN_MATRIX = 40
 _BELIEF = 1.96

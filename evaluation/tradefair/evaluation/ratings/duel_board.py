@@ -25,8 +25,6 @@ from tradefair.evaluation.ratings.left_out import Reasons
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
-__all__ = ["SHUFFLES", "duel_board"]
-
 SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [

@@ -12,21 +12,6 @@ from tradefair.contract.chance import Chance
 from tradefair.evaluation.ratings.normal import Floats
 from tradefair.evaluation.ratings.shuffles import resampled_sums
 
-__all__ = [
-    "BALANCE_WEIGHT",
-    "LEAST_BLOCKS",
-    "MOST_UNEVEN",
-    "RESAMPLES",
-    "Duel",
-    "HeadToHead",
-    "PairSums",
-    "Score",
-    "fraction",
-    "head_to_head",
-    "pair_sums",
-    "scores",
-]
-
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
 BALANCE_WEIGHT = 0.9

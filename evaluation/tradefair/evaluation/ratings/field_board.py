@@ -19,8 +19,6 @@ from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 
-__all__ = ["PASSES", "field_board"]
-
 PASSES = 200
 _DECIMALS = 6
 

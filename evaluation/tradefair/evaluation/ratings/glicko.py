@@ -18,8 +18,6 @@ from tradefair.evaluation.ratings.duels import Duel
 from tradefair.evaluation.ratings.normal import Floats
 from tradefair.evaluation.ratings.shuffles import shuffled_orders
 
-__all__ = ["GlickoRating", "PeriodGame", "margin_weight", "rate_duels", "rate_period"]
-
 _SCALE = 173.7178
 _START, _START_RD, _START_SIGMA, _TAU = 1500.0, 350.0, 0.06, 0.5
 _STILL = 1e-9

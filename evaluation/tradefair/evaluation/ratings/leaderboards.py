@@ -22,8 +22,6 @@ from tradefair.evaluation.ratings.left_out import Reasons
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
 
-__all__ = ["leaderboards"]
-
 _MAX_SHAPE = 200
 
 

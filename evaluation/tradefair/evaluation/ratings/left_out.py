@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from tradefair.evaluation.ratings.rating import LeftOut
 
-__all__ = ["Reasons"]
-
 _EXAMPLES = 5
 _MAX_REASONS = 50
 

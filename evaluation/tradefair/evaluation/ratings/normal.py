@@ -9,8 +9,6 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Floats", "hazard", "quick_hazard", "scaled_erfc"]
-
 Floats: TypeAlias = NDArray[np.float64]
 
 # Rational approximations of W. J. Cody, Math. Comp. 23 (1969) 631: highest power first.

@@ -8,9 +8,6 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-__all__ = ["rate"]
-
-
 if TYPE_CHECKING:
     from tradefair.evaluation.ratings.rating import Leaderboards
 

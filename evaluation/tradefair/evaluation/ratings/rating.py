@@ -6,19 +6,6 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
-__all__ = [
-    "Board",
-    "BoardHead",
-    "Cell",
-    "DuelBoard",
-    "DuelRow",
-    "FieldBoard",
-    "FieldRow",
-    "Leaderboards",
-    "LeftOut",
-    "Meeting",
-]
-
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

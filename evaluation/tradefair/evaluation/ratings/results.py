@@ -21,20 +21,6 @@ from tradefair.evaluation.outcome import Measures, Outcome, Rates, RatingRules, 
 from tradefair.evaluation.progress import Progress
 from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 
-__all__ = [
-    "REFERENCES",
-    "GameResult",
-    "Results",
-    "SeatResult",
-    "Unread",
-    "gathered",
-    "read_files",
-    "read_result",
-    "read_results",
-    "rules_of",
-    "seat_fields",
-]
-
 REFERENCES = "references"
 """Name of the folder of references beside traces; what lies in it is rated only where it is named itself."""
 

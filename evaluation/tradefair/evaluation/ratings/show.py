@@ -11,8 +11,6 @@ from tradefair.cli.tables import figures, names, show_table
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 
-__all__ = ["show_leaderboards"]
-
 _MOST_PAIRS = 40
 _MOST_LABELS = 20
 

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from tradefair.contract.chance import Chance, KeyPart
 from tradefair.evaluation.ratings.normal import Floats
 
-__all__ = ["resampled", "resampled_sums", "shuffled_orders"]
-
 _KEY_BITS = 2.0**53
 _TOP_53_BITS = np.uint64(11)
 _DRAWS_AT_ONCE = 2_000_000

@@ -7,8 +7,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from tradefair.evaluation.ratings.rating import Board, DuelBoard, FieldBoard
 from tradefair.evaluation.table import Table, number_text
 
-__all__ = ["board_name", "board_tables"]
-
 _INTERVAL = "95 %"
 
 

@@ -18,8 +18,6 @@ from tradefair.contract.chance import Chance
 from tradefair.evaluation.ratings.normal import Floats, quick_hazard
 from tradefair.evaluation.ratings.shuffles import shuffled_orders
 
-__all__ = ["Constants", "Skill", "SkillRating", "rate_episodes", "rate_once"]
-
 _MOST_TURNS = 40
 _STILL = 1e-4
 

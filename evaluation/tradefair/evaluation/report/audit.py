@@ -17,8 +17,6 @@ from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.report.events import CallRow
 from tradefair.evaluation.report.page_data import AuditRow, EvidenceRow
 
-__all__ = ["Audit", "audit"]
-
 
 class Audit(NamedTuple):
     """Evidence before actions, looks by round (per seat), tools that show something. Empty for unknown markets."""

@@ -15,8 +15,6 @@ from tradefair.evaluation.ratings.tables import board_name, board_tables
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import BoardPage, PageData, TablePage
 
-__all__ = ["Boards", "boards_of", "boards_page", "rated_boards"]
-
 
 class Boards(NamedTuple):
     """Leaderboards as a page shows them, and a line on what they count."""

@@ -34,8 +34,6 @@ from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Verdict, verify
 from tradefair.tracestore import Trace, open_trace
 
-__all__ = ["Report", "build_report", "episode_page", "shown_name", "verification"]
-
 
 class Report(NamedTuple):
     """A finished page: its bytes and what it is made of."""

@@ -15,17 +15,6 @@ from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_t
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace
 
-__all__ = [
-    "MAX_ROWS",
-    "CallRow",
-    "EventColumns",
-    "NoteColumns",
-    "pack_bodies",
-    "pack_notes",
-    "read_events",
-    "read_notes",
-]
-
 MAX_ROWS = 200_000
 """Events that a page shows at most."""
 _MAX_NAME = 200

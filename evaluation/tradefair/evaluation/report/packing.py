@@ -11,8 +11,6 @@ import orjson
 
 from tradefair.evaluation.report.page_data import Packed
 
-__all__ = ["LIMITS", "fitting_limit", "pack_json", "pack_texts"]
-
 LIMITS = (65_536, 16_384, 8_192, 4_096, 2_048, 1_024, 256)
 """Lengths at which texts are cut; the first that lets the whole fit is taken."""
 BUDGET = 24_000_000

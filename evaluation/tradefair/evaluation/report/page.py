@@ -12,8 +12,6 @@ import orjson
 
 from tradefair.evaluation.report.page_data import PageData
 
-__all__ = ["content_policy", "html_page", "json_for_script"]
-
 _ESCAPES = {
     b"<": rb"\u003c",
     b">": rb"\u003e",

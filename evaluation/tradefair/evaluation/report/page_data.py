@@ -10,21 +10,6 @@ from tradefair.evaluation.charts import Chart, HeatChart
 from tradefair.evaluation.compare.comparison import Attribute, Divergence
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 
-__all__ = [
-    "AuditRow",
-    "BoardPage",
-    "EpisodePage",
-    "EvidenceRow",
-    "Live",
-    "Packed",
-    "PageData",
-    "PairPage",
-    "Problem",
-    "SeatPage",
-    "TablePage",
-    "Verification",
-]
-
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

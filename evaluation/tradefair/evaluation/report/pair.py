@@ -15,8 +15,6 @@ from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
-__all__ = ["pair_page"]
-
 _MAX_VALUE = 200
 
 

@@ -9,8 +9,6 @@ import typer
 
 from tradefair.contract.errors import StorageUnavailable
 
-__all__ = ["report"]
-
 _MOST = 40
 
 

@@ -6,8 +6,6 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-__all__ = ["kaplan_meier", "mcnemar_p", "pass_hat_k"]
-
 
 def kaplan_meier(times: Sequence[int], ended: Sequence[bool]) -> list[tuple[int, float]]:
     """Survival after each time at which one or more ended (Kaplan & Meier 1958), from (0, 1) to the last time.

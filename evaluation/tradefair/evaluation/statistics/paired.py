@@ -16,18 +16,6 @@ from tradefair.contract import salts
 from tradefair.contract.chance import Chance
 from tradefair.evaluation.statistics.student import t_quantile
 
-__all__ = [
-    "FLIPS_EXACT_TO",
-    "SignFlip",
-    "holm",
-    "interval",
-    "mean_sd",
-    "minimum_detectable",
-    "pairs_needed",
-    "percentile",
-    "sign_flip",
-]
-
 FLIPS_EXACT_TO = 16
 """Up to this many pairs all 2^n sign patterns are counted."""
 

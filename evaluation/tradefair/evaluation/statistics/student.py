@@ -9,8 +9,6 @@ from __future__ import annotations
 import math
 from statistics import NormalDist
 
-__all__ = ["t_quantile", "t_tail"]
-
 _TINY = 1e-300
 _CLOSE = 1e-16
 _MAX_STEPS = 100_000

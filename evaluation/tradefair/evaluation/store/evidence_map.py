@@ -16,8 +16,6 @@ from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.evaluation.store.tables import Row
 
-__all__ = ["given_rows", "installed_market", "needed_rows", "object_paths", "tools_of"]
-
 WHOLE_EPISODE, SINCE_CLOSE = 0, -1
 _MAX_REACH = 10_000
 

@@ -12,8 +12,6 @@ from tradefair.evaluation.store.rows import Findings, TableRow, rows_of
 from tradefair.evaluation.store.source import Source
 from tradefair.tracestore import Trace, open_trace
 
-__all__ = ["gather", "gather_trace"]
-
 
 def gather(path: Path, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
     """The rows of a trace file; `seat`: only what that seat saw, `episode`: another id than its own.

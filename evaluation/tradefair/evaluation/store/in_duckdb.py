@@ -20,8 +20,6 @@ from tradefair.evaluation.store.tables import TABLES, Cell, Row, Table
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-__all__ = ["MISSING_DUCKDB", "ParquetTables", "open_duckdb", "quoted"]
-
 MISSING_DUCKDB = "Parquet needs DuckDB: pip install 'tradefair[analytics]'"
 
 _CALLS_PER_SLICE = 1_000_000

@@ -15,8 +15,6 @@ from tradefair.evaluation.store.queries import Answer, Query
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import TABLES, create_statements
 
-__all__ = ["TraceTables"]
-
 _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 _CHUNK = 5_000
 _STEPS_BETWEEN = 10_000

@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 from tradefair.contract.tool import Tool
 from tradefair.evaluation.store.tables import EVERYTHING
 
-__all__ = ["MAX_OBJECTS", "Named", "named_ids", "objects_of"]
-
 MAX_OBJECTS = 1_000
 """Objects of one call at most; a list that is longer than any result may be is cut."""
 

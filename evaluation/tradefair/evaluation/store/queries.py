@@ -15,8 +15,6 @@ from typing import Any, NamedTuple, Protocol
 from tradefair.contract.errors import ScenarioError
 from tradefair.evaluation.store.tables import Row
 
-__all__ = ["QUERIES", "Answer", "Query", "QueryEngine", "query_named"]
-
 
 class Answer(NamedTuple):
     """Columns and rows, in order. `cut` says whether there were more rows than were asked for."""

@@ -14,8 +14,6 @@ from tradefair.evaluation.store.replies import Replies
 from tradefair.evaluation.store.source import OddTrace, Source, Timing
 from tradefair.tracestore import open_trace
 
-__all__ = ["QUESTIONS", "Filters", "Part", "Question", "ask", "ask_sql", "named_query", "show_event"]
-
 
 class Part(NamedTuple):
     """One table of an answer, under its title."""

@@ -11,8 +11,6 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-__all__ = ["Matched", "Replies", "Reply"]
-
 _MAX_AHEAD = 50
 """Replies that are looked through for the one that made a call; beyond, the call stands alone."""
 

@@ -15,8 +15,6 @@ from tradefair.evaluation.store.objects import objects_of
 from tradefair.evaluation.store.source import Source, Timing
 from tradefair.evaluation.store.tables import Row
 
-__all__ = ["MAX_FINDINGS", "Findings", "TableRow", "rows_of"]
-
 MAX_FINDINGS = 100
 UNFINISHED = "unfinished"
 

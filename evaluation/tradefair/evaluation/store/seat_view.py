@@ -15,8 +15,6 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
-__all__ = ["SEAT_VIEW_SCHEMA", "seat_events", "seat_lines", "seat_role"]
-
 SEAT_VIEW_SCHEMA = "tradefair.seat_view/1"
 
 _COMMON = ("event", "round", "phase", "revision", "seat")

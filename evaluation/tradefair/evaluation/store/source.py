@@ -18,8 +18,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
-__all__ = ["OddTrace", "Source", "SourceSeat", "Timing", "episode_id"]
-
 _MAX_NAME = 200
 _MAX_INT = 2**63
 

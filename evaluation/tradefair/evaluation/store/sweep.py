@@ -16,8 +16,6 @@ from tradefair.evaluation.store.tables import TABLES
 from tradefair.evaluation.store.to_parquet import ParquetFolder
 from tradefair.tracestore import open_trace
 
-__all__ = ["SweepProblem", "WrittenSweep", "write_sweep"]
-
 
 class SweepProblem(NamedTuple):
     """Something in a trace that could not be used. `seq` is 0 when it belongs to no event."""

@@ -8,8 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
-__all__ = ["EVERYTHING", "SCHEMA_VERSION", "TABLES", "Cell", "Column", "Row", "Table", "create_statements"]
-
 SCHEMA_VERSION = "tradefair.tables/1"
 
 EVERYTHING = "*"

@@ -17,8 +17,6 @@ from tradefair.evaluation.store.in_duckdb import open_duckdb, quoted
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import SCHEMA_VERSION, TABLES, Row
 
-__all__ = ["EXPORT_NOTE", "ParquetFolder"]
-
 EXPORT_NOTE = "export.json"
 """Says what the folder holds; by it an older export is known that may be replaced."""
 

@@ -19,8 +19,6 @@ from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer
 from tradefair.evaluation.store.questions import QUESTIONS, Filters, Part, ask, ask_sql, named_query, show_event
 
-__all__ = ["trace"]
-
 _MAX_CELL = 100
 _MAX_UNBROKEN = 12
 _MAX_ACROSS = 6

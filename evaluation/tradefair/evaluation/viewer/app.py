@@ -32,8 +32,6 @@ from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, comp
 from tradefair.evaluation.viewer.shield import Shield
 from tradefair.tracestore import open_trace
 
-__all__ = ["viewer_app"]
-
 _MAX_IDS = 64
 _LIVE_TEXT = 16_384
 

@@ -9,8 +9,6 @@ from hashlib import sha256
 from pathlib import Path
 from typing import NamedTuple
 
-__all__ = ["Folder", "Place"]
-
 _SUFFIXES = (b".trace", b".trace.jsonl")
 _ID_LENGTH = 16
 

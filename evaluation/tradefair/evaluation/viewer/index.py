@@ -17,8 +17,6 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.folder import Place
 from tradefair.tracestore import Peek, open_trace, peek
 
-__all__ = ["Computed", "Listed", "Remembered", "compute", "listed"]
-
 _MAX_SEATS = 4
 _MAX_TEXT = 200
 

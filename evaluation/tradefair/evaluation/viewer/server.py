@@ -11,8 +11,6 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.viewer.app import viewer_app
 from tradefair.evaluation.viewer.folder import Folder
 
-__all__ = ["ViewerServer"]
-
 _ADDRESS = "127.0.0.1"
 
 

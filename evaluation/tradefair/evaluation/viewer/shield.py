@@ -9,8 +9,6 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from tradefair.evaluation.report.page import content_policy
 
-__all__ = ["Shield"]
-
 
 class Shield:
     """Refuses requests by method and Host header (a foreign name that was pointed at this machine is foreign)."""

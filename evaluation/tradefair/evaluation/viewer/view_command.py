@@ -8,8 +8,6 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["view"]
-
 
 def view(
     folder: Annotated[Path, typer.Argument(metavar="DIR", exists=True, file_okay=False, help="A folder of traces.")],

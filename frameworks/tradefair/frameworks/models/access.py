@@ -8,19 +8,6 @@ from urllib.parse import urlsplit
 
 from tradefair.contract.errors import HarnessFailure
 
-__all__ = [
-    "ALLOW_MODELS",
-    "DEFAULT_URL",
-    "KEY_NAME",
-    "ProviderUnavailable",
-    "api_key",
-    "check_allowed",
-    "endpoint_url",
-    "is_loopback",
-    "redacted",
-    "shown_url",
-]
-
 ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 from typing import Any, NoReturn, cast
 
-__all__ = ["read_arguments", "resent_arguments"]
-
 
 def read_arguments(text: str | None) -> dict[str, Any] | None:
     """A call's arguments as a JSON object (no NaN); None when they are not. Nothing at all means no arguments."""

@@ -15,8 +15,6 @@ from tradefair.frameworks.models.prices import cost_usd_micro
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-__all__ = ["Asker", "BudgetSpent", "Reply", "Said", "Spent", "open_asker", "tokens_of"]
-
 _CHARACTERS_PER_TOKEN = 4
 
 

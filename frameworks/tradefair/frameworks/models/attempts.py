@@ -9,8 +9,6 @@ from dataclasses import dataclass
 
 from tradefair.frameworks.models.wire import Answer
 
-__all__ = ["Attempts", "Ticket"]
-
 _KEPT = 64
 
 

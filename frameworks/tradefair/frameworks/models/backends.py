@@ -30,8 +30,6 @@ from tradefair.frameworks.models.wire import (
     function_call,
 )
 
-__all__ = ["Backend", "PolicyBackend", "RecordingBackend", "UpstreamBackend"]
-
 _ANSWER_LIMIT = 32 * 1024 * 1024
 _PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")
 

@@ -8,8 +8,6 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
-__all__ = ["Canonical", "Part", "canonical", "first_difference", "key_of", "part_of"]
-
 _TRANSPORT = frozenset({
     "stream", "stream_options", "user", "metadata", "store", "safety_identifier", "prompt_cache_key", "service_tier",
 })  # fmt: skip

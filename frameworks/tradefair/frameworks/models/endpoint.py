@@ -13,8 +13,6 @@ from pydantic import JsonValue
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import Policy, parse_policy
 
-__all__ = ["ModelEndpoint", "parse_model"]
-
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 _SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
 

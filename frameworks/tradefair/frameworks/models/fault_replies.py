@@ -8,8 +8,6 @@ from typing import Any, cast
 from tradefair.frameworks.models.faults import Fault
 from tradefair.frameworks.models.wire import Answer, ChatRequest, completion, error_answer, function_call
 
-__all__ = ["FAULT_ID", "fault_reply", "refused"]
-
 FAULT_ID = "fault-"
 """How the ids of injected calls begin; policies are not shown the exchange."""
 

@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = ["FAULTS", "Fault", "Faults"]
-
 FAULTS: dict[str, str] = {
     "429": "refuse with status 429; the value is retry-after in seconds (0.01)",
     "500": "refuse with status 500",

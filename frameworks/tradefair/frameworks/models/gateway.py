@@ -17,8 +17,6 @@ from tradefair.frameworks.models.faults import Fault, Faults
 from tradefair.frameworks.models.recording import Recorder
 from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, error_answer, usage_of
 
-__all__ = ["Delivery", "Gateway", "ModelCall", "OnCall", "noting"]
-
 
 @dataclass(frozen=True)
 class ModelCall:

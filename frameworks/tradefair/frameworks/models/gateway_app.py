@@ -29,8 +29,6 @@ from tradefair.frameworks.models.wire import (
     parse_request,
 )
 
-__all__ = ["GatewayApp", "serve_app"]
-
 _STALL_LIMIT_S = 600.0
 _GRACE_S = 5
 

@@ -25,8 +25,6 @@ from tradefair.frameworks.models.access import check_allowed, endpoint_url, show
 from tradefair.frameworks.models.arguments import read_arguments, resent_arguments
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 
-__all__ = ["OpenAIChat"]
-
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
 

@@ -16,8 +16,6 @@ from tradefair.agents.rounds import find_view, unfenced
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
 
-__all__ = ["PASS", "BrainCall", "BrainReply", "PolicyBrain", "Visible", "is_refusal"]
-
 PASS = "I have nothing more to do in this turn."
 _BYTES_PER_TOKEN = 4
 _ANSWERS: Mapping[RequestName, str] = {

@@ -16,8 +16,6 @@ from pydantic import PrivateAttr
 from tradefair.contract.policy import Policy
 from tradefair.frameworks.models.policy_brain import BrainReply, PolicyBrain, Visible
 
-__all__ = ["PolicyChatModel"]
-
 _ROLES = {"human": "user", "ai": "assistant"}
 
 

@@ -15,8 +15,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = ["PRICES", "Price", "cost_usd_micro", "load_prices"]
-
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""
 

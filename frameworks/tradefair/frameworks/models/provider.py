@@ -19,8 +19,6 @@ from tradefair.contract.errors import HarnessFailure
 from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
-__all__ = ["make_client", "no_completion", "provider_failure"]
-
 
 def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> AsyncOpenAI:
     """A client of the endpoint, which retries 429, 5xx, no connection and no answer in time. Close it after use."""

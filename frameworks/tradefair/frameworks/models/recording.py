@@ -26,8 +26,6 @@ from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
 from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
 
-__all__ = ["NOT_RECORDED", "NotRecorded", "Recorder", "Recording", "SeatRecording"]
-
 NOT_RECORDED = "not_recorded"
 """The code of an answer to a request that a recording does not hold."""
 

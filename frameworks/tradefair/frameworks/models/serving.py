@@ -25,8 +25,6 @@ if TYPE_CHECKING:
     from tradefair.frameworks.models.backends import Backend
     from tradefair.frameworks.models.gateway import Gateway, OnCall
 
-__all__ = ["Address", "Between", "open_address", "open_chat_model", "open_gateway"]
-
 
 @dataclass(frozen=True)
 class Address:

@@ -9,11 +9,6 @@ from typing import Any, Literal, NamedTuple, cast
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-__all__ = [
-    "REQUEST_LIMIT", "Answer", "ChatRequest", "RequestError", "Usage", "can_be_sent", "chunks", "completion",
-    "error_answer", "function_call", "parse_request", "usage_of",
-]  # fmt: skip
-
 REQUEST_LIMIT = 16 * 1024 * 1024
 """Bytes of one request."""
 

@@ -24,8 +24,6 @@ from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, wri
 from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
 from tradefair.tracestore import find_traces
 
-__all__ = ["analyst"]
-
 analyst = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,

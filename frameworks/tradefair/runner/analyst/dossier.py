@@ -15,8 +15,6 @@ from tradefair.evaluation.analyst.dossier_page import Origin, dossier_file, doss
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.frameworks.models.asking import Asker, BudgetSpent, Said, Spent
 
-__all__ = ["Dossier", "Dossiers", "dossier_conversation", "dossier_origin", "write_dossiers"]
-
 _MAX_TEXT = 100_000
 
 

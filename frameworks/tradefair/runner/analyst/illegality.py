@@ -20,8 +20,6 @@ from tradefair.evaluation.analyst.illegality import (
 )
 from tradefair.frameworks.models.asking import Asker, BudgetSpent, Reply, Said, Spent
 
-__all__ = ["SILENT", "Scoring", "conversation", "prompt_label", "score_episodes", "unscored"]
-
 SILENT = "nobody said anything: no model was asked"
 _MAX_WHY = 300
 _MAX_KEPT = 20_000

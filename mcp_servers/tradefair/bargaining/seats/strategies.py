@@ -16,8 +16,6 @@ from tradefair.bargaining.seats.templates import Said
 from tradefair.contract.policy import Draw
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["STRATEGIES", "Concession", "Strategy", "StrategySpec", "concession_room", "opening_bid"]
-
 
 def concession_room(value: int) -> int:
     """K = floor((6v + 5)/10)."""

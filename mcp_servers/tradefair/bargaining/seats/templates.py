@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from tradefair.bargaining.model import PRICE_MAX, Role
 
-__all__ = ["TEMPLATES", "Said", "render"]
-
 TEMPLATES: Mapping[str, str] = {
     "P1": "I will bid {x} this round.",
     "P2": "Bidding {x} every remaining round.",

@@ -12,8 +12,6 @@ from tradefair.double_auction.model import Chat, DoubleAuctionScenario, Message,
 from tradefair.trading.talk import sized_words, words_of
 from tradefair.trading.values import Roster
 
-__all__ = ["Outbox", "check", "perturbed", "recipients", "written"]
-
 Outbox: TypeAlias = Mapping[SeatId, Message | None]
 """What every seat said in a round; null is silence."""
 

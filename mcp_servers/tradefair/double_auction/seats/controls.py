@@ -16,8 +16,6 @@ from tradefair.double_auction.seats.traders import TraderSpec, plain, points
 from tradefair.trading.clearing import benchmarks
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["CONTROLS", "Blind", "Contrary", "OracleSealed", "OracleValues"]
-
 
 class _Privileged:
     """Quotes by hidden truth, without a look at its own tools."""

@@ -14,8 +14,6 @@ from tradefair.double_auction.seats.talking import Heard, Said, Speaker, Talker
 from tradefair.double_auction.seats.traders import TraderSpec, capped, drawless, points
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["TALKERS", "Cartel", "Injector", "Leaker", "Obeyer", "Promiser"]
-
 _NUMBER = re.compile(r"(?<![\w.])\d{1,5}(?![\w.]\d)")
 _ORDER = re.compile(
     r"\[canary:[\w-]{1,40}\s+tool=submit_quote\s+price=(\d{1,5})\s*\]|\bsystem\s*:\s*(?:bid|ask)\s+(\d{1,5})\s+now\b",

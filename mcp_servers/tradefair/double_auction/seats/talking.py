@@ -9,8 +9,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.double_auction.model import Role, role_of
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["SILENCE", "Heard", "Said", "Speaker", "Talker"]
-
 SILENCE: Mapping[str, Any] = {"recipient": "all_traders", "message": ""}
 """Arguments of send_message that say nothing; the recipient is ignored then."""
 

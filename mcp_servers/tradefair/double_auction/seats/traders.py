@@ -17,25 +17,6 @@ from tradefair.double_auction.analysis import GdRound, Rivals, best_price, pair_
 from tradefair.double_auction.seats.talking import Said, Speaker, Talker
 from tradefair.trading.mirror import Trader, TraderView
 
-__all__ = [
-    "TRADERS",
-    "Book",
-    "Kaplan",
-    "LinearEquilibrium",
-    "Prices",
-    "RandomLegal",
-    "Shading",
-    "TraderSpec",
-    "Zic",
-    "Zip",
-    "capped",
-    "drawless",
-    "lowest_winning_bid",
-    "mean_price",
-    "plain",
-    "points",
-]
-
 
 def points(view: TraderView, amount: int) -> int:
     """An amount in points for P = 100 on the view's own grid."""

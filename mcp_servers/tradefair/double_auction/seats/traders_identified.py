@@ -15,8 +15,6 @@ from tradefair.double_auction.analysis import pair_best_reply
 from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, mean_price, points
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["BAZAAR_FIELD", "IDENTIFIED_TRADERS"]
-
 
 def _highest_own(view: TraderView) -> int | None:
     """The highest own-side quote of the last round, the own one included."""

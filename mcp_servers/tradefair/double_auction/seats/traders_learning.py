@@ -21,8 +21,6 @@ from tradefair.double_auction.seats.traders import (
 )
 from tradefair.trading.mirror import TraderView
 
-__all__ = ["LEARNING_TRADERS", "gdx_value"]
-
 # --- beliefs about fills: Gjerstad & Dickhaut and its heirs ----------------------------------------------------------
 
 

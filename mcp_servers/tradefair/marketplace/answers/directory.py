@@ -24,8 +24,6 @@ from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.model import MarketplaceScenario, Streams
 from tradefair.marketplace.records import Business, Catalogue, folded
 
-__all__ = ["Directory", "Filters", "bm25_installed"]
-
 _BM25 = "bm25s"
 _WORD = re.compile(r"\w+")
 _DECIMALS = 6

@@ -10,8 +10,6 @@ from typing import Any, NamedTuple
 
 from tradefair.contract.evidence import EvidenceMap, Need
 
-__all__ = ["EVIDENCE_MAP", "EvidenceScene", "named_business", "shown_ids"]
-
 
 class EvidenceScene(NamedTuple):
     """What an answer showed: the `refs` of its event."""

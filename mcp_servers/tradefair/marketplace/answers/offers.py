@@ -33,8 +33,6 @@ from tradefair.trading.answers import json_bytes, rows_fitting
 if TYPE_CHECKING:
     from tradefair.marketplace.rules import Marketplace
 
-__all__ = ["checked", "compared", "listed"]
-
 _MAX_COMPARED = 20
 _DEFAULT_BYTES = 8_000
 

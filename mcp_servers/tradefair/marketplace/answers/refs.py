@@ -19,8 +19,6 @@ from tradefair.marketplace.answers.results import (
     SearchPage,
 )
 
-__all__ = ["comparison_refs", "message_refs", "profile_refs", "proposal_refs", "search_refs"]
-
 
 def search_refs(answer: SearchPage) -> Sequence[str]:
     """Results in order."""

@@ -11,42 +11,6 @@ from tradefair.contract.tool import Result, Untrusted
 from tradefair.marketplace.engine.mail import LetterKind
 from tradefair.marketplace.engine.proposals import Flag, State
 
-__all__ = [
-    "BusinessProfile",
-    "CheckedClaim",
-    "CheckedLine",
-    "ComparedOffer",
-    "Comparison",
-    "EndTurnReceipt",
-    "Entry",
-    "FinishReceipt",
-    "InquiryItem",
-    "InquiryView",
-    "LineView",
-    "Listing",
-    "MenuEntry",
-    "MessagePage",
-    "MessageReceipt",
-    "MyBusiness",
-    "MyRequest",
-    "OwnAmenity",
-    "OwnMenuItem",
-    "PaymentReceipt",
-    "Pending",
-    "ProposalCheck",
-    "ProposalPage",
-    "ProposalReceipt",
-    "ProposalView",
-    "Refusal",
-    "RejectReceipt",
-    "RulesView",
-    "SearchPage",
-    "Taken",
-    "TurnPart",
-    "WantedItem",
-    "WithdrawReceipt",
-]
-
 Theirs: TypeAlias = Annotated[str, Untrusted()]
 Taken: TypeAlias = Literal["queued", "done"]
 """queued: takes effect at the close of the round; done: it has (free clock)."""

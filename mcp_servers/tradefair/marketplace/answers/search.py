@@ -16,8 +16,6 @@ from numpy.typing import NDArray
 
 from tradefair.marketplace.records import Business
 
-__all__ = ["LexicalIndex", "Page", "base_ranks", "document_of", "normalised", "pieces", "plain_score"]
-
 PIECE = 4
 _NOT_WORD = re.compile(r"[^\w\s]")
 _DENSE_SHARE = 16

@@ -12,8 +12,6 @@ from tradefair.marketplace.analysis import Baselines, Ceiling, Expectation, base
 from tradefair.marketplace.data.loader import read_folder
 from tradefair.marketplace.records import BASIS_POINTS
 
-__all__ = ["DEFAULT_MULTIPLIER_BP", "PAGE_SIZES", "DataReport", "check_folder"]
-
 DEFAULT_MULTIPLIER_BP = 2 * BASIS_POINTS
 PAGE_SIZES = (1, 3, 10, 30, 100)
 _SHARE_DECIMALS = 6

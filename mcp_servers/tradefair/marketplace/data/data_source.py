@@ -16,8 +16,6 @@ from tradefair.marketplace.data.loader import load_folder
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import Catalogue
 
-__all__ = ["catalogue_of", "folder_of", "lacks_data", "with_data"]
-
 
 def catalogue_of(scenario: MarketplaceScenario, seed: int) -> Catalogue:
     """Everybody in this episode. ScenarioError when the data of a folder was not there to be written in. Pure."""

@@ -12,8 +12,6 @@ from tradefair.marketplace.data.generator import SELLERS, generate
 from tradefair.marketplace.model import Design, Source
 from tradefair.marketplace.records import Business, Catalogue, Customer, MenuItem
 
-__all__ = ["design_catalogue"]
-
 _ORDERS = 3
 _ALIKE = 4
 _PAIR = 2

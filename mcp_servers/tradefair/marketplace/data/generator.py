@@ -19,8 +19,6 @@ from tradefair.contract.money import to_minor
 from tradefair.marketplace.model import Source, Streams
 from tradefair.marketplace.records import BASIS_POINTS, Amenity, Business, Catalogue, Customer, MenuItem, Want
 
-__all__ = ["SELLERS", "generate"]
-
 SELLERS = 3
 """Businesses per order; the last one lacks an amenity."""
 

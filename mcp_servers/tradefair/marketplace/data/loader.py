@@ -18,8 +18,6 @@ from tradefair.contract.money import to_minor
 from tradefair.marketplace.records import Business, Catalogue, Customer
 from tradefair.trading.user_files import Unreadable, bytes_within
 
-__all__ = ["LIMIT_BYTES", "LIMIT_FILES", "Loaded", "load_folder", "read_folder"]
-
 LIMIT_BYTES = 1_000_000
 LIMIT_FILES = 20_000
 _LIMIT_LINES = 50

@@ -36,8 +36,6 @@ from tradefair.marketplace.engine.proposals import Proposal, State
 from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario, Streams
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue, folded, rounded_share
 
-__all__ = ["PHASE", "Exchange", "Log"]
-
 PHASE = "act"
 _COMPLETED, _QUIESCENT, _MAX_ROUNDS = "terminated:completed", "terminated:quiescent", "truncated:max_rounds"
 

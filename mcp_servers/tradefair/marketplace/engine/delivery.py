@@ -13,8 +13,6 @@ from typing import NamedTuple
 from tradefair.contract.chance import Chance
 from tradefair.marketplace.model import ArrivalOrder, Streams
 
-__all__ = ["Arrivals", "lexicographic", "release_round"]
-
 
 def lexicographic(items: Sequence[int], index: int) -> tuple[int, ...]:
     """The `index`-th permutation of `items` in lexicographic order of places, modulo their number."""

@@ -18,25 +18,6 @@ from tradefair.marketplace.records import Business, Customer, floor_of, folded
 if TYPE_CHECKING:
     from tradefair.marketplace.rules import Marketplace
 
-__all__ = [
-    "BusinessFacts",
-    "CanaryFacts",
-    "CustomerFacts",
-    "DeliveryFacts",
-    "EndingFacts",
-    "LedgerEntry",
-    "LeftFacts",
-    "ProposalFacts",
-    "PublicRound",
-    "RatingFacts",
-    "RoundFacts",
-    "SettlementFacts",
-    "StateFacts",
-    "Surface",
-    "ending_facts",
-    "proposal_facts",
-]
-
 Surface: TypeAlias = Literal["name", "description", "item_name", "chat", "proposal_note", "withdraw_reason"]
 """Where a business's words reach customers. A customer's words to a business are `chat` and `reject_reason`."""
 

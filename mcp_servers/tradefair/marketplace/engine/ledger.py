@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from tradefair.contract.chain import canonical
 
-__all__ = ["ENDOWMENT", "ESCROW", "Entry", "Ledger"]
-
 ESCROW = "escrow"
 """Holds what is paid and not yet delivered."""
 

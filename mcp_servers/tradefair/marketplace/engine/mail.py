@@ -10,8 +10,6 @@ from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical
 
-__all__ = ["Inbox", "InboxPage", "Letter", "LetterKind", "Notice"]
-
 Notice: TypeAlias = Literal[
     "proposal_received",
     "paid",

@@ -13,8 +13,6 @@ from tradefair.marketplace.engine.mail import Inbox
 from tradefair.marketplace.engine.proposals import Proposal
 from tradefair.marketplace.model import CUSTOMER, Streams
 
-__all__ = ["Act", "ActKind", "Participant", "Post", "handles"]
-
 ActKind: TypeAlias = Literal["message", "propose", "withdraw", "pay", "reject", "finish"]
 
 _LEAST_DIGITS = 4

@@ -11,21 +11,6 @@ from tradefair.contract.chain import canonical
 from tradefair.contract.errors import IllegalAction
 from tradefair.marketplace.records import Business, Customer, floor_of, folded
 
-__all__ = [
-    "CLOSED",
-    "EDGES",
-    "Flag",
-    "Line",
-    "PriceRule",
-    "Proposal",
-    "State",
-    "Terms",
-    "TermsRules",
-    "checked_terms",
-    "covers",
-    "fits",
-]
-
 State: TypeAlias = Literal[
     "in_transit", "open", "paid", "delivered", "refunded", "rejected", "withdrawn", "expired", "void"
 ]

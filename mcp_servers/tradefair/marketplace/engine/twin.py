@@ -19,8 +19,6 @@ from tradefair.marketplace.records import BASIS_POINTS, MAX_CENTS, Business, Cat
 if TYPE_CHECKING:
     from tradefair.marketplace.rules import Marketplace
 
-__all__ = ["perturbed"]
-
 
 def perturbed(market: Marketplace, seat: SeatId, salt: int) -> Marketplace:
     """Other requests, floors, undisclosed prices and amenities, money, mail and sealed actions of everybody else."""

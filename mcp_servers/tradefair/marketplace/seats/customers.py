@@ -14,30 +14,6 @@ from pydantic import JsonValue
 from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.marketplace.seats.reading import ordered_word, strings_in
 
-__all__ = [
-    "AmenityBlind",
-    "BadQuery",
-    "Bargainer",
-    "DoublePayer",
-    "FirstTaker",
-    "Injectable",
-    "LatePayer",
-    "NarrowOutreach",
-    "Offer",
-    "Order",
-    "Passive",
-    "PatientComparer",
-    "Poller",
-    "PositionTaker",
-    "RandomCustomer",
-    "RequestSearcher",
-    "Shopper",
-    "WindowShopper",
-    "buyer_offer",
-    "cents",
-    "money",
-]
-
 MAX_ASKED = 20
 """Most businesses that one customer contacts; also most proposals in one comparison."""
 

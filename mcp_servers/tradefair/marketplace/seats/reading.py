@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from tradefair.marketplace.answers.search import normalised
 
-__all__ = ["MAX_QUANTITY", "Named", "named_in", "ordered_word", "strings_in"]
-
 MAX_QUANTITY = 1_000
 # "(2)", "(2 each)" and "(quantity: 2)" become a word that outlives normalisation.
 _COUNT = re.compile(r"\((?:quantity:\s*)?(\d{1,4})(?:\s+each)?\)", re.IGNORECASE)

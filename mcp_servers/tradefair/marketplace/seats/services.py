@@ -16,25 +16,6 @@ from tradefair.marketplace.records import BASIS_POINTS, MAX_CENTS, floor_of, fol
 from tradefair.marketplace.seats.customers import cents, money
 from tradefair.marketplace.seats.reading import MAX_QUANTITY, named_in
 
-__all__ = [
-    "AtFloor",
-    "Books",
-    "Flooder",
-    "FloorBargainer",
-    "Hallucinator",
-    "Honest",
-    "Liar",
-    "Manipulator",
-    "Miscounter",
-    "OverQuoter",
-    "Priced",
-    "RandomBusiness",
-    "Undercutter",
-    "Wanted",
-    "scaled",
-    "seller_price",
-]
-
 STEPS = 5
 """T: the contact at which a bargainer is down at its floor."""
 

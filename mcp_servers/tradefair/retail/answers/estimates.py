@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from tradefair.contract.errors import IllegalAction
-from tradefair.contract.money import to_minor
+from tradefair.contract.money import currency, to_minor
 from tradefair.retail import analysis
 from tradefair.retail.answers.results import (
     PriceGroupColumns,
@@ -16,11 +16,9 @@ from tradefair.retail.answers.results import (
     StockCover,
     SupplierRanking,
 )
-from tradefair.retail.model import currency, supplier_id
+from tradefair.retail.model import supplier_id
 from tradefair.retail.rules import Retail
 from tradefair.retail.views import places_of, quote, rate
-
-__all__ = ["EVIDENCE_DAYS", "price_response", "stock_cover", "supplier_ranking"]
 
 EVIDENCE_DAYS = 60
 _BEST_GROUPS = 12

@@ -10,16 +10,6 @@ from typing import Any, NamedTuple
 
 from tradefair.contract.evidence import EvidenceMap, Need
 
-__all__ = [
-    "EVIDENCE_MAP",
-    "EVIDENCE_VERSION",
-    "RECENCY_DAYS",
-    "EvidenceScene",
-    "named_or_all",
-    "shelf_scope",
-    "supplier_scope",
-]
-
 EVIDENCE_VERSION = "paper-text-1"
 
 RECENCY_DAYS: Mapping[str, int] = {"sales": 30, "supplier_price": 7, "quality": 90}

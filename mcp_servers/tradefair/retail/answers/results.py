@@ -10,44 +10,6 @@ from typing import Annotated, Literal
 
 from tradefair.contract.tool import Result, Untrusted
 
-__all__ = [
-    "Assortment",
-    "Catalogue",
-    "CostColumns",
-    "DailySales",
-    "Funds",
-    "Inventory",
-    "InventoryColumns",
-    "LineColumns",
-    "NewsDetail",
-    "NewsHistory",
-    "OrderColumns",
-    "OrderReceipt",
-    "PriceChange",
-    "PriceGroupColumns",
-    "PriceResponse",
-    "PriceResponses",
-    "ProductCosts",
-    "ProductPrices",
-    "QuoteColumns",
-    "QuoteHistory",
-    "Quotes",
-    "RankedSuppliers",
-    "RatingColumns",
-    "Ratings",
-    "ReturnColumns",
-    "ReviewColumns",
-    "Reviews",
-    "SalesHistory",
-    "SalesSums",
-    "ShelfColumns",
-    "ShelfStatus",
-    "StockCover",
-    "SupplierRanking",
-    "SupplierReturns",
-    "TodayNews",
-]
-
 _Foreign = Annotated[str, Untrusted()]
 
 

@@ -43,20 +43,6 @@ from tradefair.retail.data.generator import (
 )
 from tradefair.retail.model import RetailScenario, Store, StoreProduct, Streams, SupplierRules, product_id
 
-__all__ = [
-    "CategoryReport",
-    "DemandFit",
-    "DominicksOptions",
-    "DominicksReport",
-    "Fitted",
-    "FittedProduct",
-    "RejectedItem",
-    "WeekPoint",
-    "fit_demand",
-    "fitted_scenario",
-    "load_dominicks",
-]
-
 LEAST_WEEKS = 52
 RECENT_WEEKS = 26
 _DECIMALS = 9

@@ -22,21 +22,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract.errors import ScenarioError
 
-__all__ = [
-    "CustomerReport",
-    "Customers",
-    "Item",
-    "Label",
-    "Movement",
-    "Sale",
-    "Week",
-    "find_file",
-    "joined",
-    "read_customers",
-    "read_labels",
-    "week_of",
-]
-
 FIRST_WEEK = date(1989, 9, 14)
 """The Thursday on which week 1 starts (trap 8)."""
 

@@ -34,8 +34,6 @@ from tradefair.retail.model import (
 )
 from tradefair.retail.records import Records
 
-__all__ = ["CategoryTable", "Past", "Sourcing", "build_store", "category_table", "past_of", "source_products"]
-
 _DECIMALS = 9
 _MAX_QUALITY = 5.0
 

@@ -16,22 +16,6 @@ from tradefair.retail.data.generator import category_table, data_table
 from tradefair.retail.engine.world import NewsItem, NewsSide
 from tradefair.retail.model import Store
 
-__all__ = [
-    "ContentCue",
-    "CueReader",
-    "Dimension",
-    "Draw",
-    "ProductWords",
-    "StoreWords",
-    "Subject",
-    "TitleCue",
-    "news_content",
-    "news_title",
-    "review_dimension",
-    "review_text",
-    "worded_review",
-]
-
 Draw = Callable[[str], float]
 """The uniform of a slot, in (0, 1)."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from tradefair.contract.money import currency
 from tradefair.retail.engine.sales import DayBook
 from tradefair.retail.engine.stock import Stock
 from tradefair.retail.engine.world import NewsItem
@@ -17,11 +18,8 @@ from tradefair.retail.model import (
     RetailScenario,
     Store,
     SupplierColumns,
-    currency,
     product_id,
 )
-
-__all__ = ["ClosedDay", "day_facts", "day_report"]
 
 _DECIMALS = 12
 

@@ -14,21 +14,6 @@ from functools import lru_cache
 from statistics import NormalDist
 from typing import NamedTuple
 
-__all__ = [
-    "Curve",
-    "attraction",
-    "binomial_inverse",
-    "category_mass",
-    "customers",
-    "normal",
-    "return_probability",
-    "review_curve",
-    "season_week",
-    "star",
-    "star_shares",
-    "take_share",
-]
-
 normal = NormalDist().inv_cdf
 """z = Φ⁻¹(u)."""
 

@@ -25,8 +25,6 @@ from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import FeedbackRules, RetailScenario, Store, Streams
 from tradefair.retail.records import DayColumns, ReviewLog, ReviewRow
 
-__all__ = ["DayBook", "Shoppers"]
-
 
 class Shoppers:
     """The customers of a store: how many come, how they are drawn, what they want."""

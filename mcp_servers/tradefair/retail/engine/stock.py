@@ -12,8 +12,6 @@ from typing import NamedTuple
 
 from tradefair.contract.money import divide_half_even
 
-__all__ = ["EXPIRING_DAYS", "Arrivals", "Expiries", "Lot", "LotFigures", "Order", "OrderLine", "Stock", "Taken"]
-
 EXPIRING_DAYS = 7
 
 

@@ -14,8 +14,6 @@ from tradefair.contract.chance import Chance, encode_key
 from tradefair.retail.engine.demand import normal
 from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
 
-__all__ = ["Luck", "NewsItem", "NewsMode", "NewsSide", "World", "news_effect"]
-
 NewsMode = Literal["neutral", "macro", "category", "product"]
 NewsSide = Literal["need", "supply"]
 

@@ -19,27 +19,6 @@ from tradefair.retail.engine.world import news_effect
 from tradefair.retail.model import NewsRules, supplier_id
 from tradefair.retail.rules import HiddenTruth
 
-__all__ = [
-    "CarefulReader",
-    "Catalogue",
-    "Holdings",
-    "Keeper",
-    "Oracle",
-    "PriceFirst",
-    "Reading",
-    "Refused",
-    "Rules",
-    "Today",
-    "ask",
-    "order",
-    "read_catalogue",
-    "read_holdings",
-    "read_quotes",
-    "read_rules",
-    "read_window",
-    "set_price",
-]
-
 _T = TypeVar("_T")
 
 Reading: TypeAlias = Generator[ToolCall, ToolAnswer, _T]

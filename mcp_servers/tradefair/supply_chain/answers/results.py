@@ -8,39 +8,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, Untrusted
 from tradefair.supply_chain.records import ItemDisclosure, PublicRow
 
-__all__ = [
-    "Account",
-    "AccountRound",
-    "BidCost",
-    "BidCostLine",
-    "BidReceipt",
-    "BidResults",
-    "BidRound",
-    "ClearingEstimate",
-    "ClearingEstimates",
-    "HistoryRound",
-    "ItemSales",
-    "ItemSalesRound",
-    "MarketHistory",
-    "NearSlogan",
-    "OfferPrice",
-    "OfferReceipt",
-    "OfferView",
-    "OwnLine",
-    "OwnPass",
-    "PriceComparison",
-    "PriceComparisons",
-    "PriceStats",
-    "RulesView",
-    "SalesSummary",
-    "SkipReceipt",
-    "SloganScore",
-    "Stock",
-    "SupplierOffer",
-    "SupplierOffers",
-    "TurnPart",
-]
-
 Gate = Literal["active", "inert"]
 
 

@@ -9,8 +9,6 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-__all__ = ["GENERIC", "bundled_lexicon", "bundled_slogans", "bundled_tribes", "lexicon_digest"]
-
 GENERIC = "generic"
 """Group of the slogans that suit no tribe; they are left out when the temperature is calibrated."""
 

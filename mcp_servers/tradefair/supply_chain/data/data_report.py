@@ -16,8 +16,6 @@ from tradefair.supply_chain.data.data_source import TABLES, DataFile, lacks_data
 from tradefair.supply_chain.engine import lexical
 from tradefair.supply_chain.model import Item, SupplyChainScenario, Tribe
 
-__all__ = ["DataReport", "check_folder"]
-
 _LIMIT_FILES = 100
 _CHECK_ID = "supply_chain/data"
 

@@ -21,18 +21,6 @@ from tradefair.contract.scenario import build_scenario, checked_content
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
 from tradefair.trading.user_files import Unreadable, bytes_within
 
-__all__ = [
-    "LIMIT_BYTES",
-    "TABLES",
-    "DataFile",
-    "files_read",
-    "lacks_data",
-    "missing_files",
-    "parse_tables",
-    "read_file",
-    "with_data",
-]
-
 LIMIT_BYTES = 256_000
 TABLES: Mapping[str, str] = {"personas": "tribes", "items": "items"}
 """The table that a file of each kind holds, and nothing else."""

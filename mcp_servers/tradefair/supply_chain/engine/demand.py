@@ -13,8 +13,6 @@ from typing import NamedTuple
 from tradefair.contract.chance import Chance, encode_key
 from tradefair.supply_chain.model import Streams, SupplyChainScenario, Tribe
 
-__all__ = ["Buyer", "Crowd", "Slot", "apportion", "draw_crowd", "draw_supply", "reservation_limit", "slots"]
-
 _MILLIARD = 10**9
 _normal = NormalDist().inv_cdf
 

@@ -24,8 +24,6 @@ from tradefair.supply_chain.records import (
 if TYPE_CHECKING:
     from tradefair.supply_chain.rules import SupplyChain
 
-__all__ = ["Closing", "ending_facts", "round_facts"]
-
 
 class Closing(NamedTuple):
     """One seat's books at the close, in cents; `active` is whether it played the round, `bankrupt` how it ended it."""

@@ -14,22 +14,6 @@ from typing import NamedTuple
 
 from tradefair.supply_chain.data.bundled import GENERIC, bundled_lexicon, bundled_slogans, lexicon_digest
 
-__all__ = [
-    "CAVEAT",
-    "DECIMALS",
-    "EMBEDDER_ID",
-    "GROUPS",
-    "Cues",
-    "calibration_gap",
-    "cosine",
-    "cues",
-    "knows",
-    "stem",
-    "stems",
-    "temperature_of_gap",
-    "vector",
-]
-
 DECIMALS = 6
 """Every similarity is rounded to this many decimals before anything is made of it."""
 

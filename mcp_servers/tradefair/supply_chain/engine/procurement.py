@@ -8,8 +8,6 @@ from typing import NamedTuple
 
 from tradefair.supply_chain.model import Line
 
-__all__ = ["ItemResult", "PassResult", "settle"]
-
 
 class ItemResult(NamedTuple):
     """An item after a pass: marginal price in cents, units asked for and won, the anonymous book (price, units)."""

@@ -14,8 +14,6 @@ from tradefair.contract.chance import Chance, encode_key
 from tradefair.supply_chain.engine.demand import Crowd
 from tradefair.supply_chain.model import Offer, Streams, SupplyChainScenario
 
-__all__ = ["Luck", "Shopping", "Tally", "Visit", "notice", "shop", "top_seats"]
-
 
 class Visit(NamedTuple):
     """One visit of a buyer: place of the seat, units still wanted on arrival, units bought."""

@@ -10,24 +10,6 @@ from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnVie
 from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
 from tradefair.supply_chain.model import RETAIL
 
-__all__ = [
-    "Adaptive",
-    "Clone",
-    "CostPlus",
-    "EmptyShelf",
-    "Gouger",
-    "Hoarder",
-    "Mimic",
-    "Overspender",
-    "Passive",
-    "RandomLegal",
-    "StaleSeller",
-    "Wish",
-    "ceil_tick",
-    "lines_within",
-    "slogan_pool",
-]
-
 _MILLION = 10**6
 
 Asking = Generator[ToolCall, ToolAnswer, ToolAnswer]

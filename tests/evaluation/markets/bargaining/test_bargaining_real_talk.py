@@ -17,8 +17,6 @@ from tradefair.tracestore import open_trace
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["browser"]
-
 pytestmark = pytest.mark.slow
 
 

@@ -24,8 +24,6 @@ from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.testing.playthrough import policy_maker
 from tradefair.tracestore import open_trace
 
-__all__ = ["C1", "Step", "by_rounds", "outcome", "play", "play_freely", "published"]
-
 C1 = "customer_0001"
 
 Player = str | Callable[[TurnView], Turns]

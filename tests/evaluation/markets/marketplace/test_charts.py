@@ -18,8 +18,6 @@ from tradefair.tracestore import open_trace
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["browser"]
-
 ALL = ["funnel", "welfare", "losses", "rounds", "customers", "positions", "bargains"]
 
 

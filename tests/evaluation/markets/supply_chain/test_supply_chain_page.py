@@ -14,8 +14,6 @@ from tradefair.evaluation.report import build_report
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-__all__ = ["browser"]
-
 pytestmark = pytest.mark.browser
 
 

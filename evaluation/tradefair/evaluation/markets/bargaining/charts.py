@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["charts"]
-
 _ROUND = Axis(label="round")
 
 

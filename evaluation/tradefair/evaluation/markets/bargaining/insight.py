@@ -13,8 +13,6 @@ from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
 from tradefair.tracestore import Trace
 
-__all__ = ["bargaining_insight"]
-
 _UNTOLD = dict.fromkeys(("idle_drift", "value_breach"), "could not be computed: no closed round tells the own limits")
 _ABSENT = {
     "overspend": "this market has no funds: nothing is paid before a trade",

@@ -26,8 +26,6 @@ from tradefair.evaluation.outcome import (
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["EVALUATOR", "BargainingEvaluator", "BargainingMarket", "BargainingOutcome", "BargainingSeat"]
-
 
 class BargainingSeat(SeatOutcome):
     """One seat, in ticks unless said otherwise; null where a quantity is undefined (no round, G <= 0, no trade).

@@ -20,8 +20,6 @@ from tradefair.evaluation.importers.report import GameReport, ImportReport
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import BidAsk, Final, GameLog, Init, LoggedRound, Row
 
-__all__ = ["IMPORTER", "import_game", "import_games"]
-
 IMPORTER = "pact-log"
 _PRICE_TAG = re.compile(r"<price>\s*\d{1,3}\s*</price>")
 

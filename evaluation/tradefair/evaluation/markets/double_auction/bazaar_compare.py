@@ -15,8 +15,6 @@ from tradefair.double_auction.model import OpeningFacts, RoundFacts
 from tradefair.evaluation.importers.report import GameReport
 from tradefair.trading.game_log import Final, GameLog, Init, LoggedRound, RoundEnd
 
-__all__ = ["compare_game"]
-
 
 def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> None:
     """Compare a sound log with the events of its re-execution; every fact is counted in `report.checks`.

@@ -17,8 +17,6 @@ from tradefair.evaluation.markets.double_auction.bazaar_compare import compare_g
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import Init, LoggedRound
 
-__all__ = ["IMPORTER", "import_game", "import_games", "log_scenario"]
-
 IMPORTER = "bazaar-log"
 
 

@@ -10,8 +10,6 @@ from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart,
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["charts"]
-
 _ROUND = Axis(label="round")
 _POINTS = Axis(label="price", unit="points")
 

@@ -21,8 +21,6 @@ from tradefair.evaluation.markets.double_auction.bazaar_log import log_scenario
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.game_log import Conversation, GameLog, Init, LoggedRound
 
-__all__ = ["IMPORTER", "import_game", "import_games"]
-
 IMPORTER = "collusion-log"
 
 

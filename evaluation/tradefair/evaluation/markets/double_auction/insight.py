@@ -15,8 +15,6 @@ from tradefair.evaluation.markets.double_auction.modes.rules import PREFIX
 from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
 from tradefair.tracestore import Trace
 
-__all__ = ["double_auction_insight"]
-
 _ABSENT = {
     "overspend": "this market has no funds: nothing is paid before a trade",
     "below_cost": "asks below the own cost are counted in value_breach",

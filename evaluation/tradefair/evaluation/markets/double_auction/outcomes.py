@@ -41,9 +41,6 @@ from tradefair.evaluation.outcome import (
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["EVALUATOR", "DoubleAuctionEvaluator", "DoubleAuctionMarket", "DoubleAuctionOutcome", "DoubleAuctionSeat"]
-
-
 CsaMissing = Literal["unusual values", "cut short", "no table"]
 
 

@@ -20,28 +20,6 @@ from tradefair.catalog import market_type
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.trading.values import LAWS
 
-__all__ = [
-    "ALL",
-    "CAUTION",
-    "MIN_SEATS",
-    "VECTOR_SEATS",
-    "Form",
-    "ReferenceFile",
-    "ReferenceTable",
-    "Row",
-    "SeatResult",
-    "Shape",
-    "Side",
-    "bundled_references",
-    "cached_path",
-    "csa",
-    "csa_clean",
-    "reference_table",
-    "share_of",
-    "spread_bucket",
-    "value_bucket",
-]
-
 Side = Literal["buyer", "seller"]
 Form = Literal["source", "clean"]
 

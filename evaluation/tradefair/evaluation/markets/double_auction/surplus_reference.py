@@ -37,18 +37,6 @@ from tradefair.trading.chance import open_chance
 from tradefair.trading.clearing import Pair, clear, potentials, residual_spread
 from tradefair.trading.values import LAWS
 
-__all__ = [
-    "ALL_LAWS",
-    "BUNDLED_SHAPES",
-    "EPISODES",
-    "SLICE",
-    "Played",
-    "file_of",
-    "file_text",
-    "play_truthful",
-    "table_of",
-]
-
 EPISODES = 60_000
 """Of one table, on the keyed seeds 1, 2, …"""
 SLICE = 2_000

@@ -11,8 +11,6 @@ from collections.abc import Mapping, Sequence
 from heapq import heappop, heappush
 from typing import NamedTuple
 
-__all__ = ["best_assignment"]
-
 
 class _Path(NamedTuple):
     """How far each place is that was reached, from which customer, and where there is room."""

@@ -12,8 +12,6 @@ from tradefair.marketplace.engine.facts import EndingFacts, SettlementFacts
 from tradefair.marketplace.engine.ledger import ESCROW
 from tradefair.marketplace.engine.proposals import EDGES, State
 
-__all__ = ["audit"]
-
 Breach = tuple[int | None, str]
 
 

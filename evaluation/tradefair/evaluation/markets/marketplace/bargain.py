@@ -6,8 +6,6 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import NamedTuple
 
-__all__ = ["Bargains", "Trade", "bargains"]
-
 
 class Trade(NamedTuple):
     """A paid and not refunded proposal, in cents: V of its customer, what was paid, and floor(order) of its lines."""

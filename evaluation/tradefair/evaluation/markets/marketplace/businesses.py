@@ -9,8 +9,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
 
-__all__ = ["Business", "businesses_of"]
-
 
 class Business(NamedTuple):
     """One business; money in cents. `surplus` is Σ (total − floor) of its orders.

@@ -14,8 +14,6 @@ from tradefair.evaluation.markets.marketplace.references import references
 from tradefair.evaluation.markets.marketplace.study import Study, study_of
 from tradefair.tracestore import Trace
 
-__all__ = ["charts"]
-
 _MONEY = "currency"
 _MOST = 30
 _TERMS = {

@@ -11,8 +11,6 @@ from tradefair.evaluation.markets.marketplace.loss import CustomerRecord, Loss, 
 from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed
 from tradefair.evaluation.markets.marketplace.truth import Truth
 
-__all__ = ["Customer", "Step", "customers_of", "funnel"]
-
 DECLINED = "payment_declined"
 
 

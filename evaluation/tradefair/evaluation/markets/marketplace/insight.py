@@ -17,8 +17,6 @@ from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Se
 from tradefair.marketplace.records import folded
 from tradefair.tracestore import Trace
 
-__all__ = ["marketplace_insight"]
-
 _UNIT = "currency units"
 _ONE_PURCHASE = "a customer buys once: see marketplace.query_miss and marketplace.shallow_outreach"
 _ABSENT = {

@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
-__all__ = ["CustomerRecord", "Loss", "Offer", "Try", "loss_of"]
-
 
 class Offer(NamedTuple):
     """A proposal that was delivered to a customer: who made it, its total in cents, and F(i,p).

@@ -32,15 +32,6 @@ from tradefair.evaluation.table import Table, number_text
 from tradefair.marketplace.analysis import baselines
 from tradefair.tracestore import Trace
 
-__all__ = [
-    "EVALUATOR",
-    "FunnelStep",
-    "MarketplaceEvaluator",
-    "MarketplaceMarket",
-    "MarketplaceOutcome",
-    "MarketplaceSeat",
-]
-
 _MAX_ROWS = 40
 TERMS = ("query", "outreach", "offer", "impatience", "misjudgement", "execution")
 """The terms of the loss; offer, impatience and misjudgement together are the loss of selection."""

@@ -14,8 +14,6 @@ from tradefair.marketplace.engine.facts import DeliveryFacts, EndingFacts, Propo
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import Trace
 
-__all__ = ["Act", "ClosedRound", "Contact", "MarketPlay", "Proposed", "read_marketplace"]
-
 _MAX_CODE = 60
 _NAMED_BY = {
     "search_businesses": "",

@@ -18,8 +18,6 @@ from tradefair.marketplace.engine.manipulation import house_text, shown
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
-__all__ = ["Reference", "Yardsticks", "in_currency", "references", "share", "yardsticks"]
-
 _FILTERS = "filters"
 _CEILING = {
     "item_names": "whoever searches once by item names",

@@ -14,8 +14,6 @@ from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.evaluation.reading import once_per_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["Study", "study_of"]
-
 
 @dataclass(frozen=True)
 class Study:

@@ -23,8 +23,6 @@ from tradefair.marketplace.engine.participants import handles
 from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
 from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
-__all__ = ["Truth", "scenario_of", "truth_of"]
-
 
 @dataclass(frozen=True)
 class Truth:

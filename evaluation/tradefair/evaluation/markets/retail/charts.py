@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tradefair.contract.money import currency
 from tradefair.evaluation.charts.chart import Axis, Band, BarChart, Bars, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.profit import ProfitDecomposition, decompose
-from tradefair.retail.model import DayFacts, RetailScenario, currency, product_id
+from tradefair.retail.model import DayFacts, RetailScenario, product_id
 from tradefair.tracestore import Trace
-
-__all__ = ["charts"]
 
 _DAY = Axis(label="day")
 _MONEY = Axis(label="amount", unit="currency units")

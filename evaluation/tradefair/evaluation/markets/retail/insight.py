@@ -13,8 +13,6 @@ from tradefair.evaluation.modes.insight import Case, Counted, EvidenceCase, Happ
 from tradefair.retail.model import product_id
 from tradefair.tracestore import Trace
 
-__all__ = ["retail_insight"]
-
 _ABSENT = {"value_breach": "this market has no private values; below_cost judges sales"}
 
 _UNREADABLE = dict.fromkeys(

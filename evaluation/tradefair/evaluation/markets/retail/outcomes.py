@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from tradefair.contract.errors import TraceError
+from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.charts.chart import Chart
@@ -24,10 +25,7 @@ from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.table import Table, number_text
-from tradefair.retail.model import currency
 from tradefair.tracestore import Trace
-
-__all__ = ["EVALUATOR", "RetailEvaluator", "RetailMarket", "RetailOutcome", "RetailSeat"]
 
 
 class RetailSeat(SeatOutcome):

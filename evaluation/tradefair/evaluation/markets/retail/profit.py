@@ -12,8 +12,6 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.retail.model import EndingFacts, ProductColumns, product_id
 
-__all__ = ["GoodsProfit", "ProfitDecomposition", "decompose"]
-
 _FLOWS = ("units", "returned", "expired", "revenue_cents", "refunds_cents", "cost_of_goods_cents", "expiry_cost_cents")
 
 

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 
+from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.charts.chart import Axis, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
-from tradefair.supply_chain.model import SupplyChainScenario, currency
+from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.records import RoundFacts
 from tradefair.tracestore import Trace
-
-__all__ = ["charts"]
 
 _ROUND = Axis(label="round")
 _FEW = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from tradefair.contract.errors import TradefairError
-from tradefair.contract.money import to_minor
+from tradefair.contract.money import currency, to_minor
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.supply_chain.modes.conduct import idle_rounds, proof_of_idleness
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, SupplyGame
@@ -15,10 +15,7 @@ from tradefair.evaluation.markets.supply_chain.modes.rules import PREFIX
 from tradefair.evaluation.markets.supply_chain.seat import mean_price
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
-from tradefair.supply_chain.model import currency
 from tradefair.tracestore import Trace
-
-__all__ = ["supply_chain_insight"]
 
 _UNIT = "currency units"
 _VECTORS = "actions are whole vectors of bids and prices, not about single objects"

@@ -12,8 +12,6 @@ from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
 from tradefair.supply_chain.records import RoundFacts
 
-__all__ = ["Inequality", "inequality", "mean_markup", "mid_ranks", "mobility", "slogan_convergence"]
-
 _LARGEST = 4
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.charts.chart import Chart
@@ -33,10 +34,7 @@ from tradefair.evaluation.outcome import (
     common_seat,
 )
 from tradefair.evaluation.table import Table, number_text
-from tradefair.supply_chain.model import currency
 from tradefair.tracestore import Trace
-
-__all__ = ["EVALUATOR", "SupplyChainEvaluator", "SupplyChainMarket", "SupplyChainOutcome", "SupplyChainSeat"]
 
 
 class SupplyChainSeat(SeatOutcome):

@@ -15,8 +15,6 @@ from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts
 from tradefair.tracestore import Trace
 
-__all__ = ["SeatRound", "SupplyPlay", "read_supply_chain"]
-
 
 class SeatRound(NamedTuple):
     """One seat's facts of a closed round beside the round they belong to."""

@@ -12,23 +12,6 @@ from tradefair.supply_chain.analysis import sure_win_price
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.records import RoundFacts
 
-__all__ = [
-    "BidRegret",
-    "bid_efficiency",
-    "bid_regret",
-    "deviation",
-    "inventory_efficiency",
-    "line_regret",
-    "mean_price",
-    "message_match",
-    "net_profit_margin",
-    "order_stability",
-    "requested_units",
-    "risk_adjusted_return",
-    "stockout_rate",
-    "variation",
-]
-
 
 def deviation(values: Sequence[float]) -> float:
     """Population standard deviation; 0 of nothing."""

@@ -13,8 +13,6 @@ from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.table import Table, number_text
 
-__all__ = ["reference_tables"]
-
 _BASES = ("wealth", "revenue")
 _MARKET = ("active_ratio", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
 _RETAILER = ("pi", "npm", "rar", "iei", "osi", "bid_eff", "overpay_share", "fill", "stockout", "mms", "units_sold")

@@ -12,8 +12,6 @@ from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
 from tradefair.tracestore import Trace
 
-__all__ = ["EVALUATOR", "TeachingEvaluator", "TeachingMarket", "TeachingOutcome", "TeachingSeat"]
-
 
 class TeachingSeat(SeatOutcome):
     """One seat: its value per slice (null before the first round closed) and what it earned, in points."""

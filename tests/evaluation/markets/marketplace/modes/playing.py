@@ -20,8 +20,6 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
 
-__all__ = ["Episode", "Judged", "Player", "judged", "play_market"]
-
 Player = str | Callable[[TurnView], Turns]
 """A policy's spelling, or the turns of a seat that fails in a way that no policy does."""
 

@@ -10,8 +10,6 @@ from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 
-__all__ = ["detect"]
-
 
 class _Anchor(NamedTuple):
     """The first number that a seat showed, by the event that made it public."""

@@ -13,9 +13,6 @@ from tradefair.bargaining.model import PRICE_MAX
 from tradefair.evaluation.markets.bargaining.modes.play import Said, Side, Standing
 from tradefair.trading.statements import Statement
 
-__all__ = ["binding_price", "condition_held", "is_promise", "promised_price", "standing"]
-
-
 _LOOK_BACK = 1_000
 """Statements that are weighed for one round at most; a talker who repeats itself more says nothing new."""
 

@@ -26,8 +26,6 @@ from tradefair.evaluation.modes.diagnosis import Figure, Finding, Stage, share
 from tradefair.evaluation.modes.judged import Frame, Judged, findings_of, judge
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["DETECTORS", "detect", "what_was_said"]
-
 Detector = Callable[[Side, Mapping[str, float]], Verdict]
 
 DETECTORS: Mapping[str, Detector] = {

@@ -10,8 +10,6 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.published import map_version
 from tradefair.tracestore import Trace
 
-__all__ = ["diagnose_bargaining"]
-
 
 def diagnose_bargaining(trace: Trace) -> Diagnosis:
     """Figures and findings of an opened trace. Total."""

@@ -8,8 +8,6 @@ from collections.abc import Mapping
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict
 
-__all__ = ["detect"]
-
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """The last rounds beside the usual quote of the ones before, where that was a settled one."""

@@ -19,8 +19,6 @@ from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict
 from tradefair.evaluation.modes.canary import MARK
 
-__all__ = ["Order", "detect", "orders_to", "patterns_in"]
-
 
 class Order(NamedTuple):
     """A price that a message ordered, and what the reader quoted next; `cost` where it followed, else null."""

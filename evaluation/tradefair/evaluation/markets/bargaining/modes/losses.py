@@ -7,8 +7,6 @@ from collections.abc import Mapping
 from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict
 
-__all__ = ["detect_quotes", "detect_trades"]
-
 
 def detect_quotes(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Quotes through the own limit, at their worst case; `risky` are those of rounds that still earned something."""

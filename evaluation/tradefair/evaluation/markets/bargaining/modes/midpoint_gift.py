@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.bargaining.modes.commitments import binding_pr
 from tradefair.evaluation.markets.bargaining.modes.play import Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 
-__all__ = ["detect"]
-
 
 class _Expected(NamedTuple):
     price: float

@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator, Mapping
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict
 
-__all__ = ["detect_deadlock", "detect_persistent"]
-
 _NOTHING_TO_GAIN = "no trade can gain anything: v <= c"
 
 

@@ -9,8 +9,6 @@ from typing import NamedTuple
 from tradefair.evaluation.markets.bargaining.modes.play import Round, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 
-__all__ = ["detect"]
-
 
 class _Window(NamedTuple):
     """Steps `first` to `last` (excluded) of a chain of rounds with both quotes."""

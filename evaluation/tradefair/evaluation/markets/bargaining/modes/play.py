@@ -11,8 +11,6 @@ from tradefair.bargaining.model import BUYER, Role, other, role_of
 from tradefair.contract.seats import SeatId
 from tradefair.trading.statements import Statement
 
-__all__ = ["Game", "Message", "Round", "Said", "Side", "Standing"]
-
 
 class Message(NamedTuple):
     """What a seat said: `seq` is its event; an empty text is silence."""

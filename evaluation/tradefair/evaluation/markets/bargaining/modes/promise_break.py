@@ -15,8 +15,6 @@ from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 from tradefair.trading.statements import Statement
 
-__all__ = ["detect"]
-
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Rounds with a quote short of the promise in force; parts: what became of the others."""

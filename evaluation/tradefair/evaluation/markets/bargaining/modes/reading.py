@@ -13,8 +13,6 @@ from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trac
 from tradefair.tracestore import Trace
 from tradefair.trading.statements import read_statements
 
-__all__ = ["MAX_TEXT", "read_game"]
-
 MAX_TEXT = 8_000
 """Characters of a message that are read; no market lets more through."""
 

@@ -9,8 +9,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.modes.thresholds import ModeRules, bundled_rules
 
-__all__ = ["PREFIX", "BargainingModeRules", "DiagnosticRules", "InjectionRules", "diagnostic_rules"]
-
 PREFIX = "bargaining."
 
 

@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 from tradefair.trading.statements import Statement
 
-__all__ = ["detect"]
-
 
 class _Test(NamedTuple):
     """Rounds in which a threat should have been carried out: in each of them, or in any."""

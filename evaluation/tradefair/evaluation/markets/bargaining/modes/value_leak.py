@@ -11,8 +11,6 @@ from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 from tradefair.trading.statements import Statement
 
-__all__ = ["detect", "detect_false_claims"]
-
 _ZERO_PROFIT = re.compile(r"\b(?:gives|leaves|yields) me (?:with )?(?:zero|nothing)\b|\bzero profit at\b")
 _OWN = re.compile(r"\b(?:i|me|my|mine)\b")
 _OTHERS = re.compile(r"\b(?:you|your|yours|both|we|us|our|each of)\b")

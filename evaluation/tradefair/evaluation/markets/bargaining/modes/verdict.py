@@ -10,8 +10,6 @@ from typing import NamedTuple
 from tradefair.evaluation.modes.diagnosis import cited
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["Trouble", "Verdict", "spelled"]
-
 _SHOWN = 3
 
 

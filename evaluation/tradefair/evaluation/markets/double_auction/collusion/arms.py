@@ -10,18 +10,6 @@ from tradefair.evaluation.markets.double_auction.collusion.game import Game, Pla
 from tradefair.evaluation.markets.double_auction.collusion.model import Versus
 from tradefair.evaluation.statistics import sign_flip
 
-__all__ = [
-    "REFERENCES",
-    "Figure",
-    "Paired",
-    "References",
-    "against",
-    "against_zero",
-    "pair_silent",
-    "pair_with",
-    "refs",
-]
-
 REFERENCES = ("truthful", "gd_bazaar", "zip")
 """Policies that play the references, each on all seats."""
 

@@ -14,8 +14,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
 
-__all__ = ["AskedSide", "collusion"]
-
 _REFERENCES = "references"
 
 

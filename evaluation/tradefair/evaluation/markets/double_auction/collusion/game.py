@@ -15,8 +15,6 @@ from tradefair.contract.seats import SeatId, natural_order
 from tradefair.trading.clearing import benchmarks
 from tradefair.trading.statements import read_statements
 
-__all__ = ["Deal", "Game", "Named", "Pairing", "Played", "PlayedRound", "Sent", "Side", "Spoken", "game_of"]
-
 Side: TypeAlias = Literal["sellers", "buyers"]
 
 _PRICES = frozenset({"price", "own_quote", "other_quote"})

@@ -8,19 +8,6 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Side
 
-__all__ = [
-    "LEVEL",
-    "MIN_EPISODES",
-    "CollusionReport",
-    "Conclusion",
-    "Level",
-    "Primary",
-    "Sample",
-    "Versus",
-    "WithheldBy",
-    "Within",
-]
-
 LEVEL = 0.05
 """Of a p-value after Holm."""
 

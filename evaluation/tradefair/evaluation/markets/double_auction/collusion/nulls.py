@@ -16,20 +16,6 @@ from numpy.typing import NDArray
 
 from tradefair.evaluation.arithmetic import rounded
 
-__all__ = [
-    "DRAWS",
-    "EXACT_TO",
-    "Distribution",
-    "Floats",
-    "Tail",
-    "Tested",
-    "UnitNull",
-    "donors",
-    "drawn",
-    "mean_test",
-    "uniforms",
-]
-
 Floats: TypeAlias = NDArray[np.float64]
 Tail: TypeAlias = Literal["greater", "less"]
 

@@ -8,19 +8,6 @@ from typing import Literal, NamedTuple, TypeAlias
 from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 
-__all__ = [
-    "Withheld",
-    "efficiency",
-    "lerner",
-    "overcharge_interval",
-    "overcharge_later",
-    "overcharge_mid",
-    "overcharge_round_1",
-    "seller_share",
-    "withheld",
-    "withheld_total",
-]
-
 _Party: TypeAlias = Literal["seller", "buyer", "both", "neither"]
 
 

@@ -11,16 +11,6 @@ from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Floats, UnitNull, donors, uniforms
 
-__all__ = [
-    "Likeness",
-    "likeness",
-    "likeness_null",
-    "parallelism",
-    "parallelism_null",
-    "reaction",
-    "reaction_null",
-]
-
 _NEAR = 2
 _BUCKETS = 20
 """Value buckets of 5 points for P = 100."""

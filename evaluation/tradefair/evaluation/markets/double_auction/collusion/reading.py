@@ -15,8 +15,6 @@ from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, 
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
 from tradefair.tracestore import Trace, open_trace
 
-__all__ = ["ReadGames", "played_of", "read_games"]
-
 _MARKET = "double_auction"
 _NOT_ECONOMICS = ("id", "version", "description", "chat", "seats", "limits", "timing", "record")
 _MOST_CHARS = 2_000

@@ -58,8 +58,6 @@ from tradefair.evaluation.markets.double_auction.collusion.talk import (
 from tradefair.evaluation.markets.double_auction.collusion.verdict import SILENT, judge, primary_set
 from tradefair.evaluation.statistics import holm, interval
 
-__all__ = ["collusion_report"]
-
 _Pairs: TypeAlias = Sequence[tuple[Game, Game]]
 
 _PRICED: tuple[tuple[int, str, Figure], ...] = (

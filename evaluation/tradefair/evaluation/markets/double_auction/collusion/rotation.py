@@ -14,8 +14,6 @@ from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
 
-__all__ = ["alternation", "alternation_null", "entropy", "winners"]
-
 _LEAST = 4
 """Fewer rounds with a single winner say nothing."""
 

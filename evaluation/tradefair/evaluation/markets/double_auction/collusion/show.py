@@ -18,8 +18,6 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
 )
 from tradefair.evaluation.table import number_text
 
-__all__ = ["show"]
-
 _SMALL = 0.001
 _MOST = 20
 

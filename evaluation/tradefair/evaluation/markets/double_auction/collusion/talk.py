@@ -9,17 +9,6 @@ from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Named, Spoken
 from tradefair.evaluation.markets.double_auction.collusion.nulls import Distribution, donors
 
-__all__ = [
-    "Following",
-    "alike_anyway",
-    "follow_nulls",
-    "followed_anyway",
-    "following",
-    "kept_promises",
-    "kept_to_buyers",
-    "obedience",
-]
-
 _WITHIN = 1
 _UNDERCUT = 2
 _WORSE = 1

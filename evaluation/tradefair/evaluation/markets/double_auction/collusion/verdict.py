@@ -22,8 +22,6 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
 from tradefair.evaluation.statistics import holm
 from tradefair.evaluation.table import decimals
 
-__all__ = ["PRIMARY_WITHIN", "SILENT", "Judged", "judge", "primary_set"]
-
 SILENT = "silent"
 """Name of the silent arm in `Versus.against`."""
 

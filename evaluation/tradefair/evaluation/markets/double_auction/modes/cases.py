@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import SeatRound
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["proven"]
-
 
 def proven(
     costs: Mapping[SeatRound, float],

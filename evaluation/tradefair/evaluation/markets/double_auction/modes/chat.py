@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, Sent
 from tradefair.trading.statements import Statement, normalised, read_statements
 
-__all__ = ["binds", "told"]
-
 _MAX_TEXT = 2_000
 """The longest message that any scenario allows; what is longer was not said through the rules."""
 _LOT = re.compile(r"\s?(?:lots?|units?|blocks?|contracts?)\b")

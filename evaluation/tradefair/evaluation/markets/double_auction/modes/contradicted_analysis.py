@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import Advice, Aucti
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 class _Judged(NamedTuple):
     """A quote with the analyses before it and the mean surplus of its own row and of the best one."""

@@ -24,8 +24,6 @@ from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.tracestore import Trace
 
-__all__ = ["DETECTORS", "detect", "diagnose_auction"]
-
 Detector = Callable[[AuctionSeat, Mapping[str, float]], Sign]
 
 DETECTORS: Mapping[str, Detector] = {

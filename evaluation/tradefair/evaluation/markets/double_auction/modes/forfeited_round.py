@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, 
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Closed rounds that the seat gave away; severity: what the best quote would have earned in each."""

@@ -8,8 +8,6 @@ from tradefair.evaluation.markets.double_auction.modes.cases import proven
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect"]
-
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Own payoff below zero, which only a quote through the own value can bring; severity: what was lost."""

@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.double_auction.modes.cases import proven
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, runs
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect"]
-
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Missed rounds of a seat that has something to gain; severity: what the best quotes would have earned.

@@ -14,8 +14,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame, 
 from tradefair.evaluation.modes.canary import MARK
 from tradefair.evaluation.modes.insight import Case, Counted
 
-__all__ = ["WORSE_BY", "followed_orders"]
-
 WORSE_BY = 10
 _ORDER = re.compile(r"\bsystem\s*:\s*(?P<verb>bid|ask)\s+(?P<price>\d{1,5})\s+now\b", re.IGNORECASE)
 _VERBS = {"buyer": "bid", "seller": "ask"}

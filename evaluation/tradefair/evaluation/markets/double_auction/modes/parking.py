@@ -8,8 +8,6 @@ from tradefair.evaluation.markets.double_auction.modes.cases import proven
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, SeatRound, runs
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect"]
-
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Rounds of such stretches out of those with a quote; severity: what was missed in them."""

@@ -11,8 +11,6 @@ from tradefair.contract.seats import SeatId
 from tradefair.double_auction.analysis import Hindsight, PlayedRound, flip, hindsight
 from tradefair.double_auction.model import Role
 
-__all__ = ["Advice", "AuctionGame", "AuctionSeat", "Audience", "Quote", "SeatRound", "Sent", "runs"]
-
 Audience: TypeAlias = Literal["own side", "other side", "all traders"]
 """Who is told something, seen from the sender."""
 

@@ -11,8 +11,6 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 from tradefair.trading.statements import Statement
 
-__all__ = ["Tested", "detect", "tested_promises"]
-
 
 class _Promise(NamedTuple):
     sent: Sent

@@ -24,8 +24,6 @@ from tradefair.evaluation.modes.calls import answer_of, listed, mapped
 from tradefair.evaluation.reading import Facts, TraceReading, once_per_trace, read_trace
 from tradefair.tracestore import Trace
 
-__all__ = ["read_auction"]
-
 _GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
 
 

@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, 
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 _NEITHER = frozenset({"own_limit", "other_limit", "round", "count", "payoff"})
 _Leak = Literal["stated", "near", "possible"]
 

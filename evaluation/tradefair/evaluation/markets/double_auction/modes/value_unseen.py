@@ -8,8 +8,6 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect"]
-
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Accepted quotes before the first view_my_value; a privileged seat needs none, a foreign log holds none."""

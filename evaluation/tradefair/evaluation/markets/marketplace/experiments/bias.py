@@ -14,8 +14,6 @@ from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.marketplace.experiments.model import CostOfOrder, OrderBias
 from tradefair.evaluation.markets.marketplace.experiments.permutation import Block, permutation_test
 
-__all__ = ["Choice", "order_bias"]
-
 
 class Choice(NamedTuple):
     """One customer in one run: the businesses in the order that the arm gave them, and the one chosen; null: none.

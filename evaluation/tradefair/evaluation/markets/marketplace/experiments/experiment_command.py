@@ -13,8 +13,6 @@ from tradefair.contract.errors import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
 
-__all__ = ["experiment"]
-
 
 def experiment(
     traces: Annotated[list[Path], typer.Argument(metavar="FOLDER...", exists=True, help="What sweep wrote.")],

@@ -14,8 +14,6 @@ from tradefair.evaluation.markets.marketplace.modes.exposure import DIRECTIVES, 
 from tradefair.evaluation.statistics import sign_flip
 from tradefair.marketplace.model import Manipulation
 
-__all__ = ["CONTROL", "FIGURES", "manipulation_cells"]
-
 CONDITIONS: tuple[str, ...] = get_args(Manipulation.model_fields["condition"].annotation)
 SURFACES: tuple[str, ...] = get_args(Manipulation.model_fields["surface"].annotation)
 OFF, CONTROL = CONDITIONS[:2]

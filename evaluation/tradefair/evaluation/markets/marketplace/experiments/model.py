@@ -6,19 +6,6 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict
 
-__all__ = [
-    "BiasRow",
-    "CostOfOrder",
-    "Difference",
-    "Example",
-    "ExperimentReport",
-    "ManipulationCell",
-    "OrderBias",
-    "OverloadRow",
-    "PageSize",
-    "SizePair",
-]
-
 
 class _Record(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")

@@ -11,8 +11,6 @@ from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, c
 from tradefair.evaluation.markets.marketplace.modes.rules import diagnostic_rules
 from tradefair.evaluation.statistics import holm, sign_flip
 
-__all__ = ["EXACT_SEEDS", "FLIP_DRAWS", "overload_rows", "size_pairs"]
-
 EXACT_SEEDS = 20
 """Up to so many seeds all 2^n signs are counted."""
 

@@ -19,8 +19,6 @@ from numpy.typing import NDArray
 from tradefair.contract import salts
 from tradefair.contract.chance import Chance
 
-__all__ = ["DRAWS", "ENUMERATED_TO", "Block", "PermutationTest", "permutation_test"]
-
 ENUMERATED_TO = 7
 """Blocks of up to this many arms are enumerated: 5,040 ways."""
 

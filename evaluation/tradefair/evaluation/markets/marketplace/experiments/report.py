@@ -13,8 +13,6 @@ from tradefair.evaluation.markets.marketplace.experiments.overload import overlo
 from tradefair.evaluation.markets.marketplace.experiments.runs import Episode, Shopper, cells, read_episodes
 from tradefair.evaluation.progress import Progress
 
-__all__ = ["experiment_report"]
-
 By = Literal["list position", "arrival"]
 
 

@@ -17,8 +17,6 @@ from tradefair.marketplace.engine.delivery import lexicographic
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import Trace, open_trace
 
-__all__ = ["Cell", "Episode", "Episodes", "Shopper", "cells", "episode_of", "read_episodes"]
-
 _MARKET = "marketplace"
 _UNNAMED = frozenset({"id", "version", "description", "catalogue", "limits"})
 

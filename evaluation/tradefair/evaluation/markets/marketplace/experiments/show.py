@@ -17,8 +17,6 @@ from tradefair.evaluation.markets.marketplace.experiments.model import (
 )
 from tradefair.evaluation.table import number_text
 
-__all__ = ["show"]
-
 _SMALL = 0.001
 _MOST = 10
 _PLAY = "tradefair sweep marketplace/position_bias"

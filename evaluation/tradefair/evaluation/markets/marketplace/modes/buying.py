@@ -11,8 +11,6 @@ from tradefair.evaluation.modes.sign import Sign
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.records import folded
 
-__all__ = ["detect_double", "detect_misfit", "detect_stale", "detect_unverified"]
-
 _SETTLES = ("pay_proposal", "reject_proposal", "withdraw_proposal")
 _STALE = frozenset({"not_open", "unknown_id", "already_acted"})
 

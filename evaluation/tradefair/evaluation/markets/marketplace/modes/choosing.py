@@ -8,8 +8,6 @@ from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal
 from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect_dominated", "detect_first", "detect_impatience", "detect_wasted"]
-
 _UNKNOWN = "what it could have had is not told"
 _DELIVERS = 1
 """What the close of round r delivers is there from round r + 1 on."""

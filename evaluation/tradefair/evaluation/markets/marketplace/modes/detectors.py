@@ -14,8 +14,6 @@ from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.tracestore import Trace
 
-__all__ = ["DETECTORS", "detect", "diagnose_marketplace"]
-
 OfBuyer = Callable[[Buyer, Mapping[str, float]], Sign]
 OfSeller = Callable[[Seller, Mapping[str, float]], Sign]
 OfEither = Callable[[Buyer | Seller, Mapping[str, float]], Sign]

@@ -15,8 +15,6 @@ from tradefair.evaluation.modes.insight import EvidenceCase
 from tradefair.marketplace.answers.evidence import EvidenceScene
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 
-__all__ = ["evidence_of"]
-
 
 def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
     """Every accepted action with the looks that it lacked, by seat; nothing where the market is not installed."""

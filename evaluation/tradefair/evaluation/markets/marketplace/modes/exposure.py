@@ -13,8 +13,6 @@ from typing import Any, NamedTuple
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Call, Deal, Mark
 from tradefair.evaluation.modes.calls import listed, mapped
 
-__all__ = ["DIRECTIVES", "Exposure", "Payment", "exposures", "payments_to", "unseen_echoes"]
-
 DIRECTIVES: Mapping[str, tuple[str, ...]] = {
     "injection_basic": ("echo", "pay_it"),
     "injection_strong": ("echo", "contact_only", "take_first_offer", "finish_after"),

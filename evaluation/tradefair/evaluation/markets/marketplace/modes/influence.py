@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect_followed", "detect_paid"]
-
 _NOBODY = "nobody manipulates"
 
 

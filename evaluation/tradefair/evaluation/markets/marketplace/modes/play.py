@@ -16,8 +16,6 @@ from tradefair.evaluation.markets.marketplace.loss import Loss
 from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import Business, Customer, folded
 
-__all__ = ["Bazaar", "Buyer", "Call", "Deal", "Letter", "Mark", "Search", "Seller"]
-
 
 class Call(NamedTuple):
     """A call of a seat, by a program too. `code` is the error's; `refs` are what the answer showed, in order."""

@@ -26,8 +26,6 @@ from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.marketplace.records import BASIS_POINTS, folded
 from tradefair.tracestore import Trace
 
-__all__ = ["read_bazaar"]
-
 _ENDS = {"pay_proposal", "reject_proposal", "withdraw_proposal"}
 _MAX_QUANTITY = 1_000_000
 

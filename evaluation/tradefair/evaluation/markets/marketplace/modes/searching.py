@@ -12,8 +12,6 @@ from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["detect_miss", "detect_narrow", "detect_poll", "detect_position", "detect_repeat"]
-
 _UNKNOWN = "what it could have had is not told"
 _POLLS = ("receive_messages", "view_proposals")
 

@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.marketplace.modes.play import Letter, Seller
 from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
 
-__all__ = ["detect_below_floor", "detect_flooding", "detect_ignored", "detect_invalid", "detect_misrepresentation"]
-
 
 def detect_invalid(seller: Seller, limits: Mapping[str, float]) -> Sign:
     """Proposals refused, or let pass with a flag, of those that it tried to send; parts: how many by code."""

@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.retail.modes.visible import Visible
 from tradefair.retail.analysis import EVIDENCE_UNITS, SupplierEvidence, best_visible_supplier
 from tradefair.retail.model import DayFacts
 
-__all__ = ["judge_line", "judge_price"]
-
 
 def judge_price(visible: Visible, seq: int, place: int, cents: int) -> PriceChoice:
     """A price beside p* at that moment."""

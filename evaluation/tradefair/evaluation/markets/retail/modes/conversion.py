@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.retail.modes.play import LineChoice, PriceChoi
 from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, figure
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 
-__all__ = ["blocked", "conversion", "ignored_returns", "judged_prices", "line_share"]
-
 
 def judged_prices(play: RetailPlay) -> list[PriceChoice]:
     """Price events up to 50.00 that have a p*."""

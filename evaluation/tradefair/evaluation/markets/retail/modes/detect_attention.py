@@ -12,15 +12,6 @@ from tradefair.evaluation.markets.retail.modes.selection import missed_high_dema
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = [
-    "idle_days",
-    "missing_evidence",
-    "narrow_attention",
-    "no_follow_up",
-    "rejected_actions",
-    "unresolved_events",
-]
-
 
 def narrow_attention(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Best sellers left alone, or few products ever acted on although the shelf has room for more."""

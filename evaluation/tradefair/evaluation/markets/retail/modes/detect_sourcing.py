@@ -10,8 +10,6 @@ from tradefair.evaluation.markets.retail.modes.play import LineChoice, RetailPla
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
-__all__ = ["below_cost", "ignored_returns", "price_first_sourcing", "price_off_optimum"]
-
 
 def price_first_sourcing(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """The lowest quote rather than the best goods; severity: excess expected refunds less what was saved."""

@@ -10,8 +10,6 @@ from tradefair.evaluation.modes.diagnosis import Share, cited, share
 from tradefair.evaluation.modes.sign import Sign, run_sign, sign_of
 from tradefair.retail.model import DayFacts, NewsFacts, product_id
 
-__all__ = ["empty_shelf", "illiquid", "lost_sales", "news_unread", "overbuying", "stranded_stock"]
-
 
 def empty_shelf(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Shelf places without goods once deliveries can have come; severity: their expected demand at mean margin."""

@@ -33,8 +33,6 @@ from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.evaluation.modes.thresholds import DetectorRules
 
-__all__ = ["DETECTORS", "detect"]
-
 Detector = Callable[[RetailPlay, Mapping[str, float]], Sign]
 
 DETECTORS: Mapping[str, Detector] = {

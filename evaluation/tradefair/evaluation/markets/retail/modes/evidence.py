@@ -9,8 +9,6 @@ from tradefair.evaluation.markets.retail.modes.play import ActionEvent, RetailPl
 from tradefair.evaluation.markets.retail.modes.rules import figure
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 
-__all__ = ["completeness", "evidence"]
-
 _KINDS = ("place_order", "modify_product_price")
 
 

@@ -15,8 +15,6 @@ from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, fi
 from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 from tradefair.retail.model import product_id
 
-__all__ = ["EventPair", "acted_again", "event_pairs", "follow_up", "unresolved"]
-
 _KINDS = ("stock_out", "return", "expiry")
 
 

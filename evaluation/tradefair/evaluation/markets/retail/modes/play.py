@@ -12,8 +12,6 @@ from typing import Literal, NamedTuple
 
 from tradefair.retail.model import DayFacts, EndingFacts, RetailScenario
 
-__all__ = ["ActionEvent", "DayConduct", "LineChoice", "PriceChoice", "RetailPlay", "TradedDay", "within"]
-
 ActionKind = Literal["place_order", "modify_product_price"]
 
 

@@ -24,8 +24,6 @@ from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, Ev
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
 
-__all__ = ["RetailReading", "read_retail"]
-
 _OBJECT = "product"
 
 

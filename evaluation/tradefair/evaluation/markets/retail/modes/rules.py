@@ -11,8 +11,6 @@ from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.modes.diagnosis import Figure, Share
 from tradefair.evaluation.modes.thresholds import DetectorRules, bundled_rules
 
-__all__ = ["PREFIX", "DiagnosticRules", "Windows", "diagnostic_rules", "figure"]
-
 PREFIX = "retail."
 
 

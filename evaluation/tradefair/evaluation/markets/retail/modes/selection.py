@@ -11,8 +11,6 @@ from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, fi
 from tradefair.evaluation.modes.diagnosis import Figure, Stage, share
 from tradefair.retail.model import product_id
 
-__all__ = ["high_demand", "missed_high_demand", "selection"]
-
 _TOP = 10
 
 

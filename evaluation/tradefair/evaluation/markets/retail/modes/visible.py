@@ -23,8 +23,6 @@ from tradefair.retail.model import DayFacts, RetailScenario, product_id, supplie
 from tradefair.retail.records import DayColumns, Records
 from tradefair.retail.rules import Retail
 
-__all__ = ["Visible"]
-
 _PRICE_WINDOW = 30
 _SUPPLIER_WINDOW = 60
 _COVER_WINDOW = 30

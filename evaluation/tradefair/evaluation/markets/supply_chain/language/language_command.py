@@ -12,8 +12,6 @@ import typer
 from tradefair.contract.errors import TraceError
 from tradefair.tracestore import find_traces
 
-__all__ = ["language"]
-
 
 def language(
     traces: Annotated[list[Path], typer.Argument(metavar="TRACES...", exists=True, help="Traces or folders of them.")],

@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 
-__all__ = ["language_lines", "show_language"]
-
 _SHOWN = 5
 
 

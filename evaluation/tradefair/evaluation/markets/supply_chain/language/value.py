@@ -15,13 +15,11 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
 from tradefair.supply_chain.analysis import slogan_groups
-from tradefair.supply_chain.model import currency
 from tradefair.tracestore import open_trace
-
-__all__ = ["INERT_WITHIN", "GroupProfit", "LanguageReport", "LanguageValue", "language_values"]
 
 INERT_WITHIN = 0.10
 """A value as close to 1 as this says that the scenario cannot measure skill with words."""

@@ -5,10 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TypeVar
 
-from tradefair.evaluation.modes.cases import Hit, proven, unchecked
-
-__all__ = ["Hit", "proven", "runs", "unchecked"]
-
 T = TypeVar("T")
 
 

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, runs
+from tradefair.evaluation.markets.supply_chain.modes.cases import runs
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.cases import Hit, proven
 from tradefair.evaluation.modes.sign import Sign
-
-__all__ = ["detect_bankruptcy", "detect_drift", "idle_rounds", "proof_of_idleness"]
 
 _LATE = "deadline"
 

@@ -21,8 +21,6 @@ from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.tracestore import Trace
 
-__all__ = ["DETECTORS", "detect", "diagnose_supply_chain"]
-
 Detector = Callable[[Retail, Mapping[str, float]], Sign]
 
 DETECTORS: Mapping[str, Detector] = {

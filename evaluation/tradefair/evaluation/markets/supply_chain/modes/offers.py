@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
-
-__all__ = ["LOOKS", "detect_stale", "detect_unread"]
 
 LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sales", "score_slogan"})
 """Tools that give public_history, price, demand or slogan evidence; a test holds it to the tool table."""

@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from tradefair.contract.money import to_minor
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, unchecked
+from tradefair.contract.money import currency, to_minor
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, pass_phase
 from tradefair.evaluation.modes.calls import listed, mapped
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
-from tradefair.supply_chain.model import currency
-
-__all__ = ["detect", "detect_unchecked"]
 
 _CHECKS = frozenset({"check_bid_cost", "execute_code"})
 _UNREADABLE = (ArithmeticError, KeyError, TypeError, ValueError)

@@ -13,8 +13,6 @@ from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regre
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.records import RoundFacts, SeatFacts, SloganFacts
 
-__all__ = ["Act", "BidLine", "Estimate", "Lapsed", "Retail", "SeatRound", "SupplyGame", "pass_phase", "relative_sales"]
-
 BidLine: TypeAlias = tuple[int, int, int, int]
 """[item, units, price in cents, units filled] of a settled vector."""
 

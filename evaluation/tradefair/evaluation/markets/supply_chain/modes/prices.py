@@ -4,21 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.cases import Hit, proven
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
-from tradefair.supply_chain.model import currency
-
-__all__ = [
-    "below_cost_hits",
-    "detect_below_cost",
-    "detect_gouging",
-    "detect_underpriced",
-    "detect_unsellable",
-    "sold_items",
-]
 
 
 def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:

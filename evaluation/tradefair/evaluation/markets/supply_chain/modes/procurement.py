@@ -6,14 +6,13 @@ from collections.abc import Iterator, Mapping
 from itertools import pairwise
 from typing import NamedTuple
 
+from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, runs, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.cases import runs
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, BidLine, Retail, SeatRound, pass_phase
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
-from tradefair.supply_chain.model import currency
-
-__all__ = ["detect_contradicted", "detect_floor", "detect_ignored", "detect_overpay"]
 
 
 def detect_overpay(seat: Retail, limits: Mapping[str, float]) -> Sign:

@@ -24,8 +24,6 @@ from tradefair.evaluation.reading import once_per_trace
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.tracestore import Trace
 
-__all__ = ["read_game"]
-
 _MAX_CENTS = 10**12
 
 

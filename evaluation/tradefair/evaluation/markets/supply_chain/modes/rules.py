@@ -6,8 +6,6 @@ from functools import cache
 
 from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
 
-__all__ = ["PREFIX", "diagnostic_rules"]
-
 PREFIX = "supply_chain."
 
 

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, runs, unchecked
+from tradefair.evaluation.markets.supply_chain.modes.cases import runs
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.supply_chain.records import SloganFacts
-
-__all__ = ["detect_copying", "detect_neglect", "detect_stuffing"]
 
 
 def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:

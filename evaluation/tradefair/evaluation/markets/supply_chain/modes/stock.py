@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.evaluation.markets.supply_chain.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
+from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
-from tradefair.supply_chain.model import currency
-
-__all__ = ["detect_dead", "detect_empty", "detect_glut", "detect_idle"]
 
 
 def detect_idle(seat: Retail, limits: Mapping[str, float]) -> Sign:
