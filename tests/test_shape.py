@@ -59,63 +59,20 @@ def _parsed(path: Path) -> ast.Module:
 
 PYPROJECT: dict[str, Any] = tomllib.loads((REPO / "pyproject.toml").read_text())
 MARKETS = sorted(PYPROJECT["project"]["entry-points"]["tradefair.markets"])
-# Kernel §10: rooms beyond the common ones. A new one needs a reason here.
-# retail: one day's rules serve the past and the episode (world, sales, demand), and the arrays (records), the lots
-# (stock) and the books of a day (closing) would make rules.py three times too long; calibration needs the rules.
-# 22 answers and 15 policies would do the same to views.py (results, estimates) and policies.py (strategies); evidence
-# is what tools declare and evaluation reads; dominicks_files reads the files that dominicks fits.
-RETAIL_ROOMS = {
-    "generator.py", "texts.py", "dominicks.py", "analysis.py", "plans",
-    "world.py", "sales.py", "demand.py", "records.py", "stock.py", "closing.py", "calibration.py",
-    "results.py", "estimates.py", "strategies.py", "evidence.py", "dominicks_files.py",
-}  # fmt: skip
-# double_auction: traders.py alone would be as long as the limit; controls are no traders of the literature. talk.py
-# holds the rules of addressing, talking.py what a scripted seat says and hears, talkers.py the seats that do.
-AUCTION_ROOMS = {
-    "traders.py", "traders_learning.py", "traders_identified.py", "controls.py", "analysis.py", "plans",
-    "talk.py", "talking.py", "talkers.py",
-}  # fmt: skip
-# supply_chain: a round is buyers (demand), a sealed pass (procurement) and a market step (sales), each pure and tested
-# by itself; records and facts are what the rules remember and what the trace is told, results what 12 tools answer;
-# bundled reads the package's texts, data_source a user's, of which data_report tells; fast plays episodes without
-# events.
-SUPPLY_ROOMS = {
-    "lexical.py", "data", "plans", "bundled.py", "demand.py", "procurement.py", "sales.py", "records.py", "facts.py",
-    "results.py", "analysis.py", "strategies.py", "fast.py", "data_source.py", "data_report.py",
-}  # fmt: skip
-# marketplace: records are the typed data, which loader reads and generator writes; analysis holds the exact baselines
-# that scenarios check (data_report) and evaluation print; accounts (ledger), inboxes (mail), offers (proposals),
-# arrival (delivery) and what is remembered of a seat (participants) are parts of the rules with laws of
-# their own, each tested by itself. closing is the close of a round, directory the search modes over an index; views
-# are split (offers: what is seen of proposals), and so are policies (customers, services, their reading of prose).
-# results are what 15 tools answer, refs and evidence what those answers showed, facts what the trace is told; twin is
-# the conformance kit's other world. designs are the catalogues of experiments, data_source finds a scenario's data,
-# data holds the generator's words.
-MARKETPLACE_ROOMS = {
-    "ledger.py", "mail.py", "proposals.py", "delivery.py", "participants.py",
-    "records.py", "loader.py", "generator.py", "search.py", "manipulation.py", "analysis.py", "data_report.py", "plans",
-    "designs.py", "data_source.py", "data", "closing.py", "directory.py", "offers.py", "results.py", "refs.py",
-    "evidence.py", "facts.py", "twin.py", "customers.py", "services.py", "reading.py",
-}  # fmt: skip
-MORE_ROOMS = {
-    "retail": RETAIL_ROOMS,
-    "supply_chain": SUPPLY_ROOMS,
-    "marketplace": MARKETPLACE_ROOMS,
-    "double_auction": AUCTION_ROOMS,
-    "bargaining": {"strategies.py", "templates.py", "plans"},
-}
+SUB_ROOMS = {"engine", "answers", "seats", "data", "analysis.py", "state.py", "plans"}
+"""What a market has besides the common rooms where it needs it; there are no others."""
+UNFINISHED = {"retail": {"records.py"}, "supply_chain": {"records.py"}, "marketplace": {"records.py"}}
 
 
 def _modules() -> list[Module]:
-    """All source files; those of a market, and what evaluates it, from the day on which it is an installed one."""
+    """All source files."""
     found: list[Module] = []
     for root in ROOTS:
         base = REPO / root / "tradefair"
         for path in sorted(base.rglob("*.py")):
             parts = path.relative_to(base).with_suffix("").parts
             found.append(Module(".".join(part for part in parts if part != "__init__"), path))
-    unfinished = MORE_ROOMS.keys() - set(MARKETS)
-    return [module for module in found if unfinished.isdisjoint(module.name.split("."))]
+    return found
 
 
 MODULES = _modules()
@@ -135,7 +92,7 @@ def test_a_market_has_the_same_rooms_as_its_sisters(market: str) -> None:
     folder = REPO / "mcp_servers" / "tradefair" / market
     rooms = {item.name for item in folder.iterdir() if item.name != "__pycache__"}
     assert rooms >= COMMON_ROOMS - {"py.typed"}
-    assert rooms - COMMON_ROOMS <= MORE_ROOMS.get(market, set())
+    assert rooms - COMMON_ROOMS - SUB_ROOMS <= UNFINISHED.get(market, set())
     assert list((folder / "scenarios").glob("*.toml"))
 
 
@@ -150,19 +107,7 @@ def test_a_market_package_exports_its_market_and_nothing_else(market: str) -> No
 
 PLAIN = {"pydantic", "orjson"}
 # What decides for a seat, or turns the rules into tools; rules never need it.
-UPPER_ROOMS = {
-    "tools",
-    "policies",
-    "traders",
-    "traders_learning",
-    "traders_identified",
-    "controls",
-    "strategies",
-    "talkers",
-    "customers",
-    "services",
-    "fast",
-}
+UPPER_ROOMS = {"tools", "policies", "seats"}
 
 
 class Allowed(NamedTuple):
@@ -203,7 +148,7 @@ PACKAGES = {
         "numpy typer rich duckdb scipy yaml zstandard opentelemetry trueskill glicko2 choix starlette uvicorn anyio",
     ),
     "cli": _allowed("contract", "typer rich"),
-    **dict.fromkeys((*MORE_ROOMS, "teaching"), MARKET),
+    **dict.fromkeys(MARKETS, MARKET),
     # yaml: the public data sets are YAML files.
     "marketplace": _allowed("contract trading", "numpy yaml"),
 }
@@ -217,11 +162,11 @@ def _permits(module: Module, target: str) -> bool:
     own = module.package
     if (module.name, target) in DEVIATIONS:
         return True
-    if own in (*MORE_ROOMS, "teaching"):
+    if own in MARKETS:
         here = module.name.partition(".")[2]
         if package == own:
-            return here in UPPER_ROOMS or here == "" or room.partition(".")[0] not in UPPER_ROOMS
-    elif own == "evaluation" and package in (*MORE_ROOMS, "teaching"):
+            return here.partition(".")[0] in {"", *UPPER_ROOMS} or room.partition(".")[0] not in UPPER_ROOMS
+    elif own == "evaluation" and package in MARKETS:
         # Rules and views, so that outcomes and diagnostics are made of the same records; never tools or policies.
         return room.partition(".")[0] not in {"", *UPPER_ROOMS}
     return package == own or package in PACKAGES[own].sisters
@@ -256,7 +201,7 @@ def test_the_import_rules_can_fail() -> None:
     assert not _permits(rules, "host.episode")
     assert not _permits(rules, "retail.model")
     assert _permits(rules, "trading.clearing")
-    assert not _permits(Module("evaluation.outcomes.x", Path()), "double_auction.tools")
+    assert not _permits(Module("evaluation.markets.x", Path()), "double_auction.tools")
     assert not _permits(Module("agents.react", Path()), "double_auction.model")
     assert not _permits(Module("host.episode", Path()), "double_auction")
     assert not _permits(Module("contract.core", Path()), "host.log")
@@ -269,19 +214,19 @@ IMPURE = {
     "socket", "sqlite3", "subprocess", "tempfile", "threading", "time", "urllib", "uuid",
 }  # fmt: skip
 IMPURE_CALLS = {"open", "print", "input", "hash"}
-PURE_PACKAGES = {"trading", "teaching", *MORE_ROOMS}
+PURE_PACKAGES = {"trading", *MARKETS}
 PURITY_DEVIATIONS = {
     ("trading.chance", "random"): "public game logs drew from random.Random(seed); re-executing them needs the same",
     ("trading.user_files", "pathlib"): "reads what loaders of users' files name",
-    ("retail.dominicks", "pathlib"): "a loader reads files",
-    ("retail.dominicks_files", "pathlib"): "a loader reads files",
-    ("retail.generator", "read_text"): "the bundled tables of the package: constants, as good as code",
-    ("supply_chain.bundled", "read_text"): "the bundled texts of the package: constants, as good as code",
-    ("supply_chain.data_source", "pathlib"): "reads the files that a scenario names",
-    ("supply_chain.data_report", "pathlib"): "looks for the files of a folder",
-    ("marketplace.loader", "pathlib"): "a loader reads files",
-    ("marketplace.data_source", "pathlib"): "finds the folder that the loader reads",
-    ("marketplace.generator", "read_text"): "the bundled words of the package: constants, as good as code",
+    ("retail.data.dominicks", "pathlib"): "a loader reads files",
+    ("retail.data.dominicks_files", "pathlib"): "a loader reads files",
+    ("retail.data.generator", "read_text"): "the bundled tables of the package: constants, as good as code",
+    ("supply_chain.data.bundled", "read_text"): "the bundled texts of the package: constants, as good as code",
+    ("supply_chain.data.data_source", "pathlib"): "reads the files that a scenario names",
+    ("supply_chain.data.data_report", "pathlib"): "looks for the files of a folder",
+    ("marketplace.data.loader", "pathlib"): "a loader reads files",
+    ("marketplace.data.data_source", "pathlib"): "finds the folder that the loader reads",
+    ("marketplace.data.generator", "read_text"): "the bundled words of the package: constants, as good as code",
 }
 pure_module = pytest.mark.parametrize(
     "module", [module for module in MODULES if module.package in PURE_PACKAGES], ids=lambda module: module.name

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.evaluation.browsing import browser
+from tests.evaluation.browsing import browser as browser
 
 
 @pytest.fixture(scope="module")

@@ -9,7 +9,7 @@ from typing import Any
 import httpx2
 import pytest
 from benchmarks.served import HostProcess
-from tests.evaluation.browsing import browser
+from tests.evaluation.browsing import browser as browser
 
 from tradefair.host.control_bodies import Create
 

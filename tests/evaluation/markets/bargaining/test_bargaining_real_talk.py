@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import orjson
 import pytest
-from tests.evaluation.browsing import browser, watched
+from tests.evaluation.browsing import browser as browser
+from tests.evaluation.browsing import watched
 from tests.evaluation.markets.bargaining.conftest import Game
 
 from tradefair.evaluation.report import build_report

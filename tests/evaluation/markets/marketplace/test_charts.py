@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-from tests.evaluation.browsing import browser, watched
+from tests.evaluation.browsing import browser as browser
+from tests.evaluation.browsing import watched
 from tests.evaluation.markets.marketplace.playing import C1, outcome, play
 from tests.evaluation.mutations import parts_of, write_parts
 

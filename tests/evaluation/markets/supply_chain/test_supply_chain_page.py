@@ -6,7 +6,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.evaluation.browsing import browser, watched
+from tests.evaluation.browsing import browser as browser
+from tests.evaluation.browsing import watched
 from tests.evaluation.markets.supply_chain.conftest import DUEL, Episode, play_game
 
 from tradefair.evaluation.report import build_report
