@@ -25,7 +25,7 @@ def module_name(module: str) -> str:
 
 @cache
 def public_names(module: str) -> tuple[str, ...]:
-    """What `module` offers here."""
+    """What `module` offers here: its `__all__`. Each of these files is a face, of a module that programs import."""
     return tuple(importlib.import_module(f"{__name__}.{module}_module").__all__)
 
 

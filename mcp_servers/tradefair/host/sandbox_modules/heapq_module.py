@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+__all__ = ["heapify", "heappop", "heappush", "heappushpop", "heapreplace", "merge", "nlargest", "nsmallest"]
+
 
 def _rise(heap: list[Any], place: int) -> None:
     """Move the item at `place` up until its parent is not greater."""

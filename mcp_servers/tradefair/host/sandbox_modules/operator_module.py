@@ -5,6 +5,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+__all__ = [
+    "add",
+    "attrgetter",
+    "contains",
+    "eq",
+    "floordiv",
+    "ge",
+    "getitem",
+    "gt",
+    "itemgetter",
+    "le",
+    "lt",
+    "mod",
+    "mul",
+    "ne",
+    "neg",
+    "not_",
+    "sub",
+    "truediv",
+]
+
 
 def itemgetter(*items: Any) -> Callable[[Any], Any]:
     """A function that reads one item, or a tuple of several."""

@@ -6,6 +6,27 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+__all__ = [
+    "StatisticsError",
+    "correlation",
+    "covariance",
+    "fmean",
+    "geometric_mean",
+    "harmonic_mean",
+    "linear_regression",
+    "mean",
+    "median",
+    "median_high",
+    "median_low",
+    "mode",
+    "multimode",
+    "pstdev",
+    "pvariance",
+    "quantiles",
+    "stdev",
+    "variance",
+]
+
 StatisticsError = ValueError
 
 
