@@ -12,7 +12,8 @@ from tests.host.postgres import missing
 
 from tradefair.contract.chain import canonical, next_hash
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.host.log import EventLog, Head, LogStore, logs_at
+from tradefair.host.log import EventLog, Head, LogStore
+from tradefair.host.stores import logs_at
 from tradefair.tracestore import Manifest, open_trace
 
 MANIFEST = Manifest(canonical({"core": 1}), {"episode": "e"})

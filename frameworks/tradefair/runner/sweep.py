@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
 from tradefair.contract.errors import TradefairError
+from tradefair.host.stores import logs_at
 from tradefair.runner.plan import Budget, ProviderLimits
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_budget import Account
@@ -158,10 +159,8 @@ def sweep(spec: SweepSpec, watch: Watch | None = None) -> Sweep:
 
 def _fetching(spec: SweepSpec) -> Fetch:
     """Copies what was played in the shared store into the folder. Raises StorageUnavailable where there is no store."""
-    from tradefair.host.log_postgres import PostgresStore
-
     store = str(spec.store)
-    PostgresStore(store).holds(Path("probe"))
+    logs_at(store).holds(Path("probe"))
 
     def fetch(episode: EpisodeSpec, result: SweepResult) -> SweepResult:
         try:

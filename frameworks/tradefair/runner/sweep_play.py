@@ -25,7 +25,6 @@ from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
-from tradefair.host.log import logs_at
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import (
     SeatPlan,
@@ -38,6 +37,7 @@ from tradefair.host.setup import (
     reopen_episode,
     scripted_seats,
 )
+from tradefair.host.stores import logs_at
 from tradefair.runner.agent_spec import NATIVE, AgentSpec
 from tradefair.runner.episode_runner import play_seats
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload

@@ -25,7 +25,7 @@ from tradefair.host.control import ControlApp, new_control_token
 from tradefair.host.episode import Episode
 from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
-from tradefair.host.log import FILES, LogStore, logs_at
+from tradefair.host.log import FILES, LogStore
 from tradefair.host.orders import checked
 from tradefair.host.quotas import Quotas
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
@@ -42,6 +42,7 @@ from tradefair.host.setup import (
     plan_seats,
     reopen_episode,
 )
+from tradefair.host.stores import logs_at
 from tradefair.tracestore import StorePlace, find_traces, open_trace
 
 _SHOWN_BEFORE = "(token as shown or given before)"

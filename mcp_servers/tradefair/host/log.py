@@ -339,15 +339,6 @@ FILES: LogStore = _Files()
 """The default: `.trace` files."""
 
 
-def logs_at(store: str | None) -> LogStore:
-    """The logs of the shared store at this address, or files. Raises TraceError where its driver is missing."""
-    if store is None:
-        return FILES
-    from tradefair.host.log_postgres import PostgresStore
-
-    return PostgresStore(store)
-
-
 class _Lease:
     """An advisory lock on a file beside the trace; the system drops it when the process dies."""
 
