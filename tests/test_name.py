@@ -14,6 +14,7 @@ from tradefair.cli import run
 from tradefair.contract.chance import Chance
 from tradefair.contract.policy import Draw
 from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.markets.double_auction.collusion.nulls import uniforms
 from tradefair.evaluation.verify import verify_file
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -105,6 +106,7 @@ def test_what_is_ours_is_no_stranger() -> None:
 def test_the_salts_give_the_luck_that_they_always_gave() -> None:
     assert Chance(7).uniform("a", 1) == 0.35103397613944864
     assert Draw.of(7, "B1").uniform(1) == 0.4941329992557423
+    assert uniforms("a", n=1)[0] == 0.732598225755156
 
 
 @pytest.mark.parametrize("set_to", [("FAIRGROUND_DATA", "TRADEFAIR_DATA"), ("FAIRGROUND_TOKEN", "TRADEFAIR_TOKEN")])

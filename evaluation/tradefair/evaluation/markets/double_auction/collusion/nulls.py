@@ -14,6 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from tradefair.contract import salts
 from tradefair.evaluation.arithmetic import rounded
 
 Floats: TypeAlias = NDArray[np.float64]
@@ -69,7 +70,7 @@ def donors(episodes: int, place: int) -> list[int]:
 
 def uniforms(key: str, *parts: int | str, n: int) -> Floats:
     """`n` keyed uniforms of [0, 1): Philox as a counter of its own under BLAKE2b of the key; equal on every machine."""
-    name = "\x1f".join(("tradefair.evaluation.markets.double_auction.collusion/1", key, *map(str, parts)))
+    name = "\x1f".join((salts.COLLUSION, key, *map(str, parts)))
     seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest(), "little")
     raw = np.random.Philox(key=seed).random_raw(n)
     return (np.asarray(raw, dtype=np.uint64) >> np.uint64(_LEAST_BITS)).astype(np.float64) * 2.0**-53
