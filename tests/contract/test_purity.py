@@ -1,4 +1,4 @@
-"""The contract needs the standard library, pydantic and orjson, and does no input or output."""
+"""The contract needs the standard library, pydantic, orjson and lazy_loader, and does no input or output."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2] / "mcp_servers"
 CONTRACT = ROOT / "tradefair" / "contract"
 MODULES = sorted(path for path in CONTRACT.glob("*.py"))
-ALLOWED = {"pydantic", "pydantic_core", "orjson"}
+ALLOWED = {"pydantic", "pydantic_core", "orjson", "lazy_loader"}
 # What pydantic itself imports.
 SUPPORT = {"annotated_types", "typing_extensions", "typing_inspection"}
 IMPURE = {
@@ -25,7 +25,9 @@ import importlib, sys
 sys.path[:] = [path for path in sys.path if "site-packages" not in path] + sys.argv[1].split(",")
 for name in sys.argv[2].split(","):
     importlib.import_module(name)
-from tradefair.contract.core import Core
+import tradefair.contract
+for name in tradefair.contract.__all__:
+    getattr(tradefair.contract, name)
 print(",".join(sorted({name.partition(".")[0] for name in sys.modules})))
 """
 

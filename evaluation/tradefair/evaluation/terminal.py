@@ -17,7 +17,7 @@ from tradefair.evaluation.importers.report import ImportReport, merged
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure, Finding
 from tradefair.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, SeatOutcome, fields_for
 from tradefair.evaluation.table import FOOTNOTES, number_text
-from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Verdict
+from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
 _MAX_FINDINGS = 20
 _MAX_CITED = 12
@@ -27,7 +27,7 @@ _MAX_ROWS = 40
 _ALL = "tradefair evaluate --all shows them"
 
 
-def show_verdicts(verdicts: Sequence[Verdict]) -> None:
+def show_verdicts(verdicts: Sequence[Check]) -> None:
     """One row per trace, then what is wrong."""
     console = Console(highlight=False)
     rows: list[list[Cell]] = []

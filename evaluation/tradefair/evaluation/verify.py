@@ -56,7 +56,7 @@ def _no_findings() -> list[TraceFinding]:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Check:
     """What verify found. `seq` is the first event that is wrong (or missing); `events` is how many were found good.
 
     `recorded` and `reproduced` are the JSON of the first differing field, cut at 2,000 characters, when re-execution
@@ -99,16 +99,16 @@ class _Flaw(Exception):
         self.reproduced = reproduced or None
 
 
-def verify_file(path: str | Path, *, chain_only: bool = False) -> Verdict:
-    """Open and verify one file, or a stored trace by its address. Total: whatever it holds, the answer is a Verdict."""
+def verify_file(path: str | Path, *, chain_only: bool = False) -> Check:
+    """Open and verify one file, or a stored trace by its address. Total: whatever it holds, the answer is a Check."""
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
             return replace(verify(trace, chain_only=chain_only), path=shown)
     except NotATrace as error:
-        return Verdict(shown, "not_a_trace", _message(error, shown))
+        return Check(shown, "not_a_trace", _message(error, shown))
     except TraceError as error:
-        return Verdict(shown, "damaged", _message(error, shown))
+        return Check(shown, "damaged", _message(error, shown))
 
 
 def _message(error: TraceError, path: str | Path) -> str:
@@ -116,7 +116,7 @@ def _message(error: TraceError, path: str | Path) -> str:
     return str(error).removeprefix(f"{path}: ")
 
 
-def verify(trace: Trace, *, chain_only: bool = False) -> Verdict:
+def verify(trace: Trace, *, chain_only: bool = False) -> Check:
     """Check chain, blobs, seal and, unless `chain_only`, every byte by re-execution. Never raises for what is stored.
 
     An unfinished episode can be identical too; `sealed` is false then.
@@ -130,7 +130,7 @@ def verify(trace: Trace, *, chain_only: bool = False) -> Verdict:
     except TraceError as error:
         flaw = _Flaw("damaged", _message(error, trace.path), inspection.events + 1)
     conclusion: Conclusion = "intact" if chain_only else "identical"
-    return Verdict(
+    return Check(
         path=str(trace.path),
         verdict=flaw.verdict if flaw else conclusion,
         message=flaw.message if flaw else OUTCOMES_OF_VERIFY[conclusion],

@@ -15,7 +15,7 @@ from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
-from tradefair.evaluation.verify import Verdict, verify_file
+from tradefair.evaluation.verify import Check, verify_file
 from tradefair.host.episode import Episode
 from tradefair.runner.episode_runner import Played
 
@@ -51,7 +51,7 @@ class Summary(NamedTuple):
 
     played: Played
     evaluation: Evaluation
-    verdict: Verdict
+    verdict: Check
     references: Mapping[str, Evaluation]
 
     @property

@@ -1,4 +1,11 @@
 """The kernel's pure types and protocols: what every market, host, agent and evaluator stands on.
 
-Imports the standard library, pydantic and orjson only, and does no I/O (a test installs nothing else).
+The names of `__init__.pyi` are promised; a name that stands in a module only may change in any version. Names load on
+first use. Imports the standard library, pydantic, orjson and lazy_loader only, and does no I/O (a test installs nothing
+else).
 """
+
+import lazy_loader
+
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

@@ -5,84 +5,12 @@
     def test_my_market_keeps_the_contract() -> None:
         assert check_market(MARKET) == []
 
-Each check also stands alone: `CHECKS["non_interference"](Bench(MARKET))`. `tradefair.testing.client` opens a seat as
-an MCP client in memory, `play_scripted` plays whole episodes of policies without a host.
+Each check also stands alone: `CHECKS["non_interference"](Bench(MARKET))`. `open_seat` opens a seat as an MCP client in
+memory, `play_scripted` plays whole episodes of policies without a host. The names of `__init__.pyi` are promised; they
+load on first use.
 """
 
-from __future__ import annotations
+import lazy_loader
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from pathlib import Path
-
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
-from tradefair.testing.bench import Bench, Failure, Service, bundled_scenarios
-from tradefair.testing.call_keys import call_keys
-from tradefair.testing.interference import non_interference
-from tradefair.testing.playthrough import Playthrough, play_scripted
-from tradefair.testing.processes import determinism
-from tradefair.testing.rules_checks import (
-    conservation,
-    default_results_are_small,
-    random_legal_finishes,
-    reads_change_nothing,
-    refusals_change_nothing,
-    replay_is_identical,
-)
-from tradefair.testing.snapshot import schema_snapshot, snapshot_bytes
-
-__all__ = [
-    "CHECKS",
-    "Bench",
-    "Failure",
-    "Playthrough",
-    "Service",
-    "bundled_scenarios",
-    "check_market",
-    "play_scripted",
-    "schema_snapshot",
-    "snapshot_bytes",
-]
-
-CHECKS: Mapping[str, Callable[[Bench], list[Failure]]] = {
-    check.__name__: check
-    for check in (
-        random_legal_finishes,
-        replay_is_identical,
-        determinism,
-        conservation,
-        reads_change_nothing,
-        refusals_change_nothing,
-        default_results_are_small,
-        non_interference,
-        call_keys,
-    )
-}
-"""Every check by name; each takes a `Bench` and answers what is wrong."""
-
-
-def check_market(
-    market_type: MarketType,
-    *,
-    scenarios: Sequence[Scenario] | None = None,
-    seeds: Sequence[int] = (1, 2, 3),
-    slow: bool = False,
-    services: Mapping[str, Service] | None = None,
-    snapshot: Path | None = None,
-    only: Collection[str] | None = None,
-) -> list[Failure]:
-    """All checks over all scenarios and seeds; an empty list means that the market keeps the contract.
-
-    Without `scenarios` the bundled ones, those marked `(slow)` in their description only with `slow`. `services` stand
-    for outside services by source name; tools that need another one are not asked. `snapshot` is the file of the
-    schema snapshot, left out when None. `only` names checks; unknown names raise KeyError.
-    """
-    bench = Bench(market_type, scenarios=scenarios, seeds=seeds, slow=slow, services=services)
-    failures: list[Failure] = []
-    for name in CHECKS if only is None else only:
-        failures += CHECKS[name](bench)
-    if only is not None and "random_legal_finishes" not in only:
-        failures += bench.unplayable  # what could not be played was not checked either
-    if snapshot is not None:
-        failures += schema_snapshot(market_type, snapshot)
-    return failures
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

@@ -14,7 +14,7 @@ from tests.evaluation.report.playing import play
 from tests.evaluation.viewer.serving import Client, serving
 
 from tradefair.cli import run
-from tradefair.evaluation.viewer import Folder
+from tradefair.evaluation.viewer.folder import Folder
 
 
 @pytest.fixture(scope="module")

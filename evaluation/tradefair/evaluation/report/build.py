@@ -31,7 +31,7 @@ from tradefair.evaluation.report.page_data import (
     Verification,
 )
 from tradefair.evaluation.report.pair import pair_page
-from tradefair.evaluation.verify import Verdict, verify
+from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
 
 
@@ -111,7 +111,7 @@ def shown_name(path: Path) -> str:
     return os.fsencode(path.name).decode(errors="replace")
 
 
-def verification(verdict: Verdict) -> Verification:
+def verification(verdict: Check) -> Verification:
     """A verdict as the badge shows it."""
     return Verification(
         verdict=verdict.verdict,

@@ -26,7 +26,7 @@ from tradefair.evaluation.report.events import pack_bodies, read_events
 from tradefair.evaluation.report.page import html_page
 from tradefair.evaluation.report.page_data import EpisodePage, Live, PageData
 from tradefair.evaluation.report.pair import pair_page
-from tradefair.evaluation.verify import Verdict, verify_file
+from tradefair.evaluation.verify import Check, verify_file
 from tradefair.evaluation.viewer.folder import Folder, Place
 from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, compute, listed
 from tradefair.evaluation.viewer.shield import Shield
@@ -63,7 +63,7 @@ class _Viewer:
         self._folder = folder
         self._rows = Remembered[Listed](100_000)
         self._computed = Remembered[Computed](100_000)
-        self._verdicts = Remembered[Verdict](1_000)
+        self._verdicts = Remembered[Check](1_000)
         self._pages = Remembered[EpisodePage](4)
         self._results = Remembered[GameResult | Unread](100_000)
         # Evaluations keep a core busy: one at a time leaves the other for the pages.

@@ -1,0 +1,27 @@
+# The promised names of evaluation: `tradefair.evaluation` loads from here, type checkers read it.
+from .charts import Axis as Axis
+from .charts import BarChart as BarChart
+from .charts import Chart as Chart
+from .charts import HeatChart as HeatChart
+from .charts import XYChart as XYChart
+from .evaluate import Evaluation as Evaluation
+from .evaluate import evaluate as evaluate
+from .modes.diagnosis import Diagnosis as Diagnosis
+from .modes.diagnosis import Finding as Finding
+from .modes.insight import EvidenceCase as EvidenceCase
+from .modes.insight import Happening as Happening
+from .modes.insight import Insight as Insight
+from .modes.insight import Scale as Scale
+from .modes.insight import Secret as Secret
+from .outcome import Evaluator as Evaluator
+from .outcome import MarketOutcome as MarketOutcome
+from .outcome import Outcome as Outcome
+from .outcome import PrimaryMetric as PrimaryMetric
+from .outcome import RatingRules as RatingRules
+from .outcome import SeatOutcome as SeatOutcome
+from .outcome import common_seat as common_seat
+from .reading import TraceReading as TraceReading
+from .reading import read_trace as read_trace
+from .table import Table as Table
+from .verify import Check as Check
+from .verify import verify as verify
