@@ -13,13 +13,12 @@ from tests.supply_chain.conftest import CALLER, scenario_of
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import IllegalAction
 from tradefair.supply_chain import MARKET
+from tradefair.supply_chain.engine.checks import Asked
 from tradefair.supply_chain.engine.demand import draw_crowd
 from tradefair.supply_chain.engine.procurement import settle
 from tradefair.supply_chain.engine.sales import Luck, notice, shop
-from tradefair.supply_chain.model import Line, Offer
-from tradefair.supply_chain.records import RoundFacts
+from tradefair.supply_chain.model import Line, Offer, RoundFacts
 from tradefair.supply_chain.rules import SupplyChain
-from tradefair.supply_chain.views import Asked
 
 SEEDS = st.integers(0, 2**31)
 SLOGANS = ["cheap deals every day", "fair and green", "", "limited edition now", "quality craft"]

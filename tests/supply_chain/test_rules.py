@@ -9,10 +9,10 @@ import pytest
 from tradefair.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.analysis import sure_win_price
+from tradefair.supply_chain.engine.checks import Asked
 from tradefair.supply_chain.engine.procurement import settle
 from tradefair.supply_chain.model import Line
 from tradefair.supply_chain.rules import SupplyChain
-from tradefair.supply_chain.views import Asked
 
 Open = Callable[..., SupplyChain]
 Ask = Callable[..., Any]

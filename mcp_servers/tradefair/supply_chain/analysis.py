@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.money import currency
@@ -23,12 +23,9 @@ from tradefair.supply_chain.answers.results import (
 )
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.engine.checks import item_places, posted_prices
 from tradefair.supply_chain.model import RETAIL
-from tradefair.supply_chain.records import PassRecord, RoundRecord
-from tradefair.supply_chain.views import history, item_places, posted_prices
-
-if TYPE_CHECKING:
-    from tradefair.supply_chain.rules import SupplyChain
+from tradefair.supply_chain.state import PassRecord, RoundRecord, State
 
 _PROVISIONAL_WEIGHT = 2
 _CLOSENESS_SCALE = 0.10
@@ -48,32 +45,30 @@ class _Seen(NamedTuple):
     outbid: bool
 
 
-def clearing_estimates(
-    market: SupplyChain, seat: SeatId, items: Sequence[str] | None, window: int
-) -> ClearingEstimates:
+def clearing_estimates(state: State, seat: SeatId, items: Sequence[str] | None, window: int) -> ClearingEstimates:
     """Estimates by item: from what was disclosed, or from own lines where nothing is."""
-    public = market.scenario.reveal in ("summary", "book")
-    passes = _observed(market, window)
-    place = market.places[seat]
+    public = state.scenario.reveal in ("summary", "book")
+    passes = _observed(state, window)
+    place = state.places[seat]
     answers: list[ClearingEstimate] = []
-    for item in item_places(market.scenario, items):
+    for item in item_places(state.scenario, items):
         if public:
             seen = [_disclosed(record, item, weight) for record, weight in passes]
         else:
             seen = [one for record, weight in passes for one in _own(record, place, item, weight)]
-        answers.append(_estimate(market, item, seen, "disclosed" if public else "own_lines"))
+        answers.append(_estimate(state, item, seen, "disclosed" if public else "own_lines"))
     return ClearingEstimates(window=window, items=answers)
 
 
-def _observed(market: SupplyChain, window: int) -> list[tuple[PassRecord, int]]:
+def _observed(state: State, window: int) -> list[tuple[PassRecord, int]]:
     """Settled passes of the window, oldest first, and the last provisional one, with weights 2^window·0.5^age or 2."""
-    now, unit = market.clock.round, 2**window
-    settled = [(record.round, record.passes[-1]) for record in market.history]
-    if market.passes and market.clock.phase == RETAIL:
-        settled.append((now, market.passes[-1]))
+    now, unit = state.clock.round, 2**window
+    settled = [(record.round, record.passes[-1]) for record in state.history]
+    if state.passes and state.clock.phase == RETAIL:
+        settled.append((now, state.passes[-1]))
     found = [(record, unit >> min(now - number, window)) for number, record in settled[-window:]]
-    if market.passes and market.clock.phase != RETAIL and market.scenario.reveal != "none":
-        found.append((market.passes[-1], _PROVISIONAL_WEIGHT * unit))
+    if state.passes and state.clock.phase != RETAIL and state.scenario.reveal != "none":
+        found.append((state.passes[-1], _PROVISIONAL_WEIGHT * unit))
     return found
 
 
@@ -90,8 +85,8 @@ def _own(record: PassRecord, place: int, item: int, weight: int) -> Iterable[_Se
             yield _Seen(line.price, line.price, weight, filled < line.quantity)
 
 
-def _estimate(market: SupplyChain, item: int, seen: Sequence[_Seen], basis: str) -> ClearingEstimate:
-    reserve, tick = market.scenario.items[item].base_cents, market.scenario.tick_cents
+def _estimate(state: State, item: int, seen: Sequence[_Seen], basis: str) -> ClearingEstimate:
+    reserve, tick = state.scenario.items[item].base_cents, state.scenario.tick_cents
     if not seen:
         low = middle = high = suggestion = reserve
     else:
@@ -103,7 +98,7 @@ def _estimate(market: SupplyChain, item: int, seen: Sequence[_Seen], basis: str)
         else:
             suggestion = high + tick if seen[-1].outbid else seen[-1].high
     return ClearingEstimate.model_construct(
-        item=market.scenario.items[item].id,
+        item=state.scenario.items[item].id,
         low=currency(low),
         mid=currency(middle),
         high=currency(high),
@@ -125,13 +120,13 @@ class _Entry(NamedTuple):
     sales: float
 
 
-def _entries(market: SupplyChain, window: int) -> list[_Entry]:
+def _entries(state: State, window: int) -> list[_Entry]:
     found: list[_Entry] = []
-    for record in history(market, window):
+    for record in state.history[-window:]:
         for place, sales in sorted(relative_sales(record).items()):
             offer = record.offers[place]
             if offer is not None and offer.slogan is not None:
-                found.append(_Entry(record.round, market.ids[place], offer.slogan, sales))
+                found.append(_Entry(record.round, state.ids[place], offer.slogan, sales))
     return found
 
 
@@ -162,18 +157,16 @@ def slogan_groups() -> Mapping[str, str]:
     return {text: group for group, texts in bundled_slogans().items() for text in texts}
 
 
-def slogans_in(market: SupplyChain, window: int) -> list[str]:
+def slogans_in(state: State, window: int) -> list[str]:
     """The slogans that `slogan_score` compares a candidate with, each once: what an outside embedder is asked about."""
-    return list(dict.fromkeys(entry.slogan for entry in _entries(market, window)))
+    return list(dict.fromkeys(entry.slogan for entry in _entries(state, window)))
 
 
-def slogan_score(
-    market: SupplyChain, candidate: str, window: int, similarity: Sequence[float] | None = None
-) -> SloganScore:
+def slogan_score(state: State, candidate: str, window: int, similarity: Sequence[float] | None = None) -> SloganScore:
     """Kernel-weighted relative sales of slogans like the candidate; `similarity` is an outside embedder's answer."""
-    entries = _entries(market, window)
+    entries = _entries(state, window)
     against = list(dict.fromkeys(entry.slogan for entry in entries))
-    if market.scenario.embedder == "lexical":
+    if state.scenario.embedder == "lexical":
         similarity = [lexical.cosine(candidate, other) for other in against]
     if similarity is None or len(similarity) != len(against):
         raise HarnessFailure("a slogan came without its similarities")
@@ -200,15 +193,15 @@ def slogan_score(
             )
             for entry in nearest
         ],
-        notes=_notes(market),
+        notes=_notes(state),
     )
 
 
-def _notes(market: SupplyChain) -> list[str]:
+def _notes(state: State) -> list[str]:
     notes = ["association, not cause; prices and stock differ"]
-    if market.scenario.gate_inert:
+    if state.scenario.gate_inert:
         notes.append("gate inert")
-    if market.scenario.embedder == "lexical":
+    if state.scenario.embedder == "lexical":
         notes.append(lexical.CAVEAT)
     return notes
 
@@ -240,14 +233,14 @@ def _mean_sold(sellers: Sequence[_Sold]) -> float | None:
     return round(sum(one.price * one.units for one in sellers) / units / 100, 4) if units else None
 
 
-def price_comparisons(market: SupplyChain, seat: SeatId, asked: Sequence[tuple[str, int]]) -> PriceComparisons:
+def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int]]) -> PriceComparisons:
     """Own prices beside unit cost and the last closed round. IllegalAction as for an offer."""
-    posted_prices(market.scenario, asked)
-    record = market.history[-1] if market.history else None
-    own, place = market.of(seat), market.places[seat]
+    posted_prices(state.scenario, asked)
+    record = state.history[-1] if state.history else None
+    own, place = state.of(seat), state.places[seat]
     rows: list[PriceComparison] = []
     for name, price in asked:
-        item = market.scenario.item_places[name]
+        item = state.scenario.item_places[name]
         units, book = own.units[item], own.book[item]
         cost = book / units if units else None
         sellers = _sellers(record, item) if record else []
@@ -269,14 +262,14 @@ def price_comparisons(market: SupplyChain, seat: SeatId, asked: Sequence[tuple[s
     return PriceComparisons(round=record.round if record else None, items=rows)
 
 
-def item_sales(market: SupplyChain, items: Sequence[str] | None, window: int) -> SalesSummary:
+def item_sales(state: State, items: Sequence[str] | None, window: int) -> SalesSummary:
     """Who posted and sold each item at which prices, by round."""
-    records = history(market, window)
+    records = state.history[-window:]
     return SalesSummary(
         window=window,
         items=[
-            ItemSales(item=market.scenario.items[item].id, rounds=[_sales_round(record, item) for record in records])
-            for item in item_places(market.scenario, items)
+            ItemSales(item=state.scenario.items[item].id, rounds=[_sales_round(record, item) for record in records])
+            for item in item_places(state.scenario, items)
         ],
     )
 

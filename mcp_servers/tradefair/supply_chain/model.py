@@ -10,7 +10,6 @@ import hashlib
 import math
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import StrEnum
 from functools import cached_property
@@ -25,6 +24,7 @@ from tradefair.contract.money import Amount, to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Result
 from tradefair.supply_chain.data.bundled import bundled_tribes
 from tradefair.supply_chain.engine import lexical
 from tradefair.trading.talk import plain_text
@@ -473,35 +473,116 @@ class Offer(NamedTuple):
         return any(price is not None for price in self.prices)
 
 
-@dataclass
-class Retailer:
-    """One seat's books; changed by the rules only. Lists are by item place, money in cents."""
+# --- facts ----------------------------------------------------------------------------------------------------------
 
+
+class PassFacts(Result):
+    """`pass_settled`, or `procurement_settled` for the last one. Lists by item place; lines by seat.
+
+    A line is [item, units, price, filled]; `forfeited` holds the vectors that were above funds (`bids_forfeited`).
+    """
+
+    bid_pass: int
+    lines: dict[SeatId, list[tuple[int, int, int, int]]]
+    forfeited: dict[SeatId, list[tuple[int, int, int]]]
+    marginal: list[int]
+    sold_out: list[bool]
+    requested: list[int]
+    won: list[int]
+
+
+class SeatFacts(Result):
+    """One seat's round. `opening` is stock before procurement, `available` at the start of the market step.
+
+    `holding` is the charge, `holding_paid` what funds could pay of it; `bankrupt` says that it happened in this round.
+    """
+
+    active: bool
+    opening: list[int]
+    spend: int
+    available: list[int]
+    prices: list[int | None]
+    slogan: int | None
+    similarity: list[float] | None
+    attempts: list[int]
+    failed: list[int]
+    directed: list[int]
+    sold: list[int]
+    revenue: list[int]
+    cost_of_goods: list[int]
+    holding: int
+    holding_paid: int
+    profit: int
+    write_off: int
+    bankrupt: bool
     funds: int
     units: list[int]
     book: list[int]
-    vector: tuple[Line, ...] = ()
-    offer: Offer | None = None
-    active: bool = True
-    overspent: bool = False
-    profits: list[int] = field(default_factory=list[int])
-    revenues: list[int] = field(default_factory=list[int])
 
-    @property
-    def book_value(self) -> int:
-        """Stock at cost."""
-        return sum(self.book)
 
-    def copy(self) -> Retailer:
-        """An independent copy."""
-        return Retailer(
-            self.funds,
-            list(self.units),
-            list(self.book),
-            self.vector,
-            self.offer,
-            self.active,
-            self.overspent,
-            list(self.profits),
-            list(self.revenues),
-        )
+class BuyerFacts(Result):
+    """`market_resolved`: every buyer of the round by place, column by column.
+
+    `noticed` holds seat places in the order of the draw, null where it is every active seat; a visit is
+    [seat place, units wanted on arrival, units bought].
+    """
+
+    tribe: list[int]
+    text: list[int]
+    item: list[int]
+    quantity: list[int]
+    limit: list[int | None]
+    arrival: list[int]
+    noticed: list[tuple[int, ...] | None]
+    visits: list[tuple[tuple[int, int, int], ...]]
+
+
+class SloganFacts(Result):
+    """A slogan that is posted for the first time: its number in the episode, its cues, cosines with earlier ones.
+
+    `cosines` holds [number of an earlier slogan, lexical cosine] where the cosine is above 0.
+    """
+
+    number: int
+    text: str
+    stems: int
+    cues: int
+    groups: list[str]
+    cosines: list[tuple[int, float]]
+
+
+class RoundFacts(Result):
+    """The truth of a round."""
+
+    round: int
+    supply: list[int]
+    passes: list[PassFacts]
+    seats: dict[SeatId, SeatFacts]
+    buyers: BuyerFacts
+    new_slogans: list[SloganFacts]
+
+
+class TribeFacts(Result):
+    """A tribe as it was played."""
+
+    id: str
+    weight: float
+    sensitivity: float
+    reservation_centre: float
+    texts: list[str]
+
+
+class EndingFacts(Result):
+    """Totals in cents by seat, and what stayed hidden: tribes, embedder, temperature."""
+
+    rounds_closed: int
+    profit: dict[SeatId, int]
+    funds: dict[SeatId, int]
+    stock: dict[SeatId, int]
+    bankrupt: list[SeatId]
+    tribes: list[TribeFacts]
+    embedder: str
+    tau: float
+    calibration_gap: float
+    persona_digest: str
+    gate: Literal["active", "inert"]

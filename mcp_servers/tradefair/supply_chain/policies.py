@@ -12,9 +12,10 @@ from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine.demand import Crowd, apportion
 from tradefair.supply_chain.engine.sales import Luck, notice, shop
 from tradefair.supply_chain.model import RETAIL, ROLE, Offer
-from tradefair.supply_chain.rules import HiddenTruth, SupplyChain
+from tradefair.supply_chain.rules import HiddenTruth
 from tradefair.supply_chain.seats import strategies
 from tradefair.supply_chain.seats.strategies import Wish, lines_within
+from tradefair.supply_chain.state import State
 
 _ROLES = frozenset({ROLE})
 _GENERIC_SLOGAN = "Good things for every home."
@@ -30,7 +31,7 @@ class Oracle:
     """
 
     def __init__(self) -> None:
-        self._truth: SupplyChain | None = None
+        self._truth: State | None = None
 
     def see(self, truth: object) -> None:
         """Take in the engine."""
@@ -50,7 +51,7 @@ class Oracle:
             yield ToolCall("skip_phase")
 
     @staticmethod
-    def _wishes(market: SupplyChain, seat: SeatId) -> Iterator[Wish]:
+    def _wishes(market: State, seat: SeatId) -> Iterator[Wish]:
         """What it wants of each item at a price that wins for sure against the standing vectors."""
         scenario, own = market.scenario, market.places[seat]
         wanted = apportion(scenario.demand, [item.quantity for item in scenario.items])
@@ -70,7 +71,7 @@ class Oracle:
                 yield Wish(item.id, need, price, (resale - price) / price)
 
 
-def _last_mean(market: SupplyChain, item: int) -> float | None:
+def _last_mean(market: State, item: int) -> float | None:
     """Volume-weighted price of an item in the last closed round, in cents."""
     if not market.history:
         return None
@@ -87,7 +88,7 @@ def _last_mean(market: SupplyChain, item: int) -> float | None:
 class _Trial:
     """The open round's market step, played beforehand for one seat under this and that offer."""
 
-    def __init__(self, market: SupplyChain, seat: SeatId) -> None:
+    def __init__(self, market: State, seat: SeatId) -> None:
         self._market = market
         self._own = market.places[seat]
         self._crowd = market.crowd()

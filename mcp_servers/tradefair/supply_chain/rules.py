@@ -7,114 +7,58 @@ together in the order of seats, so that the order of arrival leaves no mark.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from decimal import Decimal
-from typing import NamedTuple, TypeVar, cast
+from typing import NamedTuple
 
 import orjson
 from pydantic import JsonValue
 
-from tradefair.contract.chain import canonical
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.money import from_minor
-from tradefair.contract.seats import SeatId, SeatSpec
-from tradefair.contract.tool import Result
+from tradefair.contract.seats import SeatId
 from tradefair.supply_chain import views
 from tradefair.supply_chain.answers.results import BidReceipt, OfferReceipt, RulesView, SkipReceipt, TurnPart
-from tradefair.supply_chain.engine import facts, lexical
-from tradefair.supply_chain.engine.demand import Crowd, draw_crowd, draw_supply
+from tradefair.supply_chain.engine import facts
+from tradefair.supply_chain.engine.checks import Asked, checked, posted_prices, refuse, require_short
+from tradefair.supply_chain.engine.demand import draw_supply
 from tradefair.supply_chain.engine.procurement import PassResult, settle
-from tradefair.supply_chain.engine.sales import Luck, Shopping, notice, shop
-from tradefair.supply_chain.model import (
-    RETAIL,
-    ROLE,
-    Line,
-    Offer,
-    Phase,
-    Retailer,
-    Streams,
-    SupplyChainScenario,
-    seat_ids,
-)
-from tradefair.supply_chain.records import EndingFacts, PassRecord, RoundRecord, SeatPass
+from tradefair.supply_chain.engine.sales import Shopping, notice, shop
+from tradefair.supply_chain.model import RETAIL, EndingFacts, Line, Offer, Phase, Streams
+from tradefair.supply_chain.state import PassRecord, Retailer, RoundRecord, Sealed, SeatPass, State
 
 _FINAL = "terminated:final_round"
 _NOBODY = "terminated:no_active_seat"
-_R = TypeVar("_R", bound=Result)
-
-
-class Sealed(NamedTuple):
-    """What a seat does in the open phase: a vector, a vector that was above funds, an offer, or the default (none)."""
-
-    lines: tuple[Line, ...] | None = None
-    forfeited: tuple[Line, ...] = ()
-    offer: Offer | None = None
 
 
 class HiddenTruth(NamedTuple):
-    """What privileged policies are given: the whole engine, to be read only."""
+    """What privileged policies are given: the whole state, to be read only."""
 
-    market: SupplyChain
+    market: State
 
 
-class SupplyChain:
-    """A live supply chain (contract `Market`); its fields are read by views and changed here only."""
-
-    def __init__(self, scenario: SupplyChainScenario, seed: int) -> None:
-        self.scenario = scenario
-        self.seed = seed
-        self.ids = seat_ids(scenario.retailers)
-        self.seats: dict[SeatId, SeatSpec] = {seat: SeatSpec(seat, ROLE) for seat in self.ids}
-        self.places = {seat: place for place, seat in enumerate(self.ids)}
-        self.read_marks: dict[SeatId, int] = dict.fromkeys(self.ids, 0)
-        self.terminated: EndReason | None = None
-        empty = [0] * len(scenario.items)
-        self.retailers = [Retailer(scenario.initial_funds_cents, [*empty], [*empty]) for _ in self.ids]
-        self.history: list[RoundRecord] = []
-        self.passes: list[PassRecord] = []
-        self.sealed: dict[SeatId, Sealed] = {}
-        self.clock = Clock(1, scenario.phases[0], 0)
-        self._chance = Chance(seed)
-        self._slogans: dict[str, int] = {}
-        self._past = hashlib.blake2b(canonical([seed, scenario.model_dump(mode="json")]), digest_size=32)
-        self.supply = draw_supply(scenario, self._chance, 1)
-        self._opening = [tuple(retailer.units) for retailer in self.retailers]
-        self._awaited = frozenset(self.ids)
-        self._shared: dict[str, Result] = {}
+class SupplyChain(State):
+    """A live supply chain (contract `Market`): the state, and the verbs that change it."""
 
     # --- who is asked ------------------------------------------------------------------------------------------------
 
     def awaited(self) -> frozenset[SeatId]:
         """The active seats that have not acted in the open phase."""
-        return frozenset() if self.terminated else self._awaited
-
-    def of(self, seat: SeatId) -> Retailer:
-        """A seat's books."""
-        return self.retailers[self.places[seat]]
-
-    @property
-    def active(self) -> tuple[int, ...]:
-        """Places of the seats that are not bankrupt."""
-        return tuple(place for place, retailer in enumerate(self.retailers) if retailer.active)
-
-    @property
-    def bid_pass(self) -> int:
-        """The open bid pass, 1 … B; 0 in the retail phase."""
-        return 0 if self.clock.phase == RETAIL else len(self.passes) + 1
+        return frozenset() if self.terminated else self.waiting
 
     # --- actions -----------------------------------------------------------------------------------------------------
 
-    def bid(self, seat: SeatId, asked: Sequence[views.Asked]) -> BidReceipt:
+    def bid(self, seat: SeatId, asked: Sequence[Asked]) -> BidReceipt:
         """Seal a bid vector that replaces the whole earlier one; lines of zero units are dropped.
 
         Above funds: `insufficient_funds`, or (overspend = forfeit) the vector is forfeited and the seat has acted.
         IllegalAction names every bad line.
         """
         self._require(seat, bidding=True)
-        results = views.checked(self, asked)
-        views.refuse([(result.code, result.message) for result in results if result.code])
+        results = checked(self, asked)
+        refuse([(result.code, result.message) for result in results if result.code])
         kept = tuple(result.line for result in results if result.line is not None and result.line.quantity)
         total, funds = sum(line.cost for line in kept), self.of(seat).funds
         if total > funds and self.scenario.overspend == "error":
@@ -139,9 +83,9 @@ class SupplyChain:
         `similarity` is an outside embedder's row over all persona texts. IllegalAction names every bad price.
         """
         self._require(seat, bidding=False)
-        prices = views.posted_prices(self.scenario, asked)
+        prices = posted_prices(self.scenario, asked)
         if slogan is not None:
-            views.require_short(self.scenario, slogan)
+            require_short(self.scenario, slogan)
         offer = self._offered(seat, prices, slogan, similarity)
         self._seal(seat, Sealed(offer=offer))
         return views.offer_receipt(self, offer)
@@ -155,15 +99,6 @@ class SupplyChain:
         if not slogan:
             return Offer(prices, None, None)
         return Offer(prices, slogan, self.similarities(slogan, similarity))
-
-    def similarities(self, slogan: str, answered: Sequence[float] | None = None) -> tuple[float, ...]:
-        """A slogan's row over all persona texts: of the built-in embedder, or as an outside one answered."""
-        texts = self.scenario.persona_texts
-        if self.scenario.embedder == "lexical":
-            return tuple(lexical.cosine(slogan, text) for text in texts)
-        if answered is None or len(answered) != len(texts):
-            raise HarnessFailure("a slogan came without its similarities")
-        return tuple(answered)
 
     def skip(self, seat: SeatId) -> SkipReceipt:
         """Seal the phase's default action."""
@@ -187,7 +122,7 @@ class SupplyChain:
 
     def _seal(self, seat: SeatId, action: Sealed) -> None:
         self.sealed[seat] = action
-        self._awaited -= {seat}
+        self.waiting -= {seat}
 
     def _require(self, seat: SeatId, *, bidding: bool | None) -> None:
         """The seat may act now; `bidding` says which kind of phase the action belongs to."""
@@ -244,7 +179,7 @@ class SupplyChain:
         items, number = self.scenario.items, self.clock.round
 
         def tie(item: int, seat: int) -> float:
-            return self._chance.uniform(Streams.BID_TIE, number, items[item].id, self.ids[seat])
+            return self.chance.uniform(Streams.BID_TIE, number, items[item].id, self.ids[seat])
 
         return settle(vectors, self.supply, [item.base_cents for item in items], tie)
 
@@ -255,14 +190,6 @@ class SupplyChain:
                 retailer.funds -= units * line.price
                 retailer.units[line.item] += units
                 retailer.book[line.item] += units * line.price
-
-    def crowd(self) -> Crowd:
-        """The buyers of the open round; hidden."""
-        return draw_crowd(self.scenario, self._chance, self.clock.round)
-
-    def luck(self) -> Luck:
-        """The buyers' luck in the open round; hidden."""
-        return Luck(self._chance, self.clock.round, self.ids)
 
     def _close_round(self) -> Closure:
         for seat, retailer in zip(self.ids, self.retailers, strict=True):
@@ -286,8 +213,8 @@ class SupplyChain:
             tuple(retailer.active for retailer in self.retailers),
         )
         self.history.append(record)
-        truth = facts.round_facts(self, record, crowd, shopping, closings, stock, self._opening, self._slogans)
-        self._past.update(truth.__pydantic_serializer__.to_json(truth))
+        truth = facts.round_facts(self, record, crowd, shopping, closings, stock, self.opening, self.slogans)
+        self.past.update(truth.__pydantic_serializer__.to_json(truth))
         closure = Closure("round", views.public_round(self, record), truth)
         self._next_round()
         return closure
@@ -329,32 +256,27 @@ class SupplyChain:
             retailer.vector, retailer.overspent = (), False
             if not retailer.active:
                 retailer.offer = None
-        if self.clock.round == self.scenario.rounds:
-            self.terminated = _FINAL
-        elif not self.active:
-            self.terminated = _NOBODY
+        self.terminated = self._end_reason()
         if self.terminated is not None:
             self.sealed.clear()
-            self._shared.clear()
+            self.forget_shared()
             self.clock = self.clock._replace(revision=self.clock.revision + 1)
             return
         number = self.clock.round + 1
         self.passes = []
-        self.supply = draw_supply(self.scenario, self._chance, number)
-        self._opening = [tuple(retailer.units) for retailer in self.retailers]
+        self.supply = draw_supply(self.scenario, self.chance, number)
+        self.opening = [tuple(retailer.units) for retailer in self.retailers]
         self._open(number, self.scenario.phases[0])
 
-    def shared(self, name: str, make: Callable[[], _R]) -> _R:
-        """An answer that is the same for every seat until the phase closes; made once, so that it is encoded once."""
-        known = self._shared.get(name)
-        if known is None:
-            known = self._shared[name] = make()
-        return cast(_R, known)
+    def _end_reason(self) -> EndReason | None:
+        if self.clock.round == self.scenario.rounds:
+            return _FINAL
+        return None if self.active else _NOBODY
 
     def _open(self, number: int, phase: Phase) -> None:
         self.sealed.clear()
-        self._shared.clear()
-        self._awaited = frozenset(self.ids[place] for place in self.active)
+        self.forget_shared()
+        self.waiting = frozenset(self.ids[place] for place in self.active)
         self.clock = Clock(number, phase, self.clock.revision + 1)
 
     def feed(self, source: str, payload: JsonValue) -> None:
@@ -409,7 +331,7 @@ class SupplyChain:
         ]
         # Records are tuples with names, which orjson leaves to `default`.
         plain = orjson.dumps(now, default=list, option=orjson.OPT_SORT_KEYS)
-        return hashlib.blake2b(self._past.digest() + plain, digest_size=32).digest()
+        return hashlib.blake2b(self.past.digest() + plain, digest_size=32).digest()
 
     def check(self) -> None:
         """Conservation laws of the state as it stands (section 13); raises AssertionError."""
@@ -448,14 +370,8 @@ class SupplyChain:
 
     def perturbed(self, seat: SeatId, salt: int) -> SupplyChain:
         """The same public past, but other funds, stock, bids and sealed actions of the others, and other buyers."""
-        twin = SupplyChain(self.scenario, self.seed)
-        twin._chance = Chance(f"supply_chain.perturb:{self.seed}:{salt}")
-        twin.terminated, twin.clock, twin.supply = self.terminated, self.clock, self.supply
-        twin.history, twin.passes = list(self.history), list(self.passes)
-        twin.sealed, twin.read_marks = dict(self.sealed), dict(self.read_marks)
-        twin._slogans, twin._past = dict(self._slogans), self._past.copy()
-        twin._opening, twin._awaited = list(self._opening), self._awaited
-        twin.retailers = [retailer.copy() for retailer in self.retailers]
+        twin = self.copy()
+        twin.chance = Chance(f"supply_chain.perturb:{self.seed}:{salt}")
         own = self.places[seat]
         for place, retailer in enumerate(twin.retailers):
             if place != own:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TYPE_CHECKING, NamedTuple, TypeVar
+from typing import TypeVar
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Brief
-from tradefair.contract.money import currency, from_minor
+from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
 from tradefair.supply_chain.answers.results import (
@@ -19,12 +19,16 @@ from tradefair.supply_chain.answers.results import (
     BidResults,
     BidRound,
     HistoryRound,
+    ItemDisclosure,
     MarketHistory,
     OfferPrice,
     OfferReceipt,
     OfferView,
     OwnLine,
     OwnPass,
+    PublicPass,
+    PublicRound,
+    PublicRow,
     RulesView,
     Stock,
     SupplierOffer,
@@ -32,41 +36,13 @@ from tradefair.supply_chain.answers.results import (
     TurnPart,
 )
 from tradefair.supply_chain.engine import lexical
+from tradefair.supply_chain.engine.checks import SUPPLIER_TOOL, Asked, checked, item_places, refuse
 from tradefair.supply_chain.model import RETAIL, Line, Offer, SupplyChainScenario
-from tradefair.supply_chain.records import (
-    ItemDisclosure,
-    PassRecord,
-    PublicPass,
-    PublicRound,
-    PublicRow,
-    RoundRecord,
-    SeatPass,
-)
+from tradefair.supply_chain.state import PassRecord, RoundRecord, SeatPass, State
 from tradefair.trading.answers import json_bytes
-
-if TYPE_CHECKING:
-    from tradefair.supply_chain.rules import SupplyChain
 
 _DEFAULT_BYTES = 8_000
 _R = TypeVar("_R", bound=Result)
-
-_SUPPLIER = "list_supplier_offers"
-
-
-class Asked(NamedTuple):
-    """A bid line as a client sent it: item id, units, price in cents."""
-
-    item: str
-    quantity: int
-    price: int
-
-
-class Checked(NamedTuple):
-    """A bid line after its checks: the line, or the code and the words of what is wrong."""
-
-    line: Line | None
-    code: str = ""
-    message: str = ""
 
 
 # --- rules ----------------------------------------------------------------------------------------------------------
@@ -173,28 +149,28 @@ def _costs(scenario: SupplyChainScenario) -> str:
 # --- own books ------------------------------------------------------------------------------------------------------
 
 
-def turn_part(market: SupplyChain, seat: SeatId) -> TurnPart:
+def turn_part(state: State, seat: SeatId) -> TurnPart:
     """Money, stock and two useful next calls."""
-    own = market.of(seat)
-    bidding = market.clock.phase != RETAIL
+    own = state.of(seat)
+    bidding = state.clock.phase != RETAIL
     return TurnPart.model_construct(
-        rounds=market.scenario.rounds,
-        retailers=market.scenario.retailers,
+        rounds=state.scenario.rounds,
+        retailers=state.scenario.retailers,
         funds=currency(own.funds),
         overspent=own.overspent,
         units=sum(own.units),
         book_value=currency(own.book_value),
         active=own.active,
-        gate="inert" if market.scenario.gate_inert else "active",
-        next_calls=[_SUPPLIER, "submit_bids"] if bidding else ["view_account", "submit_offer"],
+        gate="inert" if state.scenario.gate_inert else "active",
+        next_calls=[SUPPLIER_TOOL, "submit_bids"] if bidding else ["view_account", "submit_offer"],
     )
 
 
-def supplier_offers(market: SupplyChain) -> SupplierOffers:
+def supplier_offers(state: State) -> SupplierOffers:
     """This round's supply."""
-    scenario = market.scenario
+    scenario = state.scenario
     return SupplierOffers(
-        round=market.clock.round,
+        round=state.clock.round,
         tick=currency(scenario.tick_cents),
         offers=[
             SupplierOffer(
@@ -205,14 +181,14 @@ def supplier_offers(market: SupplyChain) -> SupplierOffers:
                 reserve=currency(item.base_cents),
                 ceiling=currency(item.base_cents * scenario.ceiling),
             )
-            for item, quantity in zip(scenario.items, market.supply, strict=True)
+            for item, quantity in zip(scenario.items, state.supply, strict=True)
         ],
     )
 
 
-def account(market: SupplyChain, seat: SeatId) -> Account:
+def account(state: State, seat: SeatId) -> Account:
     """The seat's own books."""
-    own, items = market.of(seat), market.scenario.items
+    own, items = state.of(seat), state.scenario.items
     return Account.model_construct(
         funds=currency(own.funds),
         stock=[
@@ -230,7 +206,7 @@ def account(market: SupplyChain, seat: SeatId) -> Account:
             AccountRound.model_construct(round=number, revenue=currency(revenue), profit=currency(profit))
             for number, (revenue, profit) in enumerate(zip(own.revenues, own.profits, strict=True), 1)
         ],
-        offer=offer_view(market.scenario, own.offer),
+        offer=offer_view(state.scenario, own.offer),
     )
 
 
@@ -247,15 +223,15 @@ def _offer_prices(scenario: SupplyChainScenario, offer: Offer) -> list[OfferPric
     ]
 
 
-def bid_results(market: SupplyChain, seat: SeatId, last: int | None) -> BidResults:
+def bid_results(state: State, seat: SeatId, last: int | None) -> BidResults:
     """Own passes of the newest rounds; the open round counts once one of its passes is closed."""
-    place = market.places[seat]
-    recent = [(record.round, record.passes) for record in reversed(market.history[-(last or 1) :])]
-    if market.passes:
-        recent.insert(0, (market.clock.round, tuple(market.passes)))
+    place = state.places[seat]
+    recent = [(record.round, record.passes) for record in reversed(state.history[-(last or 1) :])]
+    if state.passes:
+        recent.insert(0, (state.clock.round, tuple(state.passes)))
     return BidResults(
         rounds=[
-            BidRound(round=number, passes=[_own_pass(market.scenario, record, place) for record in passes])
+            BidRound(round=number, passes=[_own_pass(state.scenario, record, place) for record in passes])
             for number, passes in recent[: last or 1]
         ]
     )
@@ -286,11 +262,11 @@ def _own_lines(scenario: SupplyChainScenario, own: SeatPass, *, told: bool) -> l
     ]
 
 
-def bid_receipt(market: SupplyChain, lines: Sequence[Line], total: int, funds: int) -> BidReceipt:
+def bid_receipt(state: State, lines: Sequence[Line], total: int, funds: int) -> BidReceipt:
     """What was sealed."""
     return BidReceipt(
-        round=market.clock.round,
-        bid_pass=market.bid_pass,
+        round=state.clock.round,
+        bid_pass=state.bid_pass,
         status="accepted" if total <= funds else "forfeited",
         lines=len(lines),
         total=currency(total),
@@ -298,11 +274,11 @@ def bid_receipt(market: SupplyChain, lines: Sequence[Line], total: int, funds: i
     )
 
 
-def offer_receipt(market: SupplyChain, offer: Offer) -> OfferReceipt:
+def offer_receipt(state: State, offer: Offer) -> OfferReceipt:
     """The offer as it will be posted."""
     return OfferReceipt(
-        round=market.clock.round,
-        prices=_offer_prices(market.scenario, offer),
+        round=state.clock.round,
+        prices=_offer_prices(state.scenario, offer),
         slogan=offer.slogan,
         words=len((offer.slogan or "").split()),
     )
@@ -311,41 +287,15 @@ def offer_receipt(market: SupplyChain, offer: Offer) -> OfferReceipt:
 # --- checks of what was asked ---------------------------------------------------------------------------------------
 
 
-def checked(market: SupplyChain, asked: Sequence[Asked]) -> list[Checked]:
-    """Each bid line, or what is wrong with it."""
-    return [_checked(market, one) for one in asked]
-
-
-def _checked(market: SupplyChain, asked: Asked) -> Checked:
-    scenario = market.scenario
-    place = scenario.item_places.get(asked.item)
-    if place is None:
-        return Checked(None, "unknown_id", f"there is no item {asked.item[:40]!r}")
-    item, offered = scenario.items[place], market.supply[place]
-    highest = item.base_cents * scenario.ceiling
-    if not 0 <= asked.quantity <= offered:
-        return Checked(None, "quantity_out_of_range", f"{item.id}: {asked.quantity} units; 0 to {offered} are offered")
-    if asked.price < item.base_cents:
-        reserve = from_minor(item.base_cents)
-        return Checked(None, "price_below_reserve", f"{item.id}: {from_minor(asked.price)} is below {reserve}")
-    if asked.price > highest:
-        return Checked(
-            None, "price_out_of_range", f"{item.id}: {from_minor(asked.price)} is above {from_minor(highest)}"
-        )
-    if asked.price % scenario.tick_cents:
-        return Checked(None, "price_off_tick", f"{item.id}: {from_minor(asked.price)} is off the tick {scenario.tick}")
-    return Checked(Line(place, asked.quantity, asked.price))
-
-
-def bid_cost(market: SupplyChain, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
+def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
     """What a vector would cost the seat."""
-    lines = checked(market, asked)
-    funds, total = market.of(seat).funds, sum(one.quantity * one.price for one in asked)
+    lines = checked(state, asked)
+    funds, total = state.of(seat).funds, sum(one.quantity * one.price for one in asked)
     answers: list[BidCostLine] = []
     for one, result in zip(asked, lines, strict=True):
         cost = one.quantity * one.price
-        place = market.scenario.item_places.get(one.item)
-        offered = 0 if place is None else market.supply[place]
+        place = state.scenario.item_places.get(one.item)
+        offered = 0 if place is None else state.supply[place]
         room = (funds - total + cost) // one.price if one.price else 0
         answers.append(
             BidCostLine(
@@ -362,44 +312,6 @@ def bid_cost(market: SupplyChain, seat: SeatId, asked: Sequence[Asked]) -> BidCo
         affordable=total <= funds and not any(result.code for result in lines),
         lines=answers,
     )
-
-
-def posted_prices(scenario: SupplyChainScenario, asked: Sequence[tuple[str, int]]) -> tuple[int | None, ...]:
-    """Prices in cents by item place. IllegalAction naming every wrong price."""
-    prices: list[int | None] = [None] * len(scenario.items)
-    wrong: list[tuple[str, str]] = []
-    for name, price in asked:
-        place = scenario.item_places.get(name)
-        if place is None:
-            wrong.append(("unknown_id", f"there is no item {name[:40]!r}"))
-            continue
-        highest = scenario.items[place].base_cents * scenario.ceiling
-        if not scenario.tick_cents <= price <= highest:
-            allowed = f"{scenario.tick} to {from_minor(highest)}"
-            wrong.append(("price_out_of_range", f"{name}: {from_minor(price)}; allowed is {allowed}"))
-        elif price % scenario.tick_cents:
-            wrong.append(("price_off_tick", f"{name}: {from_minor(price)} is off the tick {scenario.tick}"))
-        prices[place] = price
-    refuse(wrong)
-    return tuple(prices)
-
-
-def refuse(wrong: Sequence[tuple[str, str]]) -> None:
-    """IllegalAction of the first code, naming everything that is wrong; nothing when nothing is."""
-    if wrong:
-        message = "; ".join(text for _, text in wrong)
-        raise IllegalAction(wrong[0][0], message, hint=f"{_SUPPLIER} shows items, units and price limits")
-
-
-def require_short(scenario: SupplyChainScenario, slogan: str) -> int:
-    """The number of words of a slogan. IllegalAction message_too_long."""
-    words = len(slogan.split())
-    if words <= scenario.slogan_words and len(slogan) <= scenario.slogan_chars:
-        return words
-    size = f"{words} words; at most {scenario.slogan_words}"
-    if words <= scenario.slogan_words:
-        size = f"{len(slogan)} characters; at most {scenario.slogan_chars}"
-    raise IllegalAction("message_too_long", f"the slogan has {size}", hint="score_slogan counts the words of a draft")
 
 
 # --- what is public -------------------------------------------------------------------------------------------------
@@ -426,19 +338,19 @@ def public_pass(scenario: SupplyChainScenario, number: int, record: PassRecord) 
     return PublicPass(round=number, bid_pass=record.number, items=disclosed(scenario, record))
 
 
-def public_round(market: SupplyChain, record: RoundRecord) -> PublicRound:
+def public_round(state: State, record: RoundRecord) -> PublicRound:
     """What a closed round tells everybody."""
     return PublicRound.model_construct(
         round=record.round,
-        items=[item.id for item in market.scenario.items],
-        rows=[_row(market, record, place, range(len(market.scenario.items))) for place in range(len(market.ids))],
+        items=[item.id for item in state.scenario.items],
+        rows=[_row(state, record, place, range(len(state.scenario.items))) for place in range(len(state.ids))],
     )
 
 
-def _row(market: SupplyChain, record: RoundRecord, place: int, items: Iterable[int]) -> PublicRow:
+def _row(state: State, record: RoundRecord, place: int, items: Iterable[int]) -> PublicRow:
     offer = record.offers[place]
     return PublicRow.model_construct(
-        seat=market.ids[place],
+        seat=state.ids[place],
         slogan=None if offer is None else offer.slogan,
         prices=[None if offer is None or (price := offer.prices[item]) is None else currency(price) for item in items],
         sold=[record.sold[place][item] for item in items],
@@ -446,28 +358,15 @@ def _row(market: SupplyChain, record: RoundRecord, place: int, items: Iterable[i
     )
 
 
-def history(market: SupplyChain, window: int) -> list[RoundRecord]:
-    """The newest closed rounds, oldest first."""
-    return market.history[-window:]
-
-
-def item_places(scenario: SupplyChainScenario, items: Sequence[str] | None) -> list[int]:
-    """Places of the named items, all without names. IllegalAction unknown_id."""
-    if items is None:
-        return list(range(len(scenario.items)))
-    refuse([("unknown_id", f"there is no item {one[:40]!r}") for one in items if one not in scenario.item_places])
-    return [scenario.item_places[one] for one in items]
-
-
 def market_history(
-    market: SupplyChain,
+    state: State,
     from_round: int | None,
     to_round: int | None,
     retailers: Sequence[str] | None,
     items: Sequence[str] | None,
 ) -> MarketHistory:
     """Offers and sales of at most three closed rounds; by default of the last one."""
-    closed = len(market.history)
+    closed = len(state.history)
     if not closed:
         raise IllegalAction("round_out_of_range", "no round is closed yet", hint="view_turn")
     last = to_round if to_round is not None else max(closed, from_round or 0)
@@ -477,18 +376,18 @@ def market_history(
         raise IllegalAction("round_out_of_range", told, hint="view_turn")
     if last - first > 2:
         raise IllegalAction("round_out_of_range", f"rounds {first} to {last}; at most 3 at once", hint="view_turn")
-    unknown = [one for one in retailers or () if one not in market.places]
+    unknown = [one for one in retailers or () if one not in state.places]
     refuse([("unknown_id", f"there is no retailer {one[:40]!r}") for one in unknown])
-    columns = item_places(market.scenario, items)
-    rows = range(len(market.ids)) if retailers is None else sorted({market.places[one] for one in retailers})
+    columns = item_places(state.scenario, items)
+    rows = range(len(state.ids)) if retailers is None else sorted({state.places[one] for one in retailers})
     return MarketHistory.model_construct(
         rounds=[
             HistoryRound.model_construct(
                 round=record.round,
-                items=[market.scenario.items[place].id for place in columns],
-                rows=[_row(market, record, place, columns) for place in rows],
+                items=[state.scenario.items[place].id for place in columns],
+                rows=[_row(state, record, place, columns) for place in rows],
             )
-            for record in market.history[first - 1 : last]
+            for record in state.history[first - 1 : last]
         ]
     )
 

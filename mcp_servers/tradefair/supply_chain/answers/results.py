@@ -6,9 +6,51 @@ from typing import Annotated, Literal
 
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, Untrusted
-from tradefair.supply_chain.records import ItemDisclosure, PublicRow
 
 Gate = Literal["active", "inert"]
+Status = Literal["active", "bankrupt"]
+
+
+# --- what all seats see at a closure ---------------------------------------------------------------------------------
+
+
+class ItemDisclosure(Result):
+    """An item after a pass, anonymous: marginal price, whether it sold out, units asked for; the book if revealed."""
+
+    item: str
+    marginal: float
+    sold_out: bool
+    requested: int
+    book: list[tuple[float, int]] | None
+
+
+class PublicPass(Result):
+    """What a pass tells everybody; no items under reveal = none or own."""
+
+    round: int
+    bid_pass: int
+    items: list[ItemDisclosure] | None
+
+
+class PublicRow(Result):
+    """A seat's posted offer of a round and what it sold, by item place; a null price is not for sale."""
+
+    seat: SeatId
+    slogan: Annotated[str | None, Untrusted()]
+    prices: list[float | None]
+    sold: list[int]
+    status: Status
+
+
+class PublicRound(Result):
+    """What a closed round tells everybody."""
+
+    round: int
+    items: list[str]
+    rows: list[PublicRow]
+
+
+# --- what one call answers -------------------------------------------------------------------------------------------
 
 
 class RulesView(Result):

@@ -3,26 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tradefair.supply_chain.engine import lexical
 from tradefair.supply_chain.engine.demand import Crowd
 from tradefair.supply_chain.engine.sales import Shopping, Tally
-from tradefair.supply_chain.model import Line, Offer, Retailer
-from tradefair.supply_chain.records import (
+from tradefair.supply_chain.model import (
     BuyerFacts,
     EndingFacts,
+    Line,
+    Offer,
     PassFacts,
-    PassRecord,
     RoundFacts,
-    RoundRecord,
     SeatFacts,
     SloganFacts,
     TribeFacts,
 )
-
-if TYPE_CHECKING:
-    from tradefair.supply_chain.rules import SupplyChain
+from tradefair.supply_chain.state import PassRecord, Retailer, RoundRecord, State
 
 
 class Closing(NamedTuple):
@@ -38,7 +35,7 @@ class Closing(NamedTuple):
 
 
 def round_facts(
-    market: SupplyChain,
+    state: State,
     record: RoundRecord,
     crowd: Crowd,
     shopping: Shopping,
@@ -51,7 +48,7 @@ def round_facts(
     fresh = _new_slogans(record, slogans)
     seats = {
         seat: _seat_facts(
-            market.retailers[place],
+            state.retailers[place],
             closings[place],
             shopping.tallies[place],
             record.offers[place],
@@ -60,12 +57,12 @@ def round_facts(
             available=stock[place],
             slogans=slogans,
         )
-        for place, seat in enumerate(market.ids)
+        for place, seat in enumerate(state.ids)
     }
     return RoundFacts.model_construct(
         round=record.round,
         supply=list(record.supply),
-        passes=[_pass_facts(one, market.ids) for one in record.passes],
+        passes=[_pass_facts(one, state.ids) for one in record.passes],
         seats=seats,
         buyers=_buyer_facts(crowd, shopping),
         new_slogans=fresh,
@@ -170,11 +167,11 @@ def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts
     return fresh
 
 
-def ending_facts(market: SupplyChain) -> EndingFacts:
+def ending_facts(state: State) -> EndingFacts:
     """Totals by seat, and what stayed hidden while it was played."""
-    scenario, rows = market.scenario, list(zip(market.ids, market.retailers, strict=True))
+    scenario, rows = state.scenario, list(zip(state.ids, state.retailers, strict=True))
     return EndingFacts(
-        rounds_closed=len(market.history),
+        rounds_closed=len(state.history),
         profit={seat: sum(one.profits) for seat, one in rows},
         funds={seat: one.funds for seat, one in rows},
         stock={seat: one.book_value for seat, one in rows},

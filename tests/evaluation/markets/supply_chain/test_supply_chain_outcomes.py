@@ -16,8 +16,7 @@ from tradefair.evaluation.charts.chart import HeatChart, XYChart
 from tradefair.evaluation.markets.supply_chain import seat
 from tradefair.evaluation.markets.supply_chain.market import inequality, mid_ranks, mobility
 from tradefair.evaluation.markets.supply_chain.outcomes import EVALUATOR, SupplyChainOutcome
-from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts
+from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SupplyChainScenario
 from tradefair.tracestore import open_trace
 
 A, B, C, D = "retailer_01", "retailer_02", "retailer_03", "retailer_04"

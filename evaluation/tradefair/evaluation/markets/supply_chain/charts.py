@@ -9,8 +9,7 @@ from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.charts.chart import Axis, Chart, HeatChart, Line, XYChart
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain
-from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.supply_chain.records import RoundFacts
+from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 
 _ROUND = Axis(label="round")

@@ -10,7 +10,7 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
-from tradefair.supply_chain.records import RoundFacts
+from tradefair.supply_chain.model import RoundFacts
 
 _LARGEST = 4
 

@@ -11,8 +11,7 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.scenario import build_scenario
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
-from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts
+from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 
 

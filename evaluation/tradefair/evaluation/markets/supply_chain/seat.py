@@ -9,8 +9,7 @@ from typing import Literal, NamedTuple
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.supply_chain.analysis import sure_win_price
-from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.supply_chain.records import RoundFacts
+from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 
 
 def deviation(values: Sequence[float]) -> float:

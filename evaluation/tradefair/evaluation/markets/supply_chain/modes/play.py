@@ -10,8 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
-from tradefair.supply_chain.model import SupplyChainScenario
-from tradefair.supply_chain.records import RoundFacts, SeatFacts, SloganFacts
+from tradefair.supply_chain.model import RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 BidLine: TypeAlias = tuple[int, int, int, int]
 """[item, units, price in cents, units filled] of a settled vector."""

@@ -9,7 +9,7 @@ from tradefair.evaluation.markets.supply_chain.modes.cases import runs
 from tradefair.evaluation.markets.supply_chain.modes.play import Retail, SeatRound
 from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
-from tradefair.supply_chain.records import SloganFacts
+from tradefair.supply_chain.model import SloganFacts
 
 
 def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
