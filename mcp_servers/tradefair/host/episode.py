@@ -1,18 +1,24 @@
-"""Episode: the one narrow seam. Core + one log + waiters; whatever anybody does to a market goes through here."""
+"""Episode: one run of one market, and the only way to act in it.
+
+An episode holds a `Core` (rules and chance, in memory), one log (what is durable) and those who wait for a turn. Memory
+may be ahead of the log for as long as a commit takes, never longer: an answer leaves after its event is committed, and
+a commit that fails makes the memory *stale*, to be rebuilt from the log before anything else happens. Core's calls are
+synchronous, so between two awaits of this module no other seat can act.
+"""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple, ParamSpec
 
 import orjson
-from pydantic import BaseModel, JsonValue
+from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
@@ -24,17 +30,17 @@ from tradefair.contract.errors import (
     IllegalAction,
     SeatError,
     StorageUnavailable,
-    TraceError,
 )
-from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
+from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
 from tradefair.contract.market import EndReason, LapseReason, MarketType
 from tradefair.contract.policy import TurnView
-from tradefair.contract.replay import Replayed
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Tool
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
-from tradefair.host.sandbox import InnerAnswer, Sandbox, ToolSignature
+from tradefair.host.programs import run_program
+from tradefair.host.rebuilding import rebuilt
+from tradefair.host.sandbox import InnerAnswer, Sandbox
 from tradefair.host.scripted import Scripted, ScriptedFailure
 from tradefair.host.services import Services, ServiceUnavailable
 from tradefair.host.writer import Writer
@@ -42,8 +48,8 @@ from tradefair.tracestore import Manifest
 
 P = ParamSpec("P")
 
-MAX_WAIT_S = 45.0
-_MAX_CALL_KEY = 128
+MAX_WAIT_S = 45.0  # below the 60 s after which common MCP clients give a request up
+_MAX_CALL_KEY = 128  # characters; a UUID has 36
 _SEAL_AGAIN_S = 1.0
 
 logger = logging.getLogger("tradefair.host")
@@ -52,7 +58,12 @@ _NO_SIDE = Side()
 
 
 class CallResult(NamedTuple):
-    """What a call answers: the result's JSON bytes, or the refusal; `turn` is the seat's clock."""
+    """What a call answers.
+
+    `call` is the call's id in the trace; None when no event came of it. `status` is ok, refused, denied or failed;
+    `body` is the result as JSON bytes where it is ok, else `error` says why not. `turn` is the seat's clock after the
+    call.
+    """
 
     call: str | None
     tool: Tool | None
@@ -63,9 +74,10 @@ class CallResult(NamedTuple):
 
 
 class _Keyed(NamedTuple):
-    """A call key that has been used: the request behind it and, while it is in flight, who waits for it.
+    """A call key that a seat has used.
 
-    `seq` is its event, 0 before there is one.
+    `request` is the digest of its tool and arguments; `seq` its event, 0 before there is one; `pending` is done once
+    that event is committed, and None when it was committed by an earlier process.
     """
 
     request: str
@@ -73,7 +85,7 @@ class _Keyed(NamedTuple):
     pending: asyncio.Future[None] | None
 
     def done(self) -> None:
-        """Wake whoever waits."""
+        """Wake the calls that repeat this key and wait for its answer."""
         if self.pending is not None and not self.pending.done():
             self.pending.set_result(None)
 
@@ -102,17 +114,18 @@ class Episode:
         self._sandbox = sandbox
         self._keys: dict[tuple[SeatId, str], _Keyed] = {}
         self._coding: dict[SeatId, asyncio.Task[CallResult]] = {}
+        # Replaced at each closure: whoever holds the old one wakes up, whoever comes later waits for the next.
         self._pulse = asyncio.Event()
         self._over = asyncio.Event()
         self._listeners: list[Callable[[], None]] = []
-        self._stale = False
+        self._stale = False  # the memory is ahead of the log, or half changed: `_ready` rebuilds it
         self._rebuild: asyncio.Task[bool] | None = None
-        self._doom: EndReason | None = None
+        self._doom: EndReason | None = None  # how the episode ends as soon as its market is rebuilt
         self._deadline: asyncio.TimerHandle | None = None
         self._ticking: asyncio.TimerHandle | None = None
-        self._told: dict[SeatId, int] = {}
+        self._told: dict[SeatId, int] = {}  # the last news mark that an await_turn of the seat has told of (free clock)
         self._awaits_counted = 0
-        self._moved = 0
+        self._moved = 0  # the last round in which a seat outside has acted
         self._sealing: asyncio.Task[None] | None = None
         self._seal_again: asyncio.TimerHandle | None = None
         self._writer = Writer(log, self._committed, self._lost)
@@ -136,7 +149,9 @@ class Episode:
     ) -> Episode:
         """A fresh episode with its log at `path`; the scripted seats have played up to the first outside decision.
 
-        Raises ScenarioError, StorageUnavailable, TraceError (the file exists).
+        `seed` (0 to 2**63 - 1) fixes all chance. `about` is kept in the manifest, outside the chain. Raises
+        ScenarioError when the scenario cannot be played, StorageUnavailable when the log cannot be written, TraceError
+        when it exists.
         """
         core = Core.create(market_type, scenario, seed)
         core_bytes = canonical(core.manifest.model_dump(mode="json"))
@@ -156,6 +171,7 @@ class Episode:
         try:
             await episode._begin(core.start().records)
         except BaseException:
+            # The lease on the log and the timers would outlive an episode that nobody has.
             await episode.close()
             raise
         return episode
@@ -171,11 +187,14 @@ class Episode:
         sandbox: Sandbox | None = None,
         logs: LogStore = FILES,
     ) -> Episode:
-        """Go on with an episode: its commands are re-executed, byte by byte. Raises TraceError rather than guess."""
+        """The episode of an existing log, ready to go on: its commands are re-executed, byte by byte.
+
+        Raises TraceError rather than guess: when the log is damaged, open elsewhere, or was written by other rules.
+        """
         log = await logs.open(path)
         try:
             players = scripted or Scripted({})
-            core = await _rebuilt(log, market_type, players)
+            core = await rebuilt(log, market_type, players)
         except BaseException:
             await log.close()
             raise
@@ -210,14 +229,15 @@ class Episode:
         if self._rebuild is not None:
             await asyncio.wait([self._rebuild])
         await self._writer.close()
-        if self._sealing is not None:  # the last commit may have begun it
+        # After the writer: its last commit may have begun the sealing.
+        if self._sealing is not None:
             await asyncio.wait([self._sealing])
         if self._seal_again is not None:
             self._seal_again.cancel()
         await self._log.close()
 
     async def end(self, reason: EndReason) -> None:
-        """Truncate the episode (`truncated:cancelled`)."""
+        """End the episode now, as `truncated:…`; an end that was reached before stays. Raises StorageUnavailable."""
         await self._ready()
         await self._commit(self._carry_out(self.core.end, reason))
         await self._finish()
@@ -229,21 +249,21 @@ class Episode:
 
     @property
     def between_rounds(self) -> bool:
-        """Whether no seat outside has acted in the open round, as far as this process knows."""
+        """Whether no outside seat has acted in the open round, as far as this process knows: a good moment to stop."""
         return self._moved != self.core.market.clock.round
 
     @property
     def manifest(self) -> Manifest:
-        """Core and about as they are stored."""
+        """The manifest as it is stored: `core` is in the chain, `about` beside it."""
         return self._log.manifest
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
-        """Call `listener` after each commit that closed a phase; gives a function that stops it."""
+        """Call `listener` after each commit that closed a phase; returns a function that stops it."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about an agent beside the chain."""
+        """Keep something about the agent of `seat` (a model call, a stop reason) beside the chain."""
         await self._log.note(seat, body)
 
     # --- calls ------------------------------------------------------------------------------------------------------
@@ -257,13 +277,20 @@ class Episode:
         call_key: str | None = None,
         side: Side | None = None,
     ) -> CallResult:
-        """One tool call of a seat. Whatever a client sends is an answer; only an unknown seat raises (SeatError)."""
+        """Carry out one tool call of a seat.
+
+        `arguments` may be anything: what does not fit the tool is refused, and the refusal is an event too. A repeated
+        `call_key` (1 to 128 printable characters) gets the first answer again, also in a later process. `side` says
+        where the call came from. Raises SeatError for an unknown seat and nothing else.
+        """
         declared = self.core.tools(seat).get(tool)
         place = side or _NO_SIDE
         try:
             await self._ready()
+            # A wait is no event: how often an agent polls must not change the trace.
             if tool == AWAIT_TURN:
                 return await self._await_tool(seat, arguments)
+            # A seat has one program at a time, or its inner calls and its own could not be told apart.
             if seat in self._coding:
                 return await self._refuse(seat, tool, arguments, _BUSY, place)
             if call_key is not None and declared is not None and declared.kind == "action":
@@ -280,7 +307,10 @@ class Episode:
             return await self._fault(seat, tool, arguments, place)
 
     async def _fault(self, seat: SeatId, tool: str, arguments: object, side: Side) -> CallResult:
-        """After a fault that Core could not contain: rebuild the market, then record the refusal."""
+        """Answer `internal_error` after a fault that Core did not contain.
+
+        The market may be half changed, so it is rebuilt first; the refusal is then an event like any other.
+        """
         self._lost()
         declared = self.core.tools(seat).get(tool)
         try:
@@ -290,14 +320,16 @@ class Episode:
             return CallResult(None, declared, "failed", None, INTERNAL_ERROR, self.core.turn_mark(seat))
 
     async def await_turn(self, seat: SeatId, timeout_s: float = 20) -> TurnView:
-        """Wait until the seat is awaited or the episode is over; `still_open` is an answer, not an error.
+        """Wait until the seat is awaited or the episode is over, at most `timeout_s` seconds (0 to 45).
 
-        Under a free clock: until there are news that no earlier wait has told of, so that none is ever missed.
+        When the time is up first, the view says `still_open`: that is an answer, not an error. Under a free clock the
+        wait ends when there is news that no earlier wait has reported, so that none is missed.
         """
         await self._ready()
         loop = asyncio.get_running_loop()
         until = loop.time() + min(max(timeout_s, 0.0), MAX_WAIT_S)
         self._awaits_counted += 1
+        # What a waiter is told must be durable: an agent that acts on it could not be taken back.
         await self._writer.drain()
         await self._ready()
         while not self._turn_has_come(seat):
@@ -311,33 +343,36 @@ class Episode:
         return self.core.turn_view(seat)
 
     async def settled(self) -> Core:
-        """The Core once everything that was answered is committed; for reads that are no events.
+        """The Core, once all that was answered is committed; for readers that are no seat, such as observers.
 
-        Raises StorageUnavailable. What it shows of open phases is not committed: read closed rounds only.
+        What it shows of an open phase may still be lost: read closed rounds only. Raises StorageUnavailable.
         """
         await self._writer.drain()
         await self._ready()
         return self.core
 
     async def lapse(self, seat: SeatId, reason: LapseReason) -> None:
-        """Take the default action for a seat that does not act; nothing when it is not awaited.
+        """Take the default action for a seat that does not act. Does nothing when the seat is not awaited.
 
-        Raises HarnessFailure when the rules fail at it; nothing has happened then.
+        Raises HarnessFailure when the market's own default action fails; then nothing has changed.
         """
         await self._ready()
         await self._commit(self._carry_out(self.core.lapse, seat, reason))
 
     async def feed(self, source: str, payload: JsonValue) -> None:
-        """A clock tick or an operator's word. Raises IllegalAction when the market takes no such input."""
+        """Give the market an input that no seat causes: a clock tick, an operator's message.
+
+        Raises IllegalAction when the market takes no such input, HarnessFailure when its rules fail.
+        """
         await self._ready()
         await self._commit(self._carry_out(self.core.feed, source, payload))
 
     def _carry_out(self, command: Callable[P, Done], *args: P.args, **kwargs: P.kwargs) -> list[Record]:
-        """A command that no call of a seat is; the market is rebuilt when the rules fail at it."""
+        """Carry out a command that is no call of a seat; its records. When the rules fail, the market is rebuilt."""
         try:
             return command(*args, **kwargs).records
         except (IllegalAction, SeatError):
-            raise  # before anything has changed
+            raise  # these are raised before anything has changed
         except Exception as fault:
             self._lost()
             raise HarnessFailure(f"the rules of {self.id} failed: {fault!r}") from fault
@@ -347,6 +382,7 @@ class Episode:
     async def _call(
         self, seat: SeatId, tool: str, arguments: object, key: tuple[str, str] | None, side: Side
     ) -> CallResult:
+        # The latency that the trace records includes the wait for outside services.
         started = time.perf_counter_ns()
         inputs = await self._inputs(seat, tool, arguments)
         if isinstance(inputs, ErrorInfo):
@@ -357,7 +393,11 @@ class Episode:
     async def _answer(
         self, seat: SeatId, done: Done, key: tuple[str, str] | None, side: Side, started: int
     ) -> CallResult:
-        """Enqueue a call's batch and wait for its commit where that is promised. No await before the enqueue."""
+        """Queue a call's events and wait for their commit where that is promised.
+
+        There is no await before `submit`: the events of two calls must reach the log in the order in which Core applied
+        them.
+        """
         answer = done.answer
         assert answer is not None
         result = CallResult(answer.call, answer.tool, answer.status, answer.body, answer.error, answer.turn)
@@ -368,11 +408,13 @@ class Episode:
         if key is not None:
             index = next(i for i, row in enumerate(rows) if row.record.seq == answer.seq)
             rows[index] = rows[index]._replace(call_key=key[0], request_digest=key[1])
+        # Reads need no commit of their own before they are answered; they travel with the next urgent batch.
         acts = answer.tool is not None and not answer.tool.read_only
         if answer.tool is not None and answer.tool.kind == "action" and answer.status == "ok":
             self._moved = answer.turn.round
         future = self._writer.submit(rows, urgent=acts or len(rows) > 1)
         if answer.status == "failed" and acts:
+            # The rules raised in mid-action: the refusal is recorded, and the half-changed market is thrown away.
             self._lost()
             return result
         if future is None:
@@ -385,14 +427,14 @@ class Episode:
         return result
 
     async def _commit(self, records: Sequence[Record]) -> None:
-        """Commit the consequences of something that no call of a seat caused, and what scripted seats make of it."""
+        """Commit events that no call of a seat caused, and what the scripted seats do in consequence."""
         future = self._enqueue(records, urgent=True) if records else None
         future = self._play_scripted() or future
         if future is not None:
             await self._committed_by(future)
 
     async def _committed_by(self, future: asyncio.Future[None]) -> None:
-        # One cancelled waiter must not cancel the commit for the others.
+        # Many calls may wait for one commit: a caller that is cancelled must not cancel it for the others.
         await asyncio.shield(future)
         if self.core.ended is not None:
             await self._finish()
@@ -401,9 +443,10 @@ class Episode:
         return self._writer.submit([self._row(record) for record in records], urgent=urgent)
 
     def _play_scripted(self) -> asyncio.Future[None] | None:
-        """Let scripted seats act until only outside seats are awaited, one commit per phase.
+        """Let scripted seats act until only outside seats are awaited; the future of the last commit, if any.
 
-        With nobody outside there is nothing to be ahead of: one phase, and `_play_alone` does the rest.
+        Each phase is a commit of its own. Without outside seats only one phase is played here: `_play_alone` waits for
+        each commit, so that a long scripted episode does not pile up in memory.
         """
         future: asyncio.Future[None] | None = None
         while records := self._scripted_phase():
@@ -419,14 +462,14 @@ class Episode:
             return self.scripted.run(self.core)
         except ScriptedFailure as failure:
             logger.exception("a scripted seat of %s failed", self.id)
-            # What has happened is kept; the end follows on a market rebuilt from it, as this one may be half changed.
+            # What has happened is kept. The end follows on a rebuilt market, because this one may be half changed.
             self._doom = "truncated:harness_failure"
             self._lost()
             return failure.records
 
     async def _play_alone(self) -> None:
-        """An episode of scripted seats only: phase by phase, each committed before the next."""
-        seq = -1
+        """Play an episode of scripted seats only, phase by phase, each committed before the next."""
+        seq = -1  # a market that does not move on must not spin
         while self.core.ended is None and self.core.seq > seq and self.scripted.plays_alone(self.core):
             seq = self.core.seq
             await self._commit([])
@@ -452,20 +495,24 @@ class Episode:
         for listener in list(self._listeners):
             try:
                 listener()
-            except Exception:  # who listens must not stop the writer
+            except Exception:  # a listener's fault must not stop the writer
                 logger.exception("a listener of %s failed", self.id)
 
     # --- inputs, refusals -------------------------------------------------------------------------------------------
 
     async def _inputs(self, seat: SeatId, name: str, arguments: object) -> dict[str, JsonValue] | ErrorInfo:
-        """Answers to what the market asks of outside services before this call; asked again until it is the same."""
+        """What outside services answer to the market's request for this call: source -> answer, or why there is none.
+
+        While a service is asked, other seats may act and change what the market would ask for. So the request is made
+        again until it equals the one that was answered; only then is the call applied, with no await in between.
+        """
         tool = self.core.tools(seat).get(name)
         if tool is None or tool.needs is None:
             return {}
         try:
             given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
         except (ValueError, TypeError):
-            return {}  # Core refuses the arguments
+            return {}  # Core refuses these arguments, and says why
         answered: tuple[object, JsonValue] | None = None
         while True:
             request = self.core.market_type.request(self.core.market, seat, name, given)
@@ -489,7 +536,7 @@ class Episode:
         try:
             given = tool.parameters.model_validate_json(orjson.dumps(arguments), strict=True)
         except (ValueError, TypeError):
-            # Core explains and records the refusal.
+            # Unlike a wait, invalid arguments are an event: Core explains and records the refusal.
             return await self._call(seat, AWAIT_TURN, arguments, None, _NO_SIDE)
         view = await self.await_turn(seat, given.__dict__["timeout_s"])
         body = view.__pydantic_serializer__.to_json(view)
@@ -498,7 +545,10 @@ class Episode:
     # --- call keys --------------------------------------------------------------------------------------------------
 
     async def _call_once(self, seat: SeatId, tool: str, arguments: object, key: str, side: Side) -> CallResult:
-        """A keyed action: the first is carried out, a repeat gets the stored answer, anything else is `key_reused`."""
+        """A keyed action.
+
+        The first is carried out, a repeat gets the stored answer, another request is `key_reused`.
+        """
         if not (0 < len(key) <= _MAX_CALL_KEY and key.isprintable()):
             error = ErrorInfo(
                 "invalid_arguments", f"a call key has 1 to {_MAX_CALL_KEY} printable characters", "use a UUID", True
@@ -512,7 +562,8 @@ class Episode:
                 await asyncio.shield(known.pending)
             if known.seq:
                 return self._stored(seat, await self._log.event(known.seq))
-        # Taken at once: the inputs of the call may have to be waited for. Given back when no event came of it.
+        # Taken before anything is awaited, or a repeat that arrives meanwhile would act a second time. Given back when
+        # no event came of it.
         taken = _Keyed(request, 0, asyncio.get_running_loop().create_future())
         self._keys[seat, key] = taken
         try:
@@ -536,7 +587,7 @@ class Episode:
         return self.core.scenario.clock == "free" and self.core.market.news_mark(seat) > self._told.get(seat, 0)
 
     def _arm_tick(self) -> None:
-        """Under a free clock the host says when a round is over; with nobody outside the seats need no clock."""
+        """Start the timer of the next tick. Only a free clock has ticks, and only where an outside seat plays."""
         limit = self.core.scenario.timing.tick_s
         if limit is None or self.core.scenario.clock != "free" or self.scripted.plays_alone(self.core):
             return
@@ -544,9 +595,9 @@ class Episode:
             self._ticking = asyncio.get_running_loop().call_later(limit, self._tick)
 
     def _tick(self) -> None:
-        """A tick of the free clock; recorded, so that re-execution needs no clock."""
+        """Feed the market a tick of the free clock. It is recorded, so that re-execution needs no clock."""
         if self._stale:
-            self._lost()  # try again: perhaps nobody calls
+            self._lost()  # try to rebuild again: there may be no call that would
         elif self.core.ended is None:
             try:
                 self._enqueue(self._carry_out(self.core.feed, "clock_tick", None), urgent=True)
@@ -562,16 +613,17 @@ class Episode:
             self._deadline.cancel()
             self._deadline = None
         limit = self.core.scenario.timing.decision_deadline_s
-        # A market ahead of its log may have an end that is not there.
+        # A stale market may have an end that never reached the log.
         if limit is not None and (self._stale or self.core.ended is None):
             self._deadline = asyncio.get_running_loop().call_later(limit, self._deadline_passed)
 
     def _deadline_passed(self) -> None:
-        """Lapse everybody who is still awaited; recorded, so that re-execution needs no clock."""
+        """Lapse every seat that is still awaited. Lapses are recorded, so that re-execution needs no clock."""
         if self._stale:
-            self._lost()  # try again: perhaps nobody calls
+            self._lost()  # try to rebuild again: there may be no call that would
             self._arm_deadline()
             return
+        # Sorted: the order of lapses must not depend on how a set is laid out.
         for seat in sorted(self.core.market.awaited()):
             try:
                 records = self._carry_out(self.core.lapse, seat, "deadline")
@@ -591,7 +643,7 @@ class Episode:
             await asyncio.shield(self._begin_sealing())
 
     def _begin_sealing(self) -> asyncio.Task[None]:
-        # A task of its own: whoever took the last action may be cancelled, and the end must be sealed all the same.
+        # A task of its own: the caller of the last action may be cancelled, and the end must be sealed all the same.
         if self._sealing is None or self._sealing.done():
             self._sealing = asyncio.create_task(self._seal(), name="tradefair-seal")
         return self._sealing
@@ -600,7 +652,7 @@ class Episode:
         """Seal the manifest once the end is committed; again after a while when it cannot be written."""
         await self._writer.drain()
         if self._stale or self.core.ended is None:
-            return  # the end is not in the log
+            return  # the end did not reach the log
         if not self._log.manifest.sealed:
             head = self._log.head
             about = {
@@ -625,7 +677,10 @@ class Episode:
     # --- execute_code -----------------------------------------------------------------------------------------------
 
     async def _execute_code(self, seat: SeatId, arguments: object, side: Side) -> CallResult:
-        """Run a seat's code in a worker thread; its inner calls hop back to this loop and are events of their own."""
+        """Run a seat's program in a worker thread.
+
+        Its inner calls come back to this loop and are events of their own.
+        """
         started = time.perf_counter_ns()
         core = self.core
         if self._sandbox is None:
@@ -633,53 +688,26 @@ class Episode:
         ticket = core.begin(seat, EXECUTE_CODE, arguments)
         if isinstance(ticket, Done):
             return await self._answer(seat, ticket, None, side, started)
-        running = asyncio.create_task(self._finish_code(core, seat, ticket, side, started), name="tradefair-code")
-        self._coding[seat] = running
-        # A caller that goes away stops neither its program nor the record of it, and is busy until both are done.
+        finishing = self._finish_code(core, self._sandbox, seat, ticket, side, started)
+        running = self._coding[seat] = asyncio.create_task(finishing, name="tradefair-code")
+        # A caller that goes away stops neither its program nor the record of it; its seat is busy until both are done.
         return await asyncio.shield(running)
 
-    async def _finish_code(self, core: Core, seat: SeatId, ticket: Ticket, side: Side, started: int) -> CallResult:
+    async def _finish_code(
+        self, core: Core, sandbox: Sandbox, seat: SeatId, ticket: Ticket, side: Side, started: int
+    ) -> CallResult:
         try:
-            result, error = await self._run_code(seat, ticket, side)
+            inner = partial(self._inner, core, seat, ticket.call, side)
+            result, error = await run_program(sandbox, core, seat, ticket, inner)
         finally:
             del self._coding[seat]
+        # The ticket belongs to the Core that issued it; a rebuilt market has never heard of it.
         if core is not self.core or self._stale:
             raise StorageUnavailable("the market was rebuilt while the code ran")
         return await self._answer(seat, core.finish(ticket, result, error), None, side, started)
 
-    async def _run_code(self, seat: SeatId, ticket: Ticket, side: Side) -> tuple[BaseModel | None, ErrorInfo | None]:
-        loop = asyncio.get_running_loop()
-        core, sandbox = self.core, self._sandbox
-        assert sandbox is not None
-
-        async def inner(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
-            return await self._inner(core, seat, name, arguments, ticket.call, side)
-
-        def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
-            return asyncio.run_coroutine_threadsafe(inner(name, arguments), loop).result()
-
-        signatures = {
-            tool.name: ToolSignature.of(tool)
-            for tool in core.tools(seat).values()
-            if tool.read_only and tool.name not in (AWAIT_TURN, EXECUTE_CODE)
-        }
-        # Not from the episode's seed: a program can find its seed out, and a small one could then be searched for.
-        seed = hashlib.blake2b(ticket.call.encode(), digest_size=8).digest()
-        report = await asyncio.to_thread(
-            sandbox.run,
-            ticket.arguments.__dict__["code"],
-            constants=core.market.code_constants(seat),
-            tools=signatures,
-            call=call,
-            seed=int.from_bytes(seed, "big"),
-            day=core.market.clock.round,
-        )
-        if report.error is not None:
-            return None, report.error
-        return CodeResult(output=report.output, value=report.value, inner_calls=report.inner_calls), None
-
     async def _inner(
-        self, core: Core, seat: SeatId, name: str, arguments: dict[str, JsonValue], parent: str, side: Side
+        self, core: Core, seat: SeatId, parent: str, side: Side, name: str, arguments: dict[str, JsonValue]
     ) -> InnerAnswer:
         try:
             inputs = await self._inputs(seat, name, arguments)
@@ -701,12 +729,13 @@ class Episode:
 
     async def _ready(self) -> None:
         """Wait until memory and log agree. Raises StorageUnavailable when the log cannot be read now."""
+        # A loop: the next commit after a rebuild may be lost as well.
         while self._stale:
             if not await asyncio.shield(self._lost()):
                 raise StorageUnavailable(f"{self.id} cannot be rebuilt from its log")
 
     def _lost(self) -> asyncio.Task[bool]:
-        """The state in memory is ahead of the log, or half changed: rebuild it before the next call."""
+        """Mark the memory as stale: ahead of the log, or half changed. The task that rebuilds it; one at a time."""
         self._stale = True
         if self._rebuild is None:
             self._rebuild = asyncio.create_task(self._reload(), name="tradefair-rebuild")
@@ -715,8 +744,9 @@ class Episode:
     async def _reload(self) -> bool:
         try:
             await self._writer.drain()
+            # A doomed episode is rebuilt without its scripted seats: one of them is why it must end.
             players = self.scripted if self._doom is None else Scripted({})
-            core = await _rebuilt(self._log, self.core.market_type, players)
+            core = await rebuilt(self._log, self.core.market_type, players)
             keys = await self._log.call_keys()
         except Exception:
             logger.exception("%s cannot be rebuilt from its log", self.id)
@@ -733,29 +763,6 @@ class Episode:
         if core.ended is not None:
             self._begin_sealing()
         return True
-
-
-async def _rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) -> Core:
-    """The Core that a log leads to, its scripted policies brought up to date on the way."""
-    manifest = log.manifest.core
-    follower = Replayed(Core.restore(market_type, manifest))
-    scripted.reset()
-    for body in await log.bodies():
-        command = not follower.due()
-        if command:
-            scripted.follow(follower.core, _event(body))
-        step = follower.step(body)
-        if command:
-            scripted.followed(follower.core, step.event, follower.answer)
-    follower.finish()
-    return follower.core
-
-
-def _event(body: bytes) -> Mapping[str, Any]:
-    try:
-        return orjson.loads(body)
-    except orjson.JSONDecodeError:
-        raise TraceError("the log holds bytes that are no event; run tradefair verify") from None
 
 
 def _request_digest(tool: str, arguments: object) -> str:

@@ -1,0 +1,53 @@
+"""One program of a seat (`execute_code`) on the sandbox, in a worker thread; its tool calls hop back to the loop."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Awaitable, Callable
+
+from pydantic import BaseModel, JsonValue
+
+from tradefair.contract.core import Core, Ticket
+from tradefair.contract.errors import ErrorInfo
+from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
+from tradefair.contract.seats import SeatId
+from tradefair.host.sandbox import InnerAnswer, Sandbox, ToolSignature
+
+InnerCall = Callable[[str, dict[str, JsonValue]], Awaitable[InnerAnswer]]
+"""One call that a program makes of a tool, by name and arguments; carried out on the episode's loop."""
+
+
+async def run_program(
+    sandbox: Sandbox, core: Core, seat: SeatId, ticket: Ticket, inner: InnerCall
+) -> tuple[BaseModel | None, ErrorInfo | None]:
+    """Run the program that `ticket` admitted; its result, or the error that names its line. One of the two is None."""
+    loop = asyncio.get_running_loop()
+
+    def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
+        return asyncio.run_coroutine_threadsafe(_awaited(inner(name, arguments)), loop).result()
+
+    # A program that could wait or start programs would hold its thread for as long as it likes.
+    signatures = {
+        tool.name: ToolSignature.of(tool)
+        for tool in core.tools(seat).values()
+        if tool.read_only and tool.name not in (AWAIT_TURN, EXECUTE_CODE)
+    }
+    # Not from the episode's seed: a program can find its seed out, and a small one could then be searched for.
+    seed = hashlib.blake2b(ticket.call.encode(), digest_size=8).digest()
+    report = await asyncio.to_thread(
+        sandbox.run,
+        ticket.arguments.__dict__["code"],
+        constants=core.market.code_constants(seat),
+        tools=signatures,
+        call=call,
+        seed=int.from_bytes(seed, "big"),
+        day=core.market.clock.round,
+    )
+    if report.error is not None:
+        return None, report.error
+    return CodeResult(output=report.output, value=report.value, inner_calls=report.inner_calls), None
+
+
+async def _awaited(answer: Awaitable[InnerAnswer]) -> InnerAnswer:
+    return await answer

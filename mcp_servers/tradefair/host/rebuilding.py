@@ -1,0 +1,43 @@
+"""From a log back to the market: what resuming and recovering from a lost commit have in common."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import orjson
+
+from tradefair.contract.core import Core
+from tradefair.contract.errors import TraceError
+from tradefair.contract.market import MarketType
+from tradefair.contract.replay import Replayed
+from tradefair.host.log import EventLog
+from tradefair.host.scripted import Scripted
+
+
+async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) -> Core:
+    """The Core that a log leads to; its scripted policies are replayed on the way.
+
+    Every command of the log is carried out again and must write the bytes that are stored. Raises TraceError where it
+    does not, and where the log was written by other rules.
+    """
+    follower = Replayed(Core.restore(market_type, log.manifest.core))
+    scripted.reset()
+    for body in await log.bodies():
+        # What is due now was caused by the command before it: a policy must see each command once, not its
+        # consequences.
+        is_command = not follower.due()
+        if is_command:
+            scripted.follow(follower.core, _event(body))
+        step = follower.step(body)
+        if is_command:
+            scripted.followed(follower.core, step.event, follower.answer)
+    follower.finish()
+    return follower.core
+
+
+def _event(body: bytes) -> Mapping[str, Any]:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        raise TraceError("the log holds bytes that are no event; run tradefair verify") from None
