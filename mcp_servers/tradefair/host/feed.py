@@ -1,7 +1,7 @@
 """Tells the connections of one seat which of its resources have changed, in both protocol eras.
 
 A feed belongs to one server, and a server to one seat: what is published here was never another seat's business. It
-fires when a phase or round has closed, which everyone learns at the same moment; under the free clock also when
+fires when a phase or round has closed, which all seats learn at the same moment; under the free clock also when
 something has reached the seat.
 """
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
 
     from tradefair.host.episode import Episode
 
-_MAX_STREAMS = 16
-_MAX_FOLLOWERS = 32
+_MAX_STREAMS = 16  # per seat; a client opens one
+_MAX_FOLLOWERS = 32  # connections per seat; those that asked longest ago make room
 _SEND_TIMEOUT_S = 5.0
 
 _log = logging.getLogger("tradefair.host")
@@ -34,7 +34,7 @@ _log = logging.getLogger("tradefair.host")
 
 @dataclass
 class _Follower:
-    """A connection of the handshake era and the URIs it follows."""
+    """A connection of the handshake era (before revision 2026-07-28) and the URIs it follows."""
 
     session: ServerSession
     uris: set[str] = field(default_factory=set[str])
@@ -51,7 +51,7 @@ class Feed:
         self.listen = ListenHandler(self, max_subscriptions=_MAX_STREAMS)
 
     def announce(self) -> None:
-        """Something has changed: tell everyone who listens. Never blocks."""
+        """Tell all listeners that the changing resources have changed. Never blocks."""
         for listener in list(self._listeners.values()):
             for uri in self._changing:
                 listener(ResourceUpdated(uri))
@@ -92,6 +92,7 @@ class Feed:
         """Carry announcements to followers until cancelled; several at once become one."""
         while True:
             await self._changed.wait()
+            # Replaced before anything is sent: a change that comes meanwhile must be announced once more.
             self._changed = anyio.Event()
             for key, follower in list(self._followers.items()):
                 if not await self._tell(follower):
@@ -119,7 +120,7 @@ async def open_feed(episode: Episode, seat: SeatId, changing: Sequence[str]) -> 
     def announce() -> None:
         nonlocal known
         before, known = known, _news(episode.core, seat)
-        # Under the free clock every commit is told of: that others do something is not this seat's business either.
+        # Under the free clock each commit is reported. Announcing them all would let a seat count other seats' calls.
         if episode.core.scenario.clock != "free" or known != before:
             feed.announce()
 

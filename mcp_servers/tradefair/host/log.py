@@ -24,14 +24,14 @@ _MAX_ROWS = 32_000 // _COLUMNS
 
 
 class Head(NamedTuple):
-    """The last event of a log: its number and the chain's hash."""
+    """The last event of a log: its number (0: none) and the hash of the chain up to it (32 bytes)."""
 
     seq: int
     hash: bytes
 
 
 class Side(NamedTuple):
-    """Where a call came from; kept beside the chain."""
+    """Where a call came from. Kept in columns next to the event, outside the chain: a replay cannot know it."""
 
     transport: str | None = None
     client: str | None = None
@@ -40,7 +40,11 @@ class Side(NamedTuple):
 
 
 class Row(NamedTuple):
-    """One event to append, with what is kept beside it."""
+    """One event to append, with what is stored next to it outside the chain.
+
+    `at_ms` is the wall clock in milliseconds since 1970, `latency_us` how long the call took in microseconds;
+    `request_digest` is what a repeated `call_key` must match.
+    """
 
     record: Record
     seat: SeatId | None = None
@@ -52,11 +56,14 @@ class Row(NamedTuple):
 
 
 class EventLog(Protocol):
-    """An append-only log of one episode. Opening it for writing takes a lease; readers need none."""
+    """An append-only log of one episode.
+
+    Opening it for writing takes a lease, so that two processes never continue one episode; readers need none.
+    """
 
     @property
     def manifest(self) -> Manifest:
-        """Core and about."""
+        """What is known since the episode began: `core` is chained, `about` is sealed at the end."""
         ...
 
     @property
@@ -81,11 +88,11 @@ class EventLog(Protocol):
         ...
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about an agent (model calls, stop reasons) outside the chain."""
+        """Keep something about the agent of `seat`, such as a model call, outside the chain."""
         ...
 
     async def seal(self, about: Mapping[str, Any]) -> None:
-        """Write the manifest's about for good, with its seal."""
+        """Write the final `about` of the manifest, with its seal. Raises StorageUnavailable."""
         ...
 
     async def close(self) -> None:
@@ -94,7 +101,10 @@ class EventLog(Protocol):
 
 
 class LogStore(Protocol):
-    """Where the logs of episodes lie. `path` names one; its folder means something to files only."""
+    """Where the logs of episodes lie: a folder, or a shared store.
+
+    `path` names an episode in both; the folder in it means something to files only.
+    """
 
     @property
     def address(self) -> str | None:
@@ -118,7 +128,7 @@ class LogStore(Protocol):
         ...
 
     async def trouble(self) -> str | None:
-        """Why the store cannot be reached, as of a few seconds ago; None where it can, or needs not be."""
+        """Why the store could not be reached a few seconds ago; None where it could, and for files."""
         ...
 
     def holds(self, path: Path) -> bool:
@@ -131,7 +141,10 @@ class LogStore(Protocol):
 
 
 class SqliteLog:
-    """One `.trace` file."""
+    """The log of one episode in one `.trace` file, an SQLite database in WAL mode.
+
+    With `synchronous = NORMAL` a commit survives the death of the process, not the loss of power; `FULL` survives both.
+    """
 
     def __init__(self, path: Path, lease: _Lease, db: aiosqlite.Connection, manifest: Manifest, head: Head) -> None:
         self._path = path
@@ -144,6 +157,7 @@ class SqliteLog:
     @classmethod
     async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
         """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
+        # Asked before the lease is taken: its lock file would otherwise stay next to a trace of somebody else.
         if path.exists():
             raise TraceError(f"{path}: exists already")
         lease = _Lease(path)
@@ -161,10 +175,12 @@ class SqliteLog:
     @classmethod
     async def open(cls, path: Path, *, synchronous: str = "NORMAL") -> SqliteLog:
         """An existing log, for going on. Raises TraceError when it is damaged, truncated, or open elsewhere."""
+        # Opened for reading first: what is no trace gets no lock file next to it.
         with open_trace(path):
             lease = _Lease(path)
         db: aiosqlite.Connection | None = None
         try:
+            # Read again under the lease: the writer that held it before may just have committed.
             with open_trace(path) as trace:
                 manifest, head = trace.manifest, Head(*sound_head(trace))
             db = await _connect(path, synchronous)
@@ -187,7 +203,11 @@ class SqliteLog:
         return self._head
 
     async def append(self, rows: Sequence[Row]) -> Head:
-        """Commit a batch in one statement (one transaction, one thread hop)."""
+        """Commit a batch, all or nothing; the new head.
+
+        One statement is one transaction and one hop to SQLite's thread: three statements cost three hops (decision
+        0007).
+        """
         if not self._lease.held:
             await self._regain()
         head = self._head
@@ -200,7 +220,7 @@ class SqliteLog:
             values += (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
         try:
             await self._insert(values, len(rows))
-        except (sqlite3.Error, ValueError) as error:
+        except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
         self._head = head
         return head
@@ -242,19 +262,19 @@ class SqliteLog:
         self._manifest = self._manifest._replace(about=sealed)
 
     async def close(self) -> None:
-        """Leave one plain file behind (no WAL) and give the lease back; idempotent.
+        """Leave one plain file behind, without a WAL, and give the lease back; idempotent.
 
-        What was noted after the seal (an agent's report comes last) is sealed now.
+        An agent's report comes after the end of its episode: what was noted since the seal is sealed now.
         """
         try:
             if self._noted and self._manifest.sealed:
                 await self.seal(self._manifest.about)
         except StorageUnavailable:
-            pass  # verify says that there are later notes
+            pass  # the trace stays readable; `verify` says that there are notes after the seal
         try:
             await self._db.execute("PRAGMA journal_mode = DELETE")
         except (sqlite3.Error, ValueError):
-            pass  # a reader holds it, and the WAL is a valid part of the trace; or it is closed already
+            pass  # a reader holds the WAL, which is then a valid part of the trace; or the log is closed already
         await self._db.close()
         self._lease.release()
 
@@ -265,7 +285,10 @@ class SqliteLog:
         return [head.seq, head.hash.hex()]
 
     async def _regain(self) -> None:
-        """After somebody removed the lock's file. Raises StorageUnavailable when another writer is or was here."""
+        """Take the lease again after its lock file was removed.
+
+        Raises StorageUnavailable when another process writes, or wrote meanwhile: then memory and log disagree.
+        """
         try:
             self._lease.take()
             head = await _stored_head(self._db, self._manifest)
@@ -276,6 +299,7 @@ class SqliteLog:
             raise StorageUnavailable(f"{self._path.name}: another process wrote to it")
 
     async def _insert(self, values: list[object], count: int) -> None:
+        # SQLite allows 32,766 parameters in a statement; more rows take several, in one transaction.
         if count <= _MAX_ROWS:
             await self._db.execute("INSERT INTO events VALUES " + ", ".join([_SLOT] * count), values)
             return
@@ -306,7 +330,7 @@ class SqliteLog:
 
 
 class _Files:
-    """A file each."""
+    """A `.trace` file per episode."""
 
     address = None
 
@@ -340,7 +364,10 @@ FILES: LogStore = _Files()
 
 
 class _Lease:
-    """An advisory lock on a file beside the trace; the system drops it when the process dies."""
+    """An advisory lock on `<trace>.lock`.
+
+    The system drops it when the process dies, so no lease outlives its holder.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path.with_name(path.name + ".lock")
@@ -348,7 +375,8 @@ class _Lease:
         self.take()
 
     def take(self) -> None:
-        """Take it, or take it again. Raises StorageUnavailable, TraceError when somebody else has it."""
+        """Take the lease, or take it again. Raises TraceError when another process has it, StorageUnavailable."""
+        # A loop: between opening the file and locking it, its last holder may remove it under its name.
         while not self.held:
             try:
                 lock = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o600)
@@ -365,7 +393,10 @@ class _Lease:
 
     @property
     def held(self) -> bool:
-        """Whether the file that is locked is still the one under its name: a lock on a removed file locks nothing."""
+        """Whether the locked file is still the one under its name.
+
+        A lock on a removed file keeps no other process out.
+        """
         if self._fd < 0:
             return False
         try:
@@ -374,7 +405,7 @@ class _Lease:
             return False
 
     def release(self) -> None:
-        """Give it back; idempotent."""
+        """Give the lease back; idempotent."""
         if self._fd >= 0:
             if self.held:
                 self._path.unlink(missing_ok=True)

@@ -14,14 +14,15 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN
 
 MAX_OPEN_CALLS = 32
-_DOWN_S = 5.0
+_DOWN_S = 5.0  # about as long as a host takes to close its episodes and start again
 
 
 class Quotas(NamedTuple):
-    """What every seat may have; None is without bound.
+    """What each seat may use; None means without bound.
 
-    `calls_per_s` holds on average, `burst` calls may come at once before it does. `calls` is the budget of a whole
-    episode, `await_turn` not counted.
+    `calls_per_s` holds on average; `burst` calls may come at once before it applies. `calls` is the budget of a whole
+    episode, without `await_turn`, so that a patient agent does not pay for waiting. `open_calls` are unanswered at a
+    time.
     """
 
     calls_per_s: float | None = None
@@ -38,10 +39,11 @@ class Refusal(NamedTuple):
 
 
 class Gate:
-    """The quotas of one seat, as far as they are used up; all its tokens and connections share them.
+    """How much of its quotas one seat has used. All its tokens and connections share one gate.
 
-    While `closed` says so nothing passes. The rate is the generic cell rate algorithm (ITU-T I.371): a call is due
-    `1 / calls_per_s` after the one before, and may come up to `burst - 1` such intervals early.
+    While `closed()` is true no call passes. The rate is the generic cell rate algorithm (ITU-T I.371): a call is due
+    `1 / calls_per_s` after the one before, and may come up to `burst - 1` such intervals early. `used` is the number of
+    calls from before a restart; `clock` gives seconds and never goes back.
     """
 
     def __init__(
@@ -73,7 +75,10 @@ class Gate:
         return self._quotas.calls is not None and self.calls >= self._quotas.calls
 
     def enter(self, tool: str) -> Refusal | None:
-        """Let one call in, or say why not. Whoever was let in calls `leave`."""
+        """Let one call in and return None, or say why not.
+
+        A call that was let in must call `leave` when it is answered.
+        """
         self.last_at = now = self._clock()
         refusal = self._going_down() or self._too_many(tool) or self._too_fast(now)
         if refusal is not None:
@@ -87,7 +92,7 @@ class Gate:
         return None
 
     def leave(self) -> None:
-        """One call has been answered."""
+        """Count one call as answered."""
         self.open -= 1
 
     def idle_s(self) -> float | None:
@@ -124,6 +129,7 @@ class Gate:
         due = max(self._due, now)
         wait = due - now - (self._quotas.burst - 1) / rate
         if wait > 0:
+            # Rounded up: a client that waits exactly as long as it was told must pass.
             wait = round(wait + 0.05, 1)
             error = ErrorInfo(
                 "busy", f"this host takes {rate:g} calls per second of a seat", f"wait {wait:g} s and call again", True

@@ -1,4 +1,8 @@
-"""Scripted seats in process: policies played synchronously through Core, before anything outside is answered."""
+"""Scripted seats: policies that are played synchronously through Core, before an outside caller gets its answer.
+
+The same class follows a log: when an episode is resumed or forked, each policy is given the answers it got then and
+must want the calls it made then, so that it goes on as if it had never been stopped.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +19,11 @@ from tradefair.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, Tool
 from tradefair.contract.seats import SeatId
 from tradefair.host.forked_past import ForkedPast
 
-MAX_CALLS_PER_TURN = 1_000
+MAX_CALLS_PER_TURN = 1_000  # a policy that never ends its turn lapses as `agent_limit`, like an agent
 
 
 class ScriptedFailure(HarnessFailure):
-    """A scripted seat cannot go on. `records` are the events up to then: they have happened and must be kept."""
+    """A scripted seat cannot go on. `records` are the events up to its failure: they have happened and must be kept."""
 
     def __init__(self, seat: SeatId, fault: Exception, records: list[Record]) -> None:
         super().__init__(f"the policy of {seat} failed: {fault!r}")
@@ -27,7 +31,7 @@ class ScriptedFailure(HarnessFailure):
 
 
 class _Open(NamedTuple):
-    """A turn that was followed and is not over: the call that the policy wants next, or how it failed."""
+    """A turn that is being followed: the call that the policy wants next (None: it is done), or how it failed."""
 
     turns: Turns
     wanted: ToolCall | None
@@ -37,13 +41,13 @@ class _Open(NamedTuple):
 class Scripted:
     """The policies of an episode's scripted seats.
 
-    Order of asking: seats in the market's order, seats of the runner's agent (`late`) after the others, privileged ones
-    last. The order is what makes head hashes equal between runs.
+    `makers` give each scripted seat a fresh policy. They are asked in the market's order of seats, those of the
+    runner's agent (`late`) after the others and `privileged` ones last. The order makes head hashes equal between runs.
 
-    `shadows` are policies that play from outside (behind a model's interface): they are only brought up to date when an
-    episode is resumed, and forgotten where the trace shows that somebody else decided.
+    `shadows` are policies that decide from outside, behind a model's interface. They are replayed when an episode is
+    resumed, and dropped where the trace shows that another agent decided.
 
-    `past` says of a fork whom it concerns when: events from before a player's start are not its own.
+    `past` tells a fork which player an event belongs to: events from before a player's start are not its own.
     """
 
     def __init__(
@@ -61,11 +65,11 @@ class Scripted:
         self._order = sorted(makers, key=lambda seat: (seat in privileged, seat in late))
         self._past = past
         self.answer: Callable[[InputRequest], JsonValue] | None = None
-        """How a seat's call gets what its market asks of outside services; set by the episode that has some."""
+        """Gives a call what its market asks of outside services; set by an episode that has services."""
         self._policies: dict[SeatId, Policy] = {}
         self._open: dict[SeatId, _Open] = {}
-        self._astray: dict[SeatId, int] = {}
-        self._played: dict[SeatId, int] = {}
+        self._astray: dict[SeatId, int] = {}  # the revision in which a forked policy first decided otherwise
+        self._played: dict[SeatId, int] = {}  # the revision in which a seat last acted (free clock: once per tick)
         self.reset()
 
     def reset(self) -> None:
@@ -79,12 +83,10 @@ class Scripted:
         return seat in self._makers
 
     def run(self, core: Core) -> list[Record]:
-        """Play the awaited scripted seats up to the next closure: one commit's worth; empty when none is awaited.
+        """Play the awaited scripted seats up to the next closure, one commit's worth; empty when none is awaited.
 
-        Under a free clock: those with a reason to act, each at most once per tick. With nobody outside there is
-        nothing to wait for, and the tick follows at once.
-
-        Raises ScriptedFailure; after it the Core may be half changed.
+        Under a free clock the seats with a reason to act play, each at most once per tick. Without outside seats there
+        is nothing to wait for, and the tick follows at once. Raises ScriptedFailure; then the Core may be half changed.
         """
         records: list[Record] = []
         if core.scenario.clock == "free":
@@ -94,7 +96,7 @@ class Scripted:
             revision = core.market.clock.revision
             try:
                 self._turn(core, seat, records)
-            except Exception as fault:  # a policy is code of others
+            except Exception as fault:  # a policy may be a stranger's code
                 raise ScriptedFailure(seat, fault, records) from fault
             if core.market.clock.revision != revision:
                 break
@@ -104,6 +106,8 @@ class Scripted:
         market, again = core.market, True
         if not isinstance(market, Wakes):
             return
+        # What one seat does may be a reason for another to act within the same tick: again, until none has a reason
+        # left.
         while again and core.ended is None:
             again = False
             for seat in self._order:
@@ -115,13 +119,13 @@ class Scripted:
                 again = True
                 try:
                     self._turn(core, seat, records)
-                except Exception as fault:  # a policy is code of others
+                except Exception as fault:  # a policy may be a stranger's code
                     raise ScriptedFailure(seat, fault, records) from fault
         if core.ended is None and self.plays_alone(core):
             records += core.feed("clock_tick", None).records
 
     def shadow(self, seat: SeatId) -> Policy | None:
-        """The shadow of a seat as far as the trace has brought it; None where there is none or it did not play."""
+        """The shadow of a seat, replayed up to here; None where there is none or where another agent decided."""
         return self._policies.get(seat) if seat in self._shadows else None
 
     def plays_alone(self, core: Core) -> bool:
@@ -129,9 +133,9 @@ class Scripted:
         return self._makers.keys() >= core.market.seats.keys()
 
     def follow(self, core: Core, event: Mapping[str, Any]) -> None:
-        """Before a recorded command is re-executed: the policy must want the same call now.
+        """Check, before a recorded command is re-executed, that the seat's policy wants the same call.
 
-        Raises TraceError when it does not; the episode cannot be gone on with then.
+        Raises TraceError when it does not: another version of the policy cannot continue this episode.
         """
         seat = event.get("seat")
         if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
@@ -144,7 +148,7 @@ class Scripted:
     def _follow_call(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
         revision = core.market.clock.revision
         if self._astray.get(seat) == revision:
-            return  # it has decided otherwise in this turn; what is recorded stands
+            return  # a fork's policy that decided otherwise in this turn: what is recorded stands
         if seat not in self._open:
             self._played[seat] = revision
             self._open[seat] = _following(self._begin(core, seat), None)
@@ -157,18 +161,18 @@ class Scripted:
         elif self._past is not None and event["seq"] < self._past.loose_until:
             self._astray[seat] = revision
         else:
-            raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace any more")
+            raise TraceError(f"event {event['seq']}: the policy of {seat} no longer plays as in the trace")
 
     def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
-        """After it was re-executed: hand the policy its answer."""
+        """Give the policy the answer to its call, once the recorded command was re-executed."""
         if self._past is not None:
-            # Before the answer: what a policy makes of it, it decides under the draws of the next event.
+            # Before the answer is given: what the policy decides next uses the draws of the next event.
             self._past.at = core.seq + 1
         seat = event.get("seat")
         if event["event"] != "tool_called" or event["parent"] is not None or seat not in self._open:
             return
         if answer is None:
-            # A copied refusal may have lapsed the seat, and so closed the phase that the policy was asked in.
+            # A refusal that is copied, not re-executed, may have lapsed the seat and closed the phase it was asked in.
             moved = (event["round"], event["phase"], event["revision"]) != core.market.clock
             over = moved or core.turn_mark(seat).turn_over
             reply = ToolAnswer(None, ErrorInfo(**event["error"]) if event["error"] else None, over)
@@ -179,9 +183,10 @@ class Scripted:
             return
         self._open[seat] = opened = _following(self._open[seat].turns, reply)
         if core.scenario.clock == "free" and opened.wanted is None and opened.fault is None:
-            del self._open[seat]  # nothing lapses there: this was its turn
+            del self._open[seat]  # under a free clock no lapse ends a turn: the policy is done, so this was its turn
 
     def _next(self, awaited: frozenset[SeatId]) -> SeatId | None:
+        # Privileged seats see the truth of the phase, so they wait until all others have acted.
         for seat in self._order:
             if seat in awaited and (seat not in self.privileged or awaited <= self.privileged):
                 return seat
@@ -194,7 +199,7 @@ class Scripted:
         return policy.turn(core.turn_view(seat))
 
     def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
-        """One phase of one seat; what it leaves undone is lapsed."""
+        """Play one phase of one seat; a seat that does not end its turn lapses."""
         turns, call = self._resumed(seat) or self._begun(core, seat)
         for _ in range(MAX_CALLS_PER_TURN):
             if call is None:
@@ -231,7 +236,7 @@ class Scripted:
         return turns, next(turns, None)
 
     def _resumed(self, seat: SeatId) -> tuple[Turns, ToolCall | None] | None:
-        """A turn that the log breaks off in, as a fork's may: the policy goes on where it was."""
+        """The turn in the middle of which the log ends, as a fork's may: the policy goes on where it was."""
         opened = self._open.pop(seat, None)
         if opened is not None and opened.fault is not None:
             raise opened.fault
@@ -244,7 +249,7 @@ class Scripted:
 
 
 def _following(turns: Turns, reply: ToolAnswer | None) -> _Open:
-    """The call that a followed policy wants next; none when it is done, or failed as it did when it was recorded."""
+    """The policy's next call; none when it is done. A failure is kept: it also failed when this was recorded."""
     try:
         return _Open(turns, next(turns) if reply is None else turns.send(reply))
     except StopIteration:

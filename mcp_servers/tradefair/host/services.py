@@ -1,4 +1,7 @@
-"""Named services that answer a market's input requests (kernel §5); the rules never fetch anything themselves."""
+"""Named services that answer a market's input requests (kernel §5). Rules fetch nothing themselves.
+
+An answer is recorded with the call that needed it, so that re-execution asks no service.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.market import InputRequest
 
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
+"""Payload of a request -> answer, both JSON."""
 
 
 @runtime_checkable
@@ -19,7 +23,7 @@ class AnswersAtOnce(Protocol):
     """A service that can also answer without an event loop."""
 
     def answer(self, payload: JsonValue) -> JsonValue:
-        """The same answer, in the caller's thread."""
+        """The answer that the service gives, computed in the caller's thread."""
         ...
 
 
@@ -32,7 +36,7 @@ class ServiceUnavailable(Exception):
 
 
 class Services:
-    """Services by source name."""
+    """Services by source name. An answer may take `timeout_s` seconds; a late one counts as none."""
 
     def __init__(self, services: Mapping[str, Service] | None = None, *, timeout_s: float = 30) -> None:
         self._services = dict(services or {})
@@ -48,7 +52,7 @@ class Services:
             raise ServiceUnavailable(request.source)
         try:
             return service.answer(request.payload)
-        except Exception:
+        except Exception:  # whatever a service raises, its caller learns one thing: there is no answer
             raise ServiceUnavailable(request.source) from None
 
     async def answer(self, request: InputRequest) -> JsonValue:

@@ -1,4 +1,4 @@
-"""Group commit: one task writes whatever is queued, and tells the callers and the waiters once it is safe."""
+"""Group commit: one task writes all that is queued in one transaction, then tells those who wait for it."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from collections.abc import Callable, Sequence
 from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Row
 
-_READ_DELAY_S = 0.05
+_READ_DELAY_S = 0.05  # how long a read may stay unwritten when no action follows it (kernel §4)
 
 
 class Writer:
-    """Serialises the batches of one episode into commits.
+    """Turns the batches of one episode into commits, in the order in which they were submitted.
 
-    `on_commit(rows)` runs after each commit, before the callers go on. After a failed commit everything queued fails
-    with it (it was computed on top of what was lost) and `on_failure` is called once.
+    `on_commit(rows)` runs after each commit, before its callers go on. When a commit fails, all that is queued fails
+    with it, because it was computed on top of what was lost, and `on_failure` is called once.
     """
 
     def __init__(
@@ -34,7 +34,10 @@ class Writer:
         self._task = asyncio.create_task(self._run(), name="tradefair-writer")
 
     def submit(self, rows: Sequence[Row], *, urgent: bool) -> asyncio.Future[None] | None:
-        """Queue a batch. An urgent one is committed at once and its future says when; others wait up to 50 ms."""
+        """Queue a batch. An urgent one is committed at once, and its future is done when it is.
+
+        Others wait up to 50 ms.
+        """
         self._queue += rows
         self._idle.clear()
         if urgent:
@@ -67,7 +70,7 @@ class Writer:
         while not (self._closing and not self._queue):
             await self._wake.wait()
             self._wake.clear()
-            # Callers that are ready now join this commit.
+            # One turn of the loop: callers that are ready now join this commit instead of paying for one of their own.
             await asyncio.sleep(0)
             if self._queue:
                 await self._commit()
@@ -75,6 +78,7 @@ class Writer:
                 self._idle.set()
 
     async def _commit(self) -> None:
+        # Taken before the await: what is submitted during this commit belongs to the next.
         rows, self._queue = self._queue, []
         callers, self._callers = self._callers, []
         if self._timer is not None:
@@ -89,7 +93,7 @@ class Writer:
             for caller in callers:
                 if not caller.done():
                     caller.set_exception(StorageUnavailable(str(error)))
-                    caller.exception()  # some batches have nobody who waits for them
+                    caller.exception()  # read once, as asyncio warns of exceptions in futures that no task awaits
             return
         self._on_commit(rows)
         for caller in callers:
