@@ -241,8 +241,8 @@ def test_nothing_comes_after_the_end(play: Any) -> None:
 
 def test_foreign_manifests_are_refused_before_anything_runs(play: Any) -> None:
     game = play()
-    manifest = game.manifest.model_copy(update={"rules_version": "2"})
-    with pytest.raises(TraceError, match="installed is teaching 1"):
+    manifest = game.manifest.model_copy(update={"rules_version": "1"})
+    with pytest.raises(TraceError, match="installed is teaching 2"):
         list(replay(MARKET, manifest, game.bodies))
 
 

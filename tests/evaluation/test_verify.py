@@ -291,7 +291,7 @@ def test_rules_that_are_not_installed_make_a_trace_foreign(play: Play, editor: E
     ((core,),) = forged.rows("SELECT value FROM meta WHERE key = 'core'")
     for old, new in (
         ('"market":"teaching"', '"market":"bazaar_of_yore"'),
-        ('"rules_version":"1"', '"rules_version":"0"'),
+        ('"rules_version":"2"', '"rules_version":"0"'),
     ):
         forged.rewrite(forged.bodies(), core.replace(old.encode(), new.encode()))
         assert verify_file(path).verdict == "foreign"

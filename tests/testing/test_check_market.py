@@ -71,7 +71,7 @@ def nudge(market: Pie, seat: SeatId) -> Seen:
 @tool("read", title="Counts its readers")
 def count_reads(market: Pie, seat: SeatId) -> Seen:
     """A read that remembers, outside the digest."""
-    reads = vars(market).setdefault("reads", [0])
+    reads = vars(market).setdefault("_reads", [0])
     reads[0] += 1
     return Seen(seen=reads[0])
 

@@ -19,6 +19,11 @@ class PieScenario(Scenario):
     slices: int = Field(default=10, ge=2, le=1_000)
     talk: bool = False
 
+    @property
+    def phases(self) -> tuple[str, ...]:
+        """The phases of every round, in order."""
+        return ("talk", "claim") if self.talk else ("claim",)
+
 
 class Streams(StrEnum):
     """Chance streams."""

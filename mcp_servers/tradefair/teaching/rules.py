@@ -2,75 +2,94 @@
 
 from __future__ import annotations
 
-import copy
-from hashlib import blake2b
+from collections.abc import Mapping
 
-import orjson
 from pydantic import JsonValue
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.sealed import AppendOnly, SealedRounds
+from tradefair.contract.seats import SeatId
 from tradefair.teaching.model import Message, PieFacts, PieLedger, PieScenario, RoundRow, Streams
 from tradefair.teaching.views import PieRules, PieTurn
 
 
-class Pie:
-    """One live episode."""
+class Pie(SealedRounds[int | str | None]):
+    """One live episode. A sealed act is a message (text) or a claim (slices; None where a seat made no claim)."""
 
     def __init__(self, scenario: PieScenario, seed: int) -> None:
+        super().__init__(seed, {"P1": "eater", "P2": "eater"}, scenario.rounds, scenario.phases)
         self.scenario = scenario
-        self.seats = {"P1": SeatSpec("P1", "eater"), "P2": SeatSpec("P2", "eater")}
-        self.clock = Clock(1, self._phases()[0], 0)
-        self.terminated: EndReason | None = None
-        self.read_marks: dict[SeatId, int] = {}
         chance = Chance(seed)
         self.values = {seat: 1 + int(9 * chance.uniform(Streams.VALUE, seat)) for seat in self.seats}
         self.payoffs = dict.fromkeys(self.seats, 0)
-        self.sealed: dict[SeatId, int | str | None] = {}
-        self.rows: list[RoundRow] = []
-        self.inbox: dict[SeatId, list[Message]] = {seat: [] for seat in self.seats}
-        self._closed = blake2b(digest_size=32)
-
-    def awaited(self) -> frozenset[SeatId]:
-        """Everybody who has not yet acted in the open phase."""
-        return frozenset() if self.terminated else frozenset(self.seats).difference(self.sealed)
+        self.rows = AppendOnly[RoundRow]()
+        self.inbox = {seat: AppendOnly[Message]() for seat in self.seats}
 
     def say(self, seat: SeatId, text: str) -> None:
         """Seal a message for the other seat; empty text is silence."""
-        self._open(seat, "talk", "claim")
-        self.sealed[seat] = text
+        self.require_open(seat, "talk", hint="call claim")
+        self.seal(seat, text)
 
     def claim(self, seat: SeatId, slices: int) -> None:
-        """Seal a claim."""
-        self._open(seat, "claim", "say")
+        """Seal a claim. Raises IllegalAction: too_many_slices, wrong_phase, already_acted."""
+        self.require_open(seat, "claim", hint="call say")
         if slices > self.scenario.slices:
             raise IllegalAction(
                 "too_many_slices", f"the pie has {self.scenario.slices} slices", hint="claim again with fewer"
             )
-        self.sealed[seat] = slices
+        self.seal(seat, slices)
 
-    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+    def default(self, seat: SeatId, phase: str) -> tuple[int | str | None, str]:
         """Silence, or no claim."""
-        self.sealed[seat] = "" if self.clock.phase == "talk" else None
-        return "silence" if self.clock.phase == "talk" else "no_claim"
+        return ("", "silence") if phase == "talk" else (None, "no_claim")
 
-    def advance(self) -> Closure:
-        """Deliver the messages, or divide the pie."""
-        return self._deliver() if self.clock.phase == "talk" else self._divide()
+    def deliver(self, phase: str, acts: Mapping[SeatId, int | str | None]) -> PieTurn:
+        """Put the messages into the inboxes. That is all that both seats learn: the text goes to its reader only."""
+        for seat, text in acts.items():
+            if isinstance(text, str) and text:
+                inbox = self.inbox[self.other(seat)]
+                inbox.append(Message(number=len(inbox) + 1, round=self.clock.round, sender=seat, text=text))
+        return self.turn_view("P1")
 
-    def feed(self, source: str, payload: JsonValue) -> None:
-        """This market takes no free-standing input."""
-        raise IllegalAction("unknown_source", f"{source[:40]} is not an input of this market", retryable=False)
+    def settle(self, acts: Mapping[SeatId, int | str | None]) -> tuple[RoundRow, PieFacts]:
+        """Divide the pie: both get their claims if these fit into it, else both get nothing."""
+        claims = {seat: act if isinstance(act, int) else None for seat, act in acts.items()}
+        shared = sum(claim or 0 for claim in claims.values()) <= self.scenario.slices
+        row = RoundRow(round=self.clock.round, claims=claims, shared=shared)
+        won = {seat: (claims[seat] or 0) * self.values[seat] if shared else 0 for seat in self.seats}
+        for seat, amount in won.items():
+            self.payoffs[seat] += amount
+        self.rows.append(row)
+        return row, PieFacts(row=row, values=self.values, payoffs=won)
+
+    def resample(self, seat: SeatId, chance: Chance) -> None:
+        """Another value, the payoff that it makes of the same slices, and another sealed message or claim."""
+        slices_won = self.payoffs[seat] // self.values[seat]
+        # 1 to 8 steps further around the circle of nine values: never the old one.
+        self.values[seat] = 1 + (self.values[seat] + int(8 * chance.uniform(Streams.VALUE, seat))) % 9
+        self.payoffs[seat] = slices_won * self.values[seat]
+        match self.sealed.get(seat):
+            case int(claim):
+                step = 1 + int(self.scenario.slices * chance.uniform("claim", seat))
+                self.sealed[seat] = (claim + step) % (self.scenario.slices + 1)
+            case str():
+                self.sealed[seat] = f"whisper {chance.uniform('text', seat)}"
+            case None:
+                pass
+
+    def other(self, seat: SeatId) -> SeatId:
+        """The other seat."""
+        (other,) = set(self.seats) - {seat}
+        return other
 
     def rules_view(self, seat: SeatId) -> PieRules:
         """The rules; the same for both."""
-        return PieRules(rounds=self.scenario.rounds, slices=self.scenario.slices, phases=list(self._phases()))
+        return PieRules(rounds=self.rounds, slices=self.scenario.slices, phases=list(self.phases))
 
     def turn_view(self, seat: SeatId) -> PieTurn:
         """The last closed round."""
-        return PieTurn(rounds_left=self.scenario.rounds - len(self.rows), last=self.rows[-1] if self.rows else None)
+        return PieTurn(rounds_left=self.rounds - len(self.rows), last=self.rows[-1] if self.rows else None)
 
     def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
         """The size of the pie."""
@@ -80,72 +99,6 @@ class Pie:
         """Messages received."""
         return len(self.inbox[seat])
 
-    def privileged(self) -> dict[SeatId, int | str | None]:
-        """The sealed claims."""
-        return self.sealed
-
     def ending_facts(self) -> PieLedger:
         """Values and payoffs."""
         return PieLedger(values=self.values, payoffs=self.payoffs)
-
-    def digest(self) -> bytes:
-        """Digest of the whole state."""
-        state = ([*self.clock], self.values, self.payoffs, self.sealed, self.read_marks, self._closed.hexdigest())
-        inboxes = {seat: len(rows) for seat, rows in self.inbox.items()}
-        return blake2b(orjson.dumps([*state, inboxes], option=orjson.OPT_SORT_KEYS), digest_size=32).digest()
-
-    def perturbed(self, seat: SeatId, salt: int) -> Pie:
-        """An independent market with the same public past in which everything private to the other seat differs."""
-        twin = copy.copy(self)
-        twin.values, twin.payoffs, twin.sealed = dict(self.values), dict(self.payoffs), dict(self.sealed)
-        twin.read_marks, twin.rows = dict(self.read_marks), list(self.rows)
-        twin.inbox = {owner: list(letters) for owner, letters in self.inbox.items()}
-        twin._closed = self._closed.copy()
-        (other,) = set(self.seats) - {seat}
-        twin.values[other] = 1 + (self.values[other] + salt % 8) % 9
-        twin.payoffs[other] = self.payoffs[other] // self.values[other] * twin.values[other]
-        match twin.sealed.get(other):
-            case int(slices):
-                twin.sealed[other] = (slices + 1 + salt % self.scenario.slices) % (self.scenario.slices + 1)
-            case str():
-                twin.sealed[other] = f"whisper {salt}"
-            case None:
-                pass
-        return twin
-
-    def _phases(self) -> tuple[str, ...]:
-        return ("talk", "claim") if self.scenario.talk else ("claim",)
-
-    def _open(self, seat: SeatId, phase: str, other: str) -> None:
-        if self.clock.phase != phase:
-            raise IllegalAction("wrong_phase", f"the open phase is {self.clock.phase}", hint=f"call {other}")
-        if seat in self.sealed:
-            raise IllegalAction("already_acted", "one act per phase", hint="call await_turn", retryable=False)
-
-    def _deliver(self) -> Closure:
-        for seat in sorted(self.sealed):
-            (other,) = set(self.seats) - {seat}
-            text = str(self.sealed[seat] or "")
-            if text:
-                inbox = self.inbox[other]
-                inbox.append(Message(number=len(inbox) + 1, round=self.clock.round, sender=seat, text=text))
-                self._closed.update(orjson.dumps(["message", self.clock.round, seat, text]))
-        self.sealed = {}
-        self.clock = Clock(self.clock.round, "claim", self.clock.revision + 1)
-        return Closure("phase", self.turn_view("P1"))
-
-    def _divide(self) -> Closure:
-        claims = {seat: c if isinstance(c := self.sealed[seat], int) else None for seat in self.seats}
-        shared = sum(c or 0 for c in claims.values()) <= self.scenario.slices
-        row = RoundRow(round=self.clock.round, claims=claims, shared=shared)
-        won = {seat: (claims[seat] or 0) * self.values[seat] if shared else 0 for seat in self.seats}
-        for seat, amount in won.items():
-            self.payoffs[seat] += amount
-        self.rows.append(row)
-        self._closed.update(row.model_dump_json().encode())
-        self.sealed = {}
-        last = len(self.rows) == self.scenario.rounds
-        self.terminated = "terminated:rounds_completed" if last else None
-        opened = self.clock.round if last else self.clock.round + 1
-        self.clock = Clock(opened, self._phases()[0], self.clock.revision + 1)
-        return Closure("round", row, PieFacts(row=row, values=self.values, payoffs=won))

@@ -9,6 +9,7 @@ from pydantic import BaseModel, Field
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.evidence import EvidenceMap, Need
 from tradefair.contract.market import Brief, InputRequest
+from tradefair.contract.sealed import SealedType
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
 from tradefair.teaching.model import Message, PieScenario, RoundRow, Streams
@@ -106,9 +107,9 @@ _NEEDS: EvidenceMap = {
 }
 
 
-class _PieType:
+class _PieType(SealedType):
     name = "teaching"
-    version = "1"
+    version = "2"
     title = "two seats divide a pie, three times"
     scenario_model = PieScenario
     tools = ToolTable(view_my_value, view_history, read_messages, appraise, say, claim)
@@ -135,10 +136,6 @@ class _PieType:
     def request(self, market: Pie, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
         """The appraiser is asked about the round."""
         return InputRequest("appraisal", {"round": market.clock.round}) if tool == "appraise" else None
-
-    def perturb_private(self, market: Pie, seat: SeatId, salt: int) -> Pie:
-        """The other seat gets another value, and with it another payoff, and another sealed claim or message."""
-        return market.perturbed(seat, salt)
 
     def check(self, market: Pie) -> None:
         """Nobody gets more than was claimed, and never more slices than there are."""
