@@ -29,8 +29,7 @@ from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.directory import Directory, Filters
 from tradefair.marketplace.answers.search import document_of, pieces, plain_score
 from tradefair.marketplace.data.generator import generate
-from tradefair.marketplace.model import MarketplaceScenario, Source
-from tradefair.marketplace.records import Business, Catalogue
+from tradefair.marketplace.model import Business, Catalogue, MarketplaceScenario, Source
 from tradefair.marketplace.rules import Marketplace
 
 _SEED = 7

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.model import Amenity, Business, Catalogue, Customer, MenuItem, Want
 
 CUSTOMER = """\
 id: customer_0001

@@ -10,8 +10,7 @@ from typing import Any
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts, ProposalFacts, RoundFacts
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 from tradefair.testing import Playthrough, play_scripted
 
 

@@ -9,8 +9,7 @@ import orjson
 from tradefair.contract.core import Answer, Core
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace import MARKET
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.model import Amenity, Business, Catalogue, Customer, MarketplaceScenario, MenuItem, Want
 from tradefair.marketplace.rules import Marketplace
 
 C1, C2 = "ada", "bob"

@@ -8,7 +8,7 @@ import pytest
 
 from tradefair.marketplace.analysis import ITEM_NAMES, REQUEST_TEXT, baselines, ceilings, match_sets
 from tradefair.marketplace.data.loader import load_folder
-from tradefair.marketplace.records import Catalogue, floor_of, value_of
+from tradefair.marketplace.model import Catalogue, floor_of, value_of
 
 Published = Callable[[str], Path]
 ALPHA = 20_000

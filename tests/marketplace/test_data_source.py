@@ -16,8 +16,7 @@ from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.data.data_source import catalogue_of, folder_of, with_data
 from tradefair.marketplace.data.generator import generate
-from tradefair.marketplace.model import Design, MarketplaceScenario, Source
-from tradefair.marketplace.records import Business, Catalogue
+from tradefair.marketplace.model import Business, Catalogue, Design, MarketplaceScenario, Source
 from tradefair.marketplace.rules import Marketplace
 from tradefair.testing import play_scripted
 

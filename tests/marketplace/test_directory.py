@@ -15,7 +15,7 @@ from tradefair.marketplace import tools
 from tradefair.marketplace.answers import directory
 from tradefair.marketplace.answers.directory import Directory, Filters
 from tradefair.marketplace.answers.search import document_of, plain_score
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue
 
 BY_RATING = ["b0003", "b0001", "b0002"]
 

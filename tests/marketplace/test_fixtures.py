@@ -16,9 +16,8 @@ from tradefair.host.setup import plan_seats
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import baselines, match_sets
 from tradefair.marketplace.data.loader import load_folder
-from tradefair.marketplace.engine.facts import Surface
 from tradefair.marketplace.engine.manipulation import TEXTS
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue, Surface
 from tradefair.marketplace.seats.customers import cents
 from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
 from tradefair.tracestore import open_trace

@@ -10,8 +10,7 @@ from tests.calling import steps_of
 
 from tradefair.marketplace.analysis import ceilings, match_sets
 from tradefair.marketplace.data.generator import generate
-from tradefair.marketplace.model import Source
-from tradefair.marketplace.records import Catalogue, folded
+from tradefair.marketplace.model import Catalogue, Source, folded
 
 DOUBLE = 20_000
 Domain = Literal["restaurants", "contractors", "pet_care"]

@@ -13,7 +13,6 @@ from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.search import document_of
 from tradefair.marketplace.data.generator import generate
-from tradefair.marketplace.engine.facts import Surface
 from tradefair.marketplace.engine.manipulation import (
     PROFILE_SURFACES,
     TEXTS,
@@ -22,7 +21,7 @@ from tradefair.marketplace.engine.manipulation import (
     house_text,
     shown,
 )
-from tradefair.marketplace.model import Manipulation, Source
+from tradefair.marketplace.model import Manipulation, Source, Surface
 from tradefair.marketplace.rules import Marketplace
 
 CATALOGUE = generate(Source(customers=2), 1)

@@ -13,18 +13,17 @@ from tradefair.marketplace.engine.proposals import (
     EDGES,
     Line,
     Proposal,
-    State,
+    ProposalState,
     Terms,
-    TermsRules,
     checked_terms,
     covers,
     fits,
 )
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue, TermsRules
 
 MENU = {"Taco": 325, "Agua Fresca": 500, "Flan": 299}
 ORDER = (Line("taco", 1, 325), Line(" AGUA FRESCA ", 1, 500))
-STATES: tuple[State, ...] = tuple(EDGES)
+STATES: tuple[ProposalState, ...] = tuple(EDGES)
 EMPTY = Terms((), 0, (), (), 0, False)
 
 
@@ -91,7 +90,7 @@ def test_the_truth_decides_about_amenities_not_the_claim(catalogue: Callable[...
 
 
 @given(st.lists(st.sampled_from(STATES), max_size=12))
-def test_states_move_along_the_listed_edges_only(wanted: list[State]) -> None:
+def test_states_move_along_the_listed_edges_only(wanted: list[ProposalState]) -> None:
     offer = Proposal("p-b0001-c0001-1", "b", "c", EMPTY, "", sent=1, lifetime=5)
     for number, state in enumerate(wanted, 2):
         before = (offer.state, list(offer.history), offer.digest())
@@ -102,7 +101,7 @@ def test_states_move_along_the_listed_edges_only(wanted: list[State]) -> None:
             with pytest.raises(AssertionError, match="cannot become"):
                 offer.move(state, number)
             assert (offer.state, offer.history, offer.digest()) == before
-    walked: list[State] = [state for _, state in offer.history]
+    walked: list[ProposalState] = [state for _, state in offer.history]
     assert walked[0] == "in_transit"
     assert all(later in EDGES[earlier] for earlier, later in pairwise(walked))
     assert walked.count("paid") <= 1

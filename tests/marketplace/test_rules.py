@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace.engine.proposals import Line
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Catalogue, Customer
+from tradefair.marketplace.model import Catalogue, Customer, MarketplaceScenario
 from tradefair.marketplace.rules import Marketplace
 
 TACO = (Line("Taco", 1, 325),)

@@ -20,7 +20,7 @@ from tradefair.contract.replay import Replayed, replay
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.engine.proposals import EDGES
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue
 from tradefair.marketplace.rules import Marketplace
 from tradefair.tracestore import open_trace
 

@@ -7,8 +7,7 @@ import pytest
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.scenario import build_scenario
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 
 
 def built(**content: Any) -> MarketplaceScenario:

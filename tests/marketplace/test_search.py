@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of, normalised, pieces, plain_score
-from tradefair.marketplace.records import Business, MenuItem
+from tradefair.marketplace.model import Business, MenuItem
 
 WORDS = ("taco", "tacos", "Tex-Mex", "salsa", "verde", "a", "", "Ñandú", "烤肉", "🌮", "o'neil's", "İstanbul")
 TEXT = st.one_of(

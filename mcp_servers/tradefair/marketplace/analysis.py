@@ -11,7 +11,7 @@ from fractions import Fraction
 from typing import NamedTuple
 
 from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, document_of
-from tradefair.marketplace.records import BASIS_POINTS, Catalogue, Customer, floor_of, folded, value_of
+from tradefair.marketplace.model import BASIS_POINTS, Catalogue, Customer, floor_of, folded, value_of
 
 QUERY_LENGTH = 500
 """Longest query that the search tool takes, in characters."""

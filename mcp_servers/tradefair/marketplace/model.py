@@ -1,24 +1,25 @@
-"""The marketplace scenario (section 2) and the names of its chance streams.
+"""The data of a two-sided marketplace, its scenario (marketplace page, sections 2 and 3), and its chance streams.
 
-Shares are in basis points (10,000 = 1), durations in rounds. The data of a folder is written into the scenario before
-the episode starts, so that a trace holds all that its rules rest on.
+Money is in integer cents, shares and ratings in basis points (10,000 = 1), durations in rounds. Customers and
+businesses have an id, which the data gives them, and an index (0, 1, …), which is their order of registration. The
+data of a folder is written into the scenario before the episode starts, so that a trace holds all that its rules need.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+import unicodedata
+from collections.abc import Iterator, Mapping
 from enum import StrEnum
-from typing import Literal, TypeAlias, get_args
+from functools import cached_property
+from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.limits import Limit
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario, Timing
-from tradefair.marketplace.engine.proposals import PriceRule, TermsRules
-from tradefair.marketplace.records import BASIS_POINTS, Catalogue
 
 CUSTOMER = "customer"
 BUSINESS = "business"
@@ -28,10 +29,184 @@ Disclosure: TypeAlias = Literal["listing", "menu", "prices", "full"]
 
 ArrivalOrder: TypeAlias = Literal["seeded", "registration", "permutation"]
 
+PriceRule: TypeAlias = Literal["free", "posted", "floor"]
+
+Surface: TypeAlias = Literal["name", "description", "item_name", "chat", "proposal_note", "withdraw_reason"]
+"""Where a business's text reaches customers. A customer's text to a business is `chat` or `reject_reason`."""
+
+Design: TypeAlias = Literal["manipulation_high", "manipulation_competitive", "bias_identical", "bias_graded"]
+"""The few customers and businesses of an experiment (section 6.9), made by `data/designs.py`."""
+
+BASIS_POINTS = 10_000
+MAX_CENTS = 100_000_000
+"""Highest unit price of anything: 1,000,000.00."""
+
 _LEVELS: tuple[Disclosure, ...] = ("listing", "menu", "prices", "full")
+_MAX_LINES = 200
+_MAX_CONTROL = 0x20
+# One number names one of the K! orders of a page; K = 8 gives 40,320, which is the bound of `arrival_permutation` too.
 _EXPLICIT_PAGE = 8
 _LEAST_BUDGET_BP = 5_000
+# Actions only: an agent may read as often as it likes, since reading changes nothing (decision 0029).
 _LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
+
+
+# --- the data ---------------------------------------------------------------------------------------------------------
+
+
+def folded(name: str) -> str:
+    """An item's or amenity's name as it is compared: NFC, trimmed, lower case."""
+    return unicodedata.normalize("NFC", name).strip().lower()
+
+
+def rounded_share(amount: int, basis_points: int) -> int:
+    """⌊(amount·bp + 5,000)/10,000⌋ for amount ≥ 0: to the nearest cent, halves up (sections 6.1 and 6.5)."""
+    return (amount * basis_points + BASIS_POINTS // 2) // BASIS_POINTS
+
+
+def plain_text(text: str) -> str:
+    """The text as it is; ValueError for NUL, controls but tab and newline, and lone surrogates."""
+    for char in text:
+        if (ord(char) < _MAX_CONTROL and char not in "\t\n") or 0xD800 <= ord(char) <= 0xDFFF:
+            raise ValueError(f"holds the character U+{ord(char):04X}; control characters are not allowed")
+    return text
+
+
+def _named(text: str) -> str:
+    if not text.strip():
+        raise ValueError("must not be empty")
+    if "\n" in text or "\t" in text:
+        raise ValueError("must stand on one line, without tabs")
+    return plain_text(text)
+
+
+Id = Annotated[str, Field(pattern=r"^[A-Za-z0-9_-]{1,64}$")]
+Name = Annotated[str, Field(max_length=120), AfterValidator(_named)]
+Cents = Annotated[int, Field(ge=0, le=MAX_CENTS)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class Want(_Part):
+    """One line of an order: the item, how many, and the mean market price of one in cents."""
+
+    item: Name
+    quantity: int = Field(default=1, ge=1, le=1_000)
+    mean_cents: Cents
+
+
+class MenuItem(_Part):
+    """One line of a menu: the item and the list price of one in cents."""
+
+    item: Name
+    price_cents: Cents
+
+
+class Amenity(_Part):
+    """One amenity and whether a business truly has it."""
+
+    name: Name
+    offered: bool
+
+
+class Customer(_Part):
+    """Who buys: a request in prose, and the order and amenities that it stands for."""
+
+    id: Id
+    name: Name
+    request: Annotated[str, Field(min_length=1, max_length=8_000), AfterValidator(plain_text)]
+    wants: tuple[Want, ...] = Field(min_length=1, max_length=30)
+    amenities: tuple[Name, ...] = Field(max_length=20)
+
+    @model_validator(mode="after")
+    def _once(self) -> Customer:
+        _each_once("menu_features", [want.item for want in self.wants])
+        _each_once("amenity_features", self.amenities)
+        return self
+
+    @cached_property
+    def reference_cents(self) -> int:
+        """Σ mean: what the order costs at mean prices."""
+        return sum(want.quantity * want.mean_cents for want in self.wants)
+
+
+class Business(_Part):
+    """Who sells: a menu at list prices, true amenities, and the share of the list price below which it does not go."""
+
+    id: Id
+    name: Name
+    description: Annotated[str, Field(max_length=4_000), AfterValidator(plain_text)]
+    rating_bp: int = Field(ge=0, le=5 * BASIS_POINTS)
+    progenitor_customer: Id | None = None
+    menu: tuple[MenuItem, ...] = Field(max_length=_MAX_LINES)
+    amenities: tuple[Amenity, ...] = Field(max_length=_MAX_LINES)
+    floor_bp: int = Field(ge=1, le=BASIS_POINTS)
+
+    @model_validator(mode="after")
+    def _once(self) -> Business:
+        _each_once("menu_features", [line.item for line in self.menu])
+        _each_once("amenity_features", [amenity.name for amenity in self.amenities])
+        return self
+
+    @cached_property
+    def prices(self) -> Mapping[str, int]:
+        """List prices in cents by folded item."""
+        return {folded(line.item): line.price_cents for line in self.menu}
+
+    @cached_property
+    def offered(self) -> frozenset[str]:
+        """Folded names of the amenities that it truly has; what is not listed it has not."""
+        return frozenset(folded(amenity.name) for amenity in self.amenities if amenity.offered)
+
+    def list_total(self, customer: Customer) -> int | None:
+        """P_ib: list price in cents of exactly what the customer wants, or None when an item is not on the menu."""
+        prices = [self.prices.get(folded(want.item)) for want in customer.wants]
+        known = [price for price in prices if price is not None]
+        if len(known) < len(prices):
+            return None
+        return sum(want.quantity * price for want, price in zip(customer.wants, known, strict=True))
+
+    def has_amenities_of(self, customer: Customer) -> bool:
+        """Whether it truly has every wanted amenity."""
+        return all(folded(amenity) in self.offered for amenity in customer.amenities)
+
+
+class Catalogue(_Part):
+    """A data set in registration order."""
+
+    customers: tuple[Customer, ...] = Field(min_length=1, max_length=10_000)
+    businesses: tuple[Business, ...] = Field(min_length=1, max_length=30_000)
+
+    @model_validator(mode="after")
+    def _ids_once(self) -> Catalogue:
+        ids = [record.id for record in (*self.customers, *self.businesses)]
+        if len(set(ids)) < len(ids):
+            twice = next(found for place, found in enumerate(ids) if found in ids[:place])
+            raise ValueError(f"id {twice}: used twice; every seat has an id of its own")
+        return self
+
+
+def _each_once(field: str, names: list[str] | tuple[str, ...]) -> None:
+    seen: set[str] = set()
+    for name in names:
+        if folded(name) in seen:
+            raise ValueError(f"{field}: {name!r} is there twice")
+        seen.add(folded(name))
+
+
+def value_of(customer: Customer, multiplier_bp: int) -> int:
+    """V_i in cents: α·Σ mean, to the nearest cent (section 6.5)."""
+    return rounded_share(customer.reference_cents, multiplier_bp)
+
+
+def floor_of(list_total: int, floor_bp: int) -> int:
+    """The least total in cents for an order of this list total (section 6.1)."""
+    return rounded_share(list_total, floor_bp)
+
+
+# --- the scenario -----------------------------------------------------------------------------------------------------
 
 
 class Streams(StrEnum):
@@ -53,14 +228,6 @@ class Streams(StrEnum):
     GENERATOR_TEXT = "generator.text"
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
-
-
-Design: TypeAlias = Literal["manipulation_high", "manipulation_competitive", "bias_identical", "bias_graded"]
-"""The few customers and businesses of an experiment (section 6.9), made by `designs`."""
-
-
 class Source(_Part):
     """Where customers and businesses come from: made from the seed, a folder below --data, an experiment's design."""
 
@@ -78,9 +245,17 @@ class Manipulation(_Part):
     condition: Literal[
         "off", "control", "authority", "social_proof", "loss_aversion", "injection_basic", "injection_strong"
     ] = "off"
-    surface: Literal["name", "description", "item_name", "chat", "proposal_note", "withdraw_reason"] = "description"
+    surface: Surface = "description"
     business_index: int = Field(default=0, ge=0, le=29_999, description="place of the business that carries the text")
     index_text: bool = Field(default=False, description="search sees the text too")
+
+
+class TermsRules(NamedTuple):
+    """The scenario's switches that decide which terms may be offered."""
+
+    price_rule: PriceRule = "free"
+    strict: bool = True
+    verify_claims: bool = False
 
 
 class MarketplaceTiming(Timing):

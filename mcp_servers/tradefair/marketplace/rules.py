@@ -1,7 +1,7 @@
-"""The marketplace as seats act on it: what every action requires, and what the kernel asks of a market.
+"""The marketplace as seats and the kernel act on it (marketplace page, sections 4 and 6).
 
-Marketplace page, sections 4 and 6. Under the turn-based clock every action is checked against the state at the start
-of the round and the seat's own queue, and takes effect at the close; under the free clock it takes effect at once.
+Under the turn-based clock every action is checked against the state at the start of the round and the seat's own
+queue, and takes effect at the close; under the free clock it takes effect at once.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from tradefair.contract.market import Closure, LapseReason
 from tradefair.contract.seats import SeatId
 from tradefair.marketplace import views
 from tradefair.marketplace.answers.results import RulesView, TurnPart
-from tradefair.marketplace.engine import twin
-from tradefair.marketplace.engine.closing import Exchange, Log
-from tradefair.marketplace.engine.facts import EndingFacts, PublicRound, ending_facts
-from tradefair.marketplace.engine.manipulation import HouseText
+from tradefair.marketplace.engine import ending, twin
+from tradefair.marketplace.engine.closing import close, open_next
+from tradefair.marketplace.engine.effects import carry_out
+from tradefair.marketplace.engine.facts import EndingFacts, PublicRound
 from tradefair.marketplace.engine.participants import Act, ActKind, Participant
-from tradefair.marketplace.engine.proposals import Line, Proposal, Terms, checked_terms
-from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
-from tradefair.marketplace.records import Catalogue, Customer, rounded_share
+from tradefair.marketplace.engine.proposals import Line, Proposal
+from tradefair.marketplace.engine.requirements import acting, addressee, terms_for, untouched_proposal
+from tradefair.marketplace.model import BUSINESS, CUSTOMER
+from tradefair.marketplace.state import Log, State
 
-OPEN_PER_PAIR = 20
 LAPSES_TO_RETIRE = 3
 _CLOCK_TICK = "clock_tick"
 
@@ -38,14 +38,14 @@ class Best(NamedTuple):
 
 
 class HiddenTruth(NamedTuple):
-    """What privileged policies are given: the whole engine, to be read only."""
+    """What privileged policies are given: the whole market, to be read only."""
 
     market: Marketplace
 
     def best(self, customer: SeatId) -> Best | None:
-        """argmax u(i,b) over B_i, ties to the first registered; None where nobody's utility is above 0."""
+        """argmax u(i,b) over B_i, ties to the first registered; None where no utility is above 0."""
         market = self.market
-        matches = market.matches[market.participants[customer].place].matches
+        matches = market.matches[market.participants[customer].index].matches
         best = max(matches, key=lambda match: (match.utility, -match.business), default=None)
         if best is None or best.utility <= 0:
             return None
@@ -53,78 +53,47 @@ class HiddenTruth(NamedTuple):
         return Best(market.participants[business.id].handle, best.price)
 
 
-class Marketplace(Exchange):
-    """A live marketplace (contract `Market`); its fields are read by views and changed here and in the close only.
+class Marketplace(State):
+    """A live marketplace (contract `Market`): the state, and what seats and the kernel do to it.
 
-    Handles are names inside it: what tools take and show; seat ids are the host's.
+    Handles are names inside it, which tools take and show; seat ids are the host's. Every action of a seat raises
+    IllegalAction with one of the codes that its docstring lists, and then changes nothing.
     """
-
-    def __init__(
-        self,
-        scenario: MarketplaceScenario,
-        catalogue: Catalogue,
-        seed: int,
-        *,
-        indexed: Catalogue | None = None,
-        said: HouseText | None = None,
-    ) -> None:
-        super().__init__(scenario, catalogue, seed, indexed=indexed)
-        self.said = said
 
     # --- who is asked ---------------------------------------------------------------------------------------------
 
-    def awaited(self) -> frozenset[SeatId]:
-        """Active seats that are awake and have not ended their turn; nobody under the free clock."""
-        if self.terminated is not None or self.free:
-            return frozenset()
-        if self._awaited is None:
-            self._awaited = frozenset(self._waiting)
-        return self._awaited
-
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
-        """A customer passes to the next round, a business waits for mail; three in a row retire the seat."""
-        each = self.participants[seat]
-        each.lapses += 1
-        self._rest(each)
-        if each.lapses >= LAPSES_TO_RETIRE:
-            each.queue.append(Act("finish", self.clock.round, retired=True))
-            each.leaving = each.ended = True
+        """Pass for a seat that has not answered: a customer to the next round, a business until mail comes.
+
+        The text says what was done: next_round, wait_for_message, or retired after three lapses in a row.
+        """
+        participant = self.participants[seat]
+        participant.lapses += 1
+        self.rest(participant)
+        if participant.lapses >= LAPSES_TO_RETIRE:
+            participant.queue.append(Act("finish", self.clock.round, retired=True))
+            participant.leaving = participant.ended = True
             return "retired"
-        each.ended, each.sleeps, each.wake_round = True, each.role == BUSINESS, None
-        return "wait_for_message" if each.sleeps else "next_round"
+        # A business asleep costs its host nothing; a customer has to come back, or its request is never served.
+        participant.ended, participant.sleeps, participant.wake_round = True, participant.role == BUSINESS, None
+        return "wait_for_message" if participant.sleeps else "next_round"
 
     # --- actions --------------------------------------------------------------------------------------------------
 
     def send_message(self, seat: SeatId, to: Sequence[str], text: str, inquiry: JsonValue = None) -> None:
-        """A text for every recipient.
+        """Send a text to every handle in `to`, or to none of them.
 
         IllegalAction: wrong_phase, finished, unknown_id, counterpart_left, no_conversation, message_too_long.
         """
-        sender = self.acting(seat)
+        sender = acting(self, seat)
         if len(text) > self.scenario.text_max:
             raise IllegalAction(
                 "message_too_long", f"at most {self.scenario.text_max} characters are allowed", hint="shorten the text"
             )
-        reached = [self.addressee(sender, handle) for handle in dict.fromkeys(to)]
-        acts = (self._act("message", to=each.seat, text=text, inquiry=inquiry) for each in reached)
+        # All recipients are checked before anything is queued.
+        reached = [addressee(self, sender, handle) for handle in dict.fromkeys(to)]
+        acts = (self._act("message", to=target.seat, text=text, inquiry=inquiry) for target in reached)
         self._take(sender, *acts)
-
-    def terms_for(
-        self, seat: SeatId, to: str, lines: Sequence[Line], total: int | None, claims: Sequence[str]
-    ) -> tuple[Participant, Terms]:
-        """Whom an offer would reach and what it would bind to. IllegalAction: as `send_proposal`."""
-        sender = self.acting(seat)
-        customer = self.addressee(sender, to)
-        business = self.catalogue.businesses[sender.place]
-        terms = checked_terms(business, lines, total, claims, self.scenario.terms_rules)
-        queued = sum(act.kind == "propose" and act.to == customer.seat for act in sender.queue)
-        if self.live_of_pair(seat, customer.seat) + queued >= OPEN_PER_PAIR:
-            raise IllegalAction(
-                "too_many_open",
-                f"at most {OPEN_PER_PAIR} proposals to one customer may be open",
-                hint="withdraw_proposal first",
-            )
-        return customer, terms
 
     def send_proposal(
         self,
@@ -137,12 +106,13 @@ class Marketplace(Exchange):
         note: str = "",
         expires_in: int | None = None,
     ) -> Proposal:
-        """An offer to a customer; the offer as it will be delivered.
+        """Send an offer to a customer; the offer as it will be delivered. `total` in cents, `expires_in` in rounds.
 
         IllegalAction: as `send_message` and `checked_terms`, and too_many_open.
         """
         sender = self.participants[seat]
-        customer, terms = self.terms_for(seat, to, lines, total, claims)
+        customer, terms = terms_for(self, seat, to, lines, total, claims)
+        # Numbered per pair: a number of the whole market would tell a seat how much others trade.
         number = sender.numbers.get(customer.seat, 0) + 1
         name = f"p-{sender.handle}-{customer.handle}-{number}"
         lifetime = self.scenario.proposal_ttl if expires_in is None else expires_in
@@ -152,9 +122,10 @@ class Marketplace(Exchange):
         return offer
 
     def withdraw_proposal(self, seat: SeatId, name: str, reason: str = "") -> Proposal:
-        """Withdraw an own offer. IllegalAction: wrong_phase, finished, unknown_id, already_acted, not_open."""
-        sender = self.acting(seat)
-        offer = self._own(sender, name)
+        """Withdraw an offer that this seat sent. IllegalAction: wrong_phase, finished, unknown_id, already_acted,
+        not_open."""
+        sender = acting(self, seat)
+        offer = untouched_proposal(self, sender, name)
         if offer.state != "in_transit":
             offer.require_open()
         self._take(sender, self._act("withdraw", proposal=name, reason=reason))
@@ -166,8 +137,8 @@ class Marketplace(Exchange):
         IllegalAction: wrong_phase, finished, unknown_id, already_acted, not_open, total_changed, second_purchase,
         capacity_full, insufficient_funds.
         """
-        payer = self.acting(seat)
-        offer = self._own(payer, name)
+        payer = acting(self, seat)
+        offer = untouched_proposal(self, payer, name)
         offer.require_open()
         total = offer.terms.total
         if expected_total is not None and expected_total != total:
@@ -192,8 +163,8 @@ class Marketplace(Exchange):
 
     def reject_proposal(self, seat: SeatId, name: str, reason: str = "") -> Proposal:
         """Reject an offer to this customer. IllegalAction: as `withdraw_proposal`."""
-        sender = self.acting(seat)
-        offer = self._own(sender, name)
+        sender = acting(self, seat)
+        offer = untouched_proposal(self, sender, name)
         offer.require_open()
         self._take(sender, self._act("reject", proposal=name, reason=reason))
         return offer
@@ -204,25 +175,25 @@ class Marketplace(Exchange):
         """End the activation: until the next round, or asleep until something arrives or `rounds` have passed.
 
         The round in which the seat wakes at the latest, None for no such round. Under the free clock it only says when
-        the seat, waiting, is to be told of a tick.
+        a waiting seat is to be told of a tick.
         """
-        each = self.acting(seat)
+        participant = acting(self, seat)
         following = self.clock.round + 1
         wakes = following if wait == "next_round" else None if rounds is None else self.clock.round + rounds
         if self.free:
-            each.awake, each.wake_round = False, wakes
+            participant.awake, participant.wake_round = False, wakes
             return wakes
-        each.lapses, each.ended, each.sleeps = 0, True, wait == "message"
-        each.wake_round = wakes if each.sleeps else None
-        self._rest(each)
+        participant.lapses, participant.ended, participant.sleeps = 0, True, wait == "message"
+        participant.wake_round = wakes if participant.sleeps else None
+        self.rest(participant)
         return wakes
 
     def finish(self, seat: SeatId, reason: str = "") -> None:
-        """Leave for good; what has been queued still takes effect."""
-        each = self.acting(seat)
-        self._take(each, self._act("finish", reason=reason))
-        each.leaving = each.ended = True
-        self._rest(each)
+        """Leave for good; what has been queued still takes effect. IllegalAction: finished, wrong_phase."""
+        participant = acting(self, seat)
+        self._take(participant, self._act("finish", reason=reason))
+        participant.leaving = participant.ended = True
+        self.rest(participant)
 
     def _act(
         self,
@@ -237,86 +208,29 @@ class Marketplace(Exchange):
     ) -> Act:
         return Act(kind, self.clock.round, to, proposal, text, reason, inquiry, offer)
 
-    def _take(self, each: Participant, *acts: Act) -> None:
+    def _take(self, actor: Participant, *acts: Act) -> None:
         """Queue the acts, or carry them out under the free clock."""
-        each.lapses = 0
+        actor.lapses = 0
         if not self.free:
-            each.queue.extend(acts)
+            actor.queue.extend(acts)
             return
         for act in acts:
-            self._do(each, act, self.clock.round)
-
-    def acting(self, seat: SeatId) -> Participant:
-        """The seat, if it may act now. IllegalAction: finished, wrong_phase."""
-        each = self.participants[seat]
-        if not each.active or each.leaving:
-            raise IllegalAction("finished", "this seat has left the market", hint="stop here", retryable=False)
-        if not self.free and not each.awaited:
-            raise IllegalAction("wrong_phase", "it is not this seat's turn", hint="await_turn waits for it")
-        return each
-
-    def addressee(self, sender: Participant, handle: str) -> Participant:
-        """A counterpart to whom `sender` may write. IllegalAction: unknown_id, counterpart_left, no_conversation."""
-        found = self.by_handle.get(handle)
-        if found is None or found.role == sender.role:
-            raise IllegalAction("unknown_id", "there is no such counterpart", hint="use a handle as it was shown")
-        if not found.active:
-            raise IllegalAction(
-                "counterpart_left", "the counterpart has left", hint="write to somebody else", retryable=False
-            )
-        if sender.role == BUSINESS and not self.in_conversation(sender, found.handle):
-            raise IllegalAction(
-                "no_conversation",
-                "only customers who have written may be addressed here",
-                hint="receive_messages shows who has",
-            )
-        return found
-
-    def in_conversation(self, business: Participant, customer: str) -> bool:
-        """Whether the business may write to this handle."""
-        return self.scenario.business_outreach or business.inbox.heard_from(customer)
-
-    def _own(self, each: Participant, name: str) -> Proposal:
-        """A proposal that this seat sent or got; the same refusal for one that is absent, another's or unseen."""
-        if any(act.proposal == name for act in each.queue):
-            raise IllegalAction(
-                "already_acted", "this seat has acted on the proposal in this round", hint="end_turn", retryable=False
-            )
-        return self.known_proposal(each, name)
-
-    def known_proposal(self, each: Participant, name: str) -> Proposal:
-        """A proposal that this seat has sent or got. IllegalAction unknown_id otherwise."""
-        offer = self.proposals.get(name)
-        mine = offer is not None and each.seat == (offer.customer if each.role == CUSTOMER else offer.business)
-        if offer is None or not mine or (each.role == CUSTOMER and not offer.delivered):
-            raise IllegalAction("unknown_id", "there is no such proposal", hint="view_proposals shows yours")
-        return offer
-
-    def budget_of(self, customer: Customer) -> int:
-        """Cents that the customer starts with; 0 without a budget."""
-        return rounded_share(customer.reference_cents, self.scenario.budget_bp)
-
-    def budget_left(self, seat: SeatId) -> int | None:
-        """Cents that are left after queued payments; None without a budget."""
-        if not self.scenario.budget_bp:
-            return None
-        queue = self.participants[seat].queue
-        queued = sum(self.proposals[act.proposal].terms.total for act in queue if act.kind == "pay")
-        return self.ledger.balance(seat) - queued
+            carry_out(self, actor, act, self.clock.round)
 
     # --- the clock --------------------------------------------------------------------------------------------------
 
     def advance(self) -> Closure:
-        """The close of a round, or a tick: everything that is due takes effect and the next round opens."""
+        """Close a round, or tick: everything that is due takes effect and the next round opens."""
         number = self.clock.round
-        self._close(number)
-        self._open_next(number)
-        log, self._log = self._log, Log()
+        close(self, number)
+        open_next(self, number)
+        # Taken only now: a round that ends the episode also logs the offers that become void.
+        log, self.log = self.log, Log()
         public = PublicRound(round=number, next_round=self.clock.round, businesses=len(self.directory))
         return Closure("round", public, log.facts(number))
 
     def feed(self, source: str, payload: JsonValue) -> None:
-        """Ticks of the free clock, which the kernel closes a round at; everything else is refused."""
+        """Accept a tick of the free clock, at which the kernel closes a round. IllegalAction wrong_input otherwise."""
         if source != _CLOCK_TICK or not self.free:
             raise IllegalAction("wrong_input", "the marketplace takes clock ticks, under the free clock only")
         if payload is not None:
@@ -333,7 +247,7 @@ class Marketplace(Exchange):
         return views.turn_part(self, seat)
 
     def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
-        """Names for `execute_code`."""
+        """Names for `execute_code`: the seat's handle, rounds, rows of a search page, lifetime, longest text."""
         return {
             "HANDLE": self.participants[seat].handle,
             "ROUNDS": self.scenario.rounds_max,
@@ -343,23 +257,26 @@ class Marketplace(Exchange):
         }
 
     def news_mark(self, seat: SeatId) -> int:
-        """Entries in the seat's inbox, and ticks that it waited for; a customer has a reason to act from the start."""
-        each = self.participants[seat]
-        return len(each.inbox) + each.wakes + (each.role == CUSTOMER)
+        """Entries in the seat's inbox and ticks that it waited for, plus 1 for a customer.
+
+        The 1 is a customer's reason to act before anything has reached it.
+        """
+        participant = self.participants[seat]
+        return len(participant.inbox) + participant.wakes + (participant.role == CUSTOMER)
 
     def wants_turn(self, seat: SeatId) -> bool:
         """Whether mail or a tick has reached the seat since it ended its turn; for the free clock."""
-        each = self.participants[seat]
-        return each.active and not each.leaving and each.awake
+        participant = self.participants[seat]
+        return participant.active and not participant.leaving and participant.awake
 
     def privileged(self) -> HiddenTruth:
-        """The engine itself."""
+        """The market itself."""
         return HiddenTruth(self)
 
     def ending_facts(self) -> EndingFacts:
-        """Values, matches, the ledger, who is behind which handle."""
-        return ending_facts(self)
+        """Values, matches, the ledger, and who is behind which handle."""
+        return ending.ending_facts(self)
 
     def perturbed(self, seat: SeatId, salt: int) -> Marketplace:
-        """The same past for this seat; everything that is private to others differs."""
+        """The same past for this seat; everything that is private to other seats differs."""
         return twin.perturbed(self, seat, salt)

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from fractions import Fraction
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from tradefair.contract.errors import IllegalAction, ScenarioError
 from tradefair.contract.market import Brief
@@ -15,6 +15,7 @@ from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.marketplace.answers.directory import Filters
 from tradefair.marketplace.answers.results import (
+    PAGE_ROWS,
     BusinessProfile,
     Entry,
     InquiryItem,
@@ -32,17 +33,19 @@ from tradefair.marketplace.answers.results import (
     WantedItem,
 )
 from tradefair.marketplace.engine.mail import Letter
-from tradefair.marketplace.engine.proposals import PriceRule
-from tradefair.marketplace.model import BUSINESS, CUSTOMER, Disclosure, MarketplaceScenario
-from tradefair.marketplace.records import BASIS_POINTS, Business
+from tradefair.marketplace.engine.participants import Participant
+from tradefair.marketplace.engine.requirements import counterpart_behind
+from tradefair.marketplace.model import (
+    BASIS_POINTS,
+    BUSINESS,
+    CUSTOMER,
+    Business,
+    Disclosure,
+    MarketplaceScenario,
+    PriceRule,
+)
+from tradefair.marketplace.state import State
 from tradefair.trading.answers import json_bytes, rows_fitting
-
-if TYPE_CHECKING:
-    from tradefair.marketplace.engine.participants import Participant
-    from tradefair.marketplace.rules import Marketplace
-
-PAGE_ROWS = 20
-"""Rows of a list for which nobody has asked a number."""
 
 _MAX_PAGE_BYTES = 256_000
 _CHAR_BYTES = 6
@@ -98,9 +101,9 @@ def brief(scenario: MarketplaceScenario, seat: SeatId) -> Brief:
     )
 
 
-def rules(market: Marketplace) -> RulesView:
+def rules(state: State) -> RulesView:
     """The public rules."""
-    scenario = market.scenario
+    scenario = state.scenario
     return RulesView(
         aim=(
             "Customers search a directory, ask businesses, receive proposals with lines, total and claimed amenities, "
@@ -148,11 +151,11 @@ def rules(market: Marketplace) -> RulesView:
         single_purchase=scenario.single_purchase,
         silence=(
             "Nobody has to act."
-            if market.free
+            if state.free
             else "Who does not act passes: a customer to the next round, a business until mail comes; three times in a "
             "row is leaving."
         ),
-        businesses=len(market.directory),
+        businesses=len(state.directory),
     )
 
 
@@ -165,49 +168,49 @@ def _clock(scenario: MarketplaceScenario) -> str:
     )
 
 
-def turn_part(market: Marketplace, seat: SeatId) -> TurnPart:
+def turn_part(state: State, seat: SeatId) -> TurnPart:
     """What waits for this seat."""
-    each = market.participants[seat]
+    each = state.participants[seat]
     return TurnPart.model_construct(
-        rounds=market.scenario.rounds_max,
-        rounds_left=_rounds_left(market),
-        unread=max(0, len(each.inbox) - market.read_marks.get(seat, 0)),
-        open_proposals=sum(offer.state == "open" for offer in market.live(seat)),
+        rounds=state.scenario.rounds_max,
+        rounds_left=_rounds_left(state),
+        unread=max(0, len(each.inbox) - state.read_marks.get(seat, 0)),
+        open_proposals=sum(offer.state == "open" for offer in state.live(seat)),
         queued=len(each.queue),
         active=each.active and not each.leaving,
         asleep=each.active and not each.awake,
         wake_round=each.wake_round,
-        businesses=len(market.directory),
-        next_calls=_next_calls(market, each),
+        businesses=len(state.directory),
+        next_calls=_next_calls(state, each),
     )
 
 
-def _next_calls(market: Marketplace, each: Participant) -> list[str]:
+def _next_calls(state: State, each: Participant) -> list[str]:
     """What is worth a call now, from what the seat has got."""
-    if not each.active or each.leaving or market.terminated:
+    if not each.active or each.leaving or state.terminated:
         return []
-    if not market.free and not each.awaited:
+    if not state.free and not each.awaited:
         return ["await_turn"]
     if each.role != CUSTOMER:
         return ["receive_messages", "send_proposal"]
-    if any(offer.state == "open" for offer in market.live(each.seat)):
+    if any(offer.state == "open" for offer in state.live(each.seat)):
         return ["compare_proposals", "pay_proposal"]
     return ["receive_messages"] if each.contacted else ["view_my_request", "search_businesses"]
 
 
-def _rounds_left(market: Marketplace) -> int:
-    return 0 if market.terminated else market.scenario.rounds_max - market.clock.round + 1
+def _rounds_left(state: State) -> int:
+    return 0 if state.terminated else state.scenario.rounds_max - state.clock.round + 1
 
 
 # --- what is one's own ----------------------------------------------------------------------------------------------
 
 
-def my_request(market: Marketplace, seat: SeatId) -> MyRequest:
+def my_request(state: State, seat: SeatId) -> MyRequest:
     """What this customer wants, as far as the scenario tells it."""
-    each, scenario = market.participants[seat], market.scenario
-    customer = market.catalogue.customers[each.place]
+    each, scenario = state.participants[seat], state.scenario
+    customer = state.catalogue.customers[each.index]
     listed, reveal = scenario.structured_request, scenario.reveal_value
-    left = market.budget_left(seat)
+    left = state.budget_left(seat)
     return MyRequest.model_construct(
         customer=each.handle,
         name=customer.name,
@@ -217,23 +220,23 @@ def my_request(market: Marketplace, seat: SeatId) -> MyRequest:
         else None,
         amenities=list(customer.amenities) if listed else None,
         reference_total=currency(customer.reference_cents) if reveal == "reference_total" else None,
-        value=currency(market.matches[each.place].value) if reveal == "value" else None,
+        value=currency(state.matches[each.index].value) if reveal == "value" else None,
         budget_left=None if left is None else currency(left),
-        rounds_left=_rounds_left(market),
+        rounds_left=_rounds_left(state),
     )
 
 
-def my_business(market: Marketplace, seat: SeatId) -> MyBusiness:
+def my_business(state: State, seat: SeatId) -> MyBusiness:
     """This business's own books."""
-    each, scenario = market.participants[seat], market.scenario
-    business = market.catalogue.businesses[each.place]
+    each, scenario = state.participants[seat], state.scenario
+    business = state.catalogue.businesses[each.index]
     floored = scenario.price_rule == "floor"
-    said = market.said if market.said is not None and market.said.told_by(each.place) else None
+    said = state.said if state.said is not None and state.said.told_by(each.index) else None
     return MyBusiness.model_construct(
         business=each.handle,
         name=business.name,
         description=business.description,
-        rating=_rating(market, each.place),
+        rating=_rating(state, each.index),
         menu=[OwnMenuItem.model_construct(item=line.item, price=currency(line.price_cents)) for line in business.menu],
         amenities=[
             OwnAmenity.model_construct(name=amenity.name, offered=amenity.offered) for amenity in business.amenities
@@ -250,20 +253,20 @@ def my_business(market: Marketplace, seat: SeatId) -> MyBusiness:
 # --- the directory --------------------------------------------------------------------------------------------------
 
 
-def search(market: Marketplace, seat: SeatId, query: str, page: int, filters: Filters | None) -> SearchPage:
+def search(state: State, seat: SeatId, query: str, page: int, filters: Filters | None) -> SearchPage:
     """One page of results. IllegalAction: filters_not_available, page_limit."""
-    scenario = market.scenario
+    scenario = state.scenario
     if filters is not None and scenario.search_algorithm != "filtered":
         raise IllegalAction("filters_not_available", "this directory takes no filters", hint="search without filters")
     if 0 < scenario.max_pages < page:
         raise IllegalAction(
             "page_limit", f"only {scenario.max_pages} pages are shown", hint="use another query", retryable=False
         )
-    found = market.directory.page(market.participants[seat].place, query, page, filters or Filters())
+    found = state.directory.page(state.participants[seat].index, query, page, filters or Filters())
     first = (page - 1) * scenario.search_limit + 1
     return SearchPage.model_construct(
         results=[
-            Listing.model_construct(position=position, **_shown(market, place, scenario.search_disclosure))
+            Listing.model_construct(position=position, **_shown(state, place, scenario.search_disclosure))
             for position, place in enumerate(found.places, first)
         ],
         page=page,
@@ -272,16 +275,16 @@ def search(market: Marketplace, seat: SeatId, query: str, page: int, filters: Fi
     )
 
 
-def profile(market: Marketplace, handle: str) -> BusinessProfile:
+def profile(state: State, handle: str) -> BusinessProfile:
     """What a business shows. IllegalAction unknown_id."""
-    found = market.by_handle.get(handle)
+    found = state.by_handle.get(handle)
     if found is None or found.role != BUSINESS:
         raise IllegalAction("unknown_id", "there is no such counterpart", hint="search_businesses shows handles")
-    return BusinessProfile.model_construct(**_shown(market, found.place, market.scenario.profile_disclosure))
+    return BusinessProfile.model_construct(**_shown(state, found.index, state.scenario.profile_disclosure))
 
 
-def _shown(market: Marketplace, place: int, level: Disclosure) -> dict[str, Any]:
-    business, scenario = market.catalogue.businesses[place], market.scenario
+def _shown(state: State, place: int, level: Disclosure) -> dict[str, Any]:
+    business, scenario = state.catalogue.businesses[place], state.scenario
     priced = scenario.discloses(level, "prices")
     menu = [
         MenuEntry.model_construct(item=line.item, price=currency(line.price_cents) if priced else None)
@@ -289,27 +292,27 @@ def _shown(market: Marketplace, place: int, level: Disclosure) -> dict[str, Any]
     ]
     amenities = [each.name for each in business.amenities if each.offered]
     return {
-        "business": market.participants[business.id].handle,
+        "business": state.participants[business.id].handle,
         "name": business.name,
         "description": business.description,
-        "rating": _rating(market, place),
+        "rating": _rating(state, place),
         "menu": menu if scenario.discloses(level, "menu") else None,
         "amenities": amenities if scenario.discloses(level, "full") else None,
     }
 
 
-def _rating(market: Marketplace, place: int) -> float:
-    return float(round(Fraction(market.ratings[place]), _RATING_DECIMALS))
+def _rating(state: State, place: int) -> float:
+    return float(round(Fraction(state.ratings[place]), _RATING_DECIMALS))
 
 
-def check_page_size(market: Marketplace) -> None:
+def check_page_size(state: State) -> None:
     """ScenarioError when the largest page of results could exceed 256 kB."""
-    size, level = market.scenario.search_limit, market.scenario.search_disclosure
-    businesses = market.catalogue.businesses
+    size, level = state.scenario.search_limit, state.scenario.search_disclosure
+    businesses = state.catalogue.businesses
     bounds = sorted((_bytes_at_most(business) for business in businesses), reverse=True)
     if sum(bounds[:size]) <= _MAX_PAGE_BYTES:
         return
-    rows = (Listing.model_construct(position=1, **_shown(market, place, level)) for place in range(len(businesses)))
+    rows = (Listing.model_construct(position=1, **_shown(state, place, level)) for place in range(len(businesses)))
     largest = sum(sorted((json_bytes(row) + len(str(size)) for row in rows), reverse=True)[:size])
     if largest > _MAX_PAGE_BYTES:
         raise ScenarioError(
@@ -326,16 +329,12 @@ def _bytes_at_most(business: Business) -> int:
 # --- mail -----------------------------------------------------------------------------------------------------------
 
 
-def messages(
-    market: Marketplace, seat: SeatId, *, after: int | None, at_most: int | None, sender: str | None
-) -> MessagePage:
+def messages(state: State, seat: SeatId, *, after: int | None, at_most: int | None, sender: str | None) -> MessagePage:
     """Entries of the inbox in order. IllegalAction: unknown_id, too_many_rows."""
-    inbox = market.participants[seat].inbox
+    inbox = state.participants[seat].inbox
     if sender is not None:
-        other = market.by_handle.get(sender)
-        if other is None or other.role == market.participants[seat].role:
-            raise IllegalAction("unknown_id", "there is no such counterpart", hint="use a handle as it was shown")
-    start = market.read_marks.get(seat, 0) if after is None else after
+        counterpart_behind(state, state.participants[seat], sender)
+    start = state.read_marks.get(seat, 0) if after is None else after
     page = inbox.page(start, at_most or PAGE_ROWS, sender)
     entries = rows_fitting(map(_entry, page.letters), at_most, "max")
     left = page.unread + len(page.letters) - len(entries)

@@ -21,8 +21,7 @@ from tradefair.contract.chance import Chance
 from tradefair.marketplace.analysis import Matches
 from tradefair.marketplace.answers.search import LexicalIndex, Page, base_ranks, document_of, normalised
 from tradefair.marketplace.engine.delivery import lexicographic
-from tradefair.marketplace.model import MarketplaceScenario, Streams
-from tradefair.marketplace.records import Business, Catalogue, folded
+from tradefair.marketplace.model import Business, Catalogue, MarketplaceScenario, Streams, folded
 
 _BM25 = "bm25s"
 _WORD = re.compile(r"\w+")

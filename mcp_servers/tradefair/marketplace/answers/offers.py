@@ -6,12 +6,12 @@ Comparisons rest on what a proposal says; nobody's truth enters them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.marketplace.answers.results import (
+    PAGE_ROWS,
     CheckedClaim,
     CheckedLine,
     ComparedOffer,
@@ -24,14 +24,11 @@ from tradefair.marketplace.answers.results import (
     Refusal,
 )
 from tradefair.marketplace.engine.participants import Participant
-from tradefair.marketplace.engine.proposals import Line, Proposal, State
-from tradefair.marketplace.model import CUSTOMER
-from tradefair.marketplace.records import Customer, floor_of, folded
-from tradefair.marketplace.views import PAGE_ROWS
+from tradefair.marketplace.engine.proposals import Line, Proposal, ProposalState
+from tradefair.marketplace.engine.requirements import counterpart_behind, known_proposal, terms_for
+from tradefair.marketplace.model import CUSTOMER, Customer, floor_of, folded
+from tradefair.marketplace.state import State
 from tradefair.trading.answers import json_bytes, rows_fitting
-
-if TYPE_CHECKING:
-    from tradefair.marketplace.rules import Marketplace
 
 _MAX_COMPARED = 20
 _DEFAULT_BYTES = 8_000
@@ -41,28 +38,23 @@ _DEFAULT_BYTES = 8_000
 
 
 def listed(
-    market: Marketplace,
+    state: State,
     seat: SeatId,
     *,
-    state: State | None,
+    step: ProposalState | None,
     counterpart: str | None,
     after: int,
     at_most: int | None,
 ) -> ProposalPage:
     """The seat's proposals in its order. IllegalAction: unknown_id, too_many_rows."""
-    each = market.participants[seat]
-    other: Participant | None = None
-    if counterpart is not None:
-        other = market.by_handle.get(counterpart)
-        if other is None or other.role == each.role:
-            raise IllegalAction("unknown_id", "there is no such counterpart", hint="use a handle as it was shown")
+    own = state.participants[seat]
+    other = None if counterpart is None else counterpart_behind(state, own, counterpart)
     found: list[ProposalView] = []
     wanted = at_most or PAGE_ROWS
-    for number, offer in _numbered(market, each, after):
-        if (state is None or offer.state == state) and (
-            other is None or other.seat in (offer.business, offer.customer)
-        ):
-            found.append(_view(market, each, number, offer))
+    for number, offer in _numbered(state, own, after):
+        if (step is None or offer.state == step) and (other is None or other.seat in (offer.business, offer.customer)):
+            found.append(_view(state, own, number, offer))
+            # One more than wanted: it tells that there is more.
             if len(found) > wanted:
                 break
     rows = rows_fitting(found[:wanted], at_most, "max")
@@ -71,26 +63,26 @@ def listed(
     )
 
 
-def _numbered(market: Marketplace, each: Participant, after: int) -> Iterator[tuple[int, Proposal]]:
+def _numbered(state: State, own: Participant, after: int) -> Iterator[tuple[int, Proposal]]:
     """The seat's proposals with their numbers; a business's queued ones are there already."""
-    names = each.offers
-    yield from ((place + 1, market.proposals[names[place]]) for place in range(after, len(names)))
-    queued = [act.offer for act in each.queue if act.offer is not None]
+    names = own.offers
+    yield from ((index + 1, state.proposals[names[index]]) for index in range(after, len(names)))
+    queued = [act.offer for act in own.queue if act.offer is not None]
     for number, offer in enumerate(queued, len(names) + 1):
         if number > after:
             yield number, offer
 
 
-def _view(market: Marketplace, each: Participant, number: int, offer: Proposal) -> ProposalView:
-    to_customer = each.role == CUSTOMER
-    other = market.participants[offer.business if to_customer else offer.customer]
+def _view(state: State, own: Participant, number: int, offer: Proposal) -> ProposalView:
+    to_customer = own.role == CUSTOMER
+    other = state.participants[offer.business if to_customer else offer.customer]
     return ProposalView.model_construct(
         number=number,
         arrival_number=number if to_customer else None,
         proposal=offer.id,
         counterpart=other.handle,
         state=offer.state,
-        rounds_left=_rounds_left(market, offer),
+        rounds_left=_rounds_left(state, offer),
         sent_round=offer.sent,
         lines=[
             LineView.model_construct(item=line.item, quantity=line.quantity, unit_price=currency(line.unit_cents))
@@ -100,18 +92,18 @@ def _view(market: Marketplace, each: Participant, number: int, offer: Proposal) 
         claims=list(offer.terms.claims),
         note=offer.note,
         reason=offer.reason if offer.state in ("rejected", "withdrawn") else None,
-        pending=_pending(each, offer),
+        pending=_pending(own, offer),
     )
 
 
-def _rounds_left(market: Marketplace, offer: Proposal) -> int | None:
+def _rounds_left(state: State, offer: Proposal) -> int | None:
     if offer.state != "open" or offer.expires is None:
         return None
-    return min(offer.expires, market.scenario.rounds_max) - market.clock.round + 1
+    return min(offer.expires, state.scenario.rounds_max) - state.clock.round + 1
 
 
-def _pending(each: Participant, offer: Proposal) -> Pending | None:
-    for act in each.queue:
+def _pending(own: Participant, offer: Proposal) -> Pending | None:
+    for act in own.queue:
         if act.proposal == offer.id and act.kind in ("pay", "reject", "withdraw"):
             return act.kind
     return None
@@ -120,11 +112,11 @@ def _pending(each: Participant, offer: Proposal) -> Pending | None:
 # --- comparison -----------------------------------------------------------------------------------------------------
 
 
-def compared(market: Marketplace, seat: SeatId, names: Sequence[str] | None) -> Comparison:
+def compared(state: State, seat: SeatId, names: Sequence[str] | None) -> Comparison:
     """Named proposals, or all open ones, against the request. IllegalAction: unknown_id, too_many_rows."""
-    each = market.participants[seat]
+    own = state.participants[seat]
     if names is None:
-        offers = [offer for offer in market.live(seat) if offer.state == "open"]
+        offers = [offer for offer in state.live(seat) if offer.state == "open"]
         if len(offers) > _MAX_COMPARED:
             raise IllegalAction(
                 "too_many_rows",
@@ -132,11 +124,11 @@ def compared(market: Marketplace, seat: SeatId, names: Sequence[str] | None) -> 
                 hint="name at most 20 proposals; view_proposals(state='open') lists them",
             )
     else:
-        offers = [market.known_proposal(each, name) for name in dict.fromkeys(names)]
-    place = {name: number for number, name in enumerate(each.offers)}
-    offers.sort(key=lambda offer: place[offer.id])
-    customer = market.catalogue.customers[each.place]
-    rows = [_against(market, customer, offer) for offer in offers]
+        offers = [known_proposal(state, own, name) for name in dict.fromkeys(names)]
+    arrived = {name: position for position, name in enumerate(own.offers)}
+    offers.sort(key=lambda offer: arrived[offer.id])
+    customer = state.catalogue.customers[own.index]
+    rows = [_against(state, customer, offer) for offer in offers]
     open_rows = [row for row in rows if row.state == "open" and not row.missing]
     answer = Comparison.model_construct(
         offers=rows,
@@ -148,8 +140,8 @@ def compared(market: Marketplace, seat: SeatId, names: Sequence[str] | None) -> 
     return answer
 
 
-def _against(market: Marketplace, customer: Customer, offer: Proposal) -> ComparedOffer:
-    scenario, terms = market.scenario, offer.terms
+def _against(state: State, customer: Customer, offer: Proposal) -> ComparedOffer:
+    scenario, terms = state.scenario, offer.terms
     quantities = {folded(line.item): line.quantity for line in terms.lines}
     claimed = set(map(folded, terms.claims))
     missing = [want.item for want in customer.wants if quantities.get(folded(want.item), 0) < want.quantity]
@@ -158,7 +150,7 @@ def _against(market: Marketplace, customer: Customer, offer: Proposal) -> Compar
     over = terms.total - customer.reference_cents
     return ComparedOffer.model_construct(
         proposal=offer.id,
-        counterpart=market.participants[offer.business].handle,
+        counterpart=state.participants[offer.business].handle,
         state=offer.state,
         total=currency(terms.total),
         covered=len(customer.wants) - len(missing),
@@ -169,7 +161,7 @@ def _against(market: Marketplace, customer: Customer, offer: Proposal) -> Compar
         missing_items=missing if scenario.structured_request else None,
         missing_amenities=unclaimed if scenario.structured_request else None,
         over_reference=currency(over) if scenario.reveal_value == "reference_total" else None,
-        rounds_left=_rounds_left(market, offer),
+        rounds_left=_rounds_left(state, offer),
     )
 
 
@@ -183,22 +175,22 @@ def _cheapest(rows: Sequence[ComparedOffer]) -> str | None:
 
 
 def checked(
-    market: Marketplace, seat: SeatId, to: str, lines: Sequence[Line], total: int | None, claims: Sequence[str]
+    state: State, seat: SeatId, to: str, lines: Sequence[Line], total: int | None, claims: Sequence[str]
 ) -> ProposalCheck:
     """What `send_proposal` would make of these terms."""
-    each = market.participants[seat]
-    business = market.catalogue.businesses[each.place]
+    own = state.participants[seat]
+    business = state.catalogue.businesses[own.index]
     prices = [business.prices.get(folded(line.item)) for line in lines]
     summed = sum(line.quantity * line.unit_cents for line in lines)
     list_total = sum(line.quantity * (price or 0) for line, price in zip(lines, prices, strict=True))
     stands = summed if total is None else total
-    floor = floor_of(list_total, business.floor_bp) if market.scenario.price_rule == "floor" else None
+    floor = floor_of(list_total, business.floor_bp) if state.scenario.price_rule == "floor" else None
     error: Refusal | None = None
     try:
-        market.terms_for(seat, to, lines, total, claims)
+        terms_for(state, seat, to, lines, total, claims)
     except IllegalAction as refused:
         error = Refusal(code=refused.info.code, message=refused.info.message, hint=refused.info.hint)
-    other = market.by_handle.get(to)
+    other = state.by_handle.get(to)
     return ProposalCheck(
         lines=[
             CheckedLine(
@@ -216,7 +208,7 @@ def checked(
         floor=None if floor is None else currency(floor),
         above_floor=None if floor is None else stands >= floor,
         claims=[CheckedClaim(claim=claim, true=folded(claim) in business.offered) for claim in claims],
-        conversation=other is not None and other.role == CUSTOMER and market.in_conversation(each, to),
+        conversation=other is not None and other.role == CUSTOMER and state.in_conversation(own, to),
         acceptable=error is None,
         error=error,
     )

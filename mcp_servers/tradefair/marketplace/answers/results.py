@@ -9,12 +9,15 @@ from typing import Annotated, Literal, TypeAlias
 
 from tradefair.contract.tool import Result, Untrusted
 from tradefair.marketplace.engine.mail import LetterKind
-from tradefair.marketplace.engine.proposals import Flag, State
+from tradefair.marketplace.engine.proposals import Flag, ProposalState
 
 Theirs: TypeAlias = Annotated[str, Untrusted()]
 Taken: TypeAlias = Literal["queued", "done"]
 """queued: takes effect at the close of the round; done: it has (free clock)."""
 Pending: TypeAlias = Literal["pay", "reject", "withdraw"]
+
+PAGE_ROWS = 20
+"""Rows of a list when the caller gives no number."""
 
 
 # --- the market's part of the kernel's tools ------------------------------------------------------------------------
@@ -228,7 +231,7 @@ class ProposalView(Result):
     arrival_number: int | None
     proposal: str
     counterpart: str
-    state: State
+    state: ProposalState
     rounds_left: int | None
     sent_round: int
     lines: list[LineView]
@@ -256,7 +259,7 @@ class ComparedOffer(Result):
 
     proposal: str
     counterpart: str
-    state: State
+    state: ProposalState
     total: float
     covered: int
     missing: int

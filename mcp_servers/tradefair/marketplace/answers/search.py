@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.marketplace.records import Business
+from tradefair.marketplace.model import Business
 
 PIECE = 4
 _NOT_WORD = re.compile(r"[^\w\s]")

@@ -10,7 +10,7 @@ from tradefair.contract.market import DataCheck
 from tradefair.contract.money import divide_half_even, from_minor
 from tradefair.marketplace.analysis import Baselines, Ceiling, Expectation, baselines, ceilings, match_sets
 from tradefair.marketplace.data.loader import read_folder
-from tradefair.marketplace.records import BASIS_POINTS
+from tradefair.marketplace.model import BASIS_POINTS
 
 DEFAULT_MULTIPLIER_BP = 2 * BASIS_POINTS
 PAGE_SIZES = (1, 3, 10, 30, 100)

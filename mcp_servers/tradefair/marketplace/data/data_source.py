@@ -13,8 +13,7 @@ from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace.data.designs import design_catalogue
 from tradefair.marketplace.data.generator import generate
 from tradefair.marketplace.data.loader import load_folder
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Catalogue
+from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 
 
 def catalogue_of(scenario: MarketplaceScenario, seed: int) -> Catalogue:

@@ -9,8 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 from tradefair.marketplace.data.generator import SELLERS, generate
-from tradefair.marketplace.model import Design, Source
-from tradefair.marketplace.records import Business, Catalogue, Customer, MenuItem
+from tradefair.marketplace.model import Business, Catalogue, Customer, Design, MenuItem, Source
 
 _ORDERS = 3
 _ALIKE = 4

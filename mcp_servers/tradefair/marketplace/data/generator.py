@@ -16,8 +16,17 @@ from typing import Any, NamedTuple, TypeVar
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.money import to_minor
-from tradefair.marketplace.model import Source, Streams
-from tradefair.marketplace.records import BASIS_POINTS, Amenity, Business, Catalogue, Customer, MenuItem, Want
+from tradefair.marketplace.model import (
+    BASIS_POINTS,
+    Amenity,
+    Business,
+    Catalogue,
+    Customer,
+    MenuItem,
+    Source,
+    Streams,
+    Want,
+)
 
 SELLERS = 3
 """Businesses per order; the last one lacks an amenity."""

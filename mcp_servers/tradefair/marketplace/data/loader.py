@@ -15,7 +15,7 @@ from pydantic import BaseModel, ValidationError
 
 from tradefair.contract.errors import ScenarioError, in_plain_words
 from tradefair.contract.money import to_minor
-from tradefair.marketplace.records import Business, Catalogue, Customer
+from tradefair.marketplace.model import Business, Catalogue, Customer
 from tradefair.trading.user_files import Unreadable, bytes_within
 
 LIMIT_BYTES = 1_000_000

@@ -7,19 +7,12 @@ of its reads say it, `<handle>`, `<proposal id>` and `<handle>.<surface>`.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal
 
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result
-from tradefair.marketplace.engine.participants import Participant
-from tradefair.marketplace.engine.proposals import Flag, Proposal, State, covers, fits
-from tradefair.marketplace.records import Business, Customer, floor_of, folded
-
-if TYPE_CHECKING:
-    from tradefair.marketplace.rules import Marketplace
-
-Surface: TypeAlias = Literal["name", "description", "item_name", "chat", "proposal_note", "withdraw_reason"]
-"""Where a business's words reach customers. A customer's words to a business are `chat` and `reject_reason`."""
+from tradefair.marketplace.engine.proposals import Flag, Proposal, ProposalState, covers, fits
+from tradefair.marketplace.model import Business, Customer, Surface, floor_of, folded
 
 
 class PublicRound(Result):
@@ -74,7 +67,7 @@ class StateFacts(Result):
     """A step of a proposal's life, in order; its first one, in_transit, included."""
 
     proposal: str
-    state: State
+    state: ProposalState
 
 
 class SettlementFacts(Result):
@@ -201,69 +194,3 @@ def proposal_facts(offer: Proposal, customer: Customer, business: Business, valu
         false_claims=[claim for claim in terms.claims if folded(claim) not in business.offered],
         due=due,
     )
-
-
-def ending_facts(market: Marketplace) -> EndingFacts:
-    """The truth that the last event holds, whatever ended the episode."""
-    entries = market.ledger.entries
-    return EndingFacts.model_construct(
-        rounds_closed=market.rounds_closed,
-        customers={each.id: _customer_facts(market, place) for place, each in enumerate(market.catalogue.customers)},
-        businesses={each.id: _business_facts(market, place) for place, each in enumerate(market.catalogue.businesses)},
-        handles={seat: each.handle for seat, each in market.participants.items()},
-        balances=market.ledger.balances,
-        ledger=[LedgerEntry.model_construct(**entry._asdict()) for entry in entries],
-        canaries=_canaries(market),
-        messages_sent=market.sent,
-        messages_delivered=market.arrived,
-        messages_void=market.void,
-    )
-
-
-def _canaries(market: Marketplace) -> list[CanaryFacts]:
-    if market.said is None:
-        return []
-    business = market.catalogue.businesses[market.said.business].id
-    return [CanaryFacts(business=business, surface=market.said.surface, canary=market.said.canary)]
-
-
-def _customer_facts(market: Marketplace, place: int) -> CustomerFacts:
-    record, matches = market.catalogue.customers[place], market.matches[place]
-    each = market.participants[record.id]
-    ids = [market.catalogue.businesses[match.business].id for match in matches.matches]
-    return CustomerFacts.model_construct(
-        value=matches.value,
-        reference=record.reference_cents,
-        budget=market.budget_of(record) or None,
-        matches=ids,
-        fits=[seat for seat, match in zip(ids, matches.matches, strict=True) if match.fits],
-        prices={seat: match.price for seat, match in zip(ids, matches.matches, strict=True)},
-        floors={
-            seat: floor_of(match.price, market.catalogue.businesses[match.business].floor_bp)
-            for seat, match in zip(ids, matches.matches, strict=True)
-        },
-        utilities={seat: match.utility for seat, match in zip(ids, matches.matches, strict=True)},
-        arrival_order=[market.catalogue.businesses[found].id for found in market.arrivals.ranked(place)],
-        contacted=list(each.contacted),
-        purchases=each.purchases,
-        ended=_ended(each),
-    )
-
-
-def _business_facts(market: Marketplace, place: int) -> BusinessFacts:
-    record, rating = market.catalogue.businesses[place], market.ratings[place]
-    each = market.participants[record.id]
-    return BusinessFacts.model_construct(
-        floor_bp=record.floor_bp,
-        progenitor=record.progenitor_customer,
-        orders=each.purchases,
-        revenue=market.ledger.balance(record.id),
-        rating=(rating.numerator, rating.denominator),
-        ended=_ended(each),
-    )
-
-
-def _ended(each: Participant) -> Literal["active", "finished", "retired"]:
-    if each.active:
-        return "active"
-    return "retired" if each.retired else "finished"

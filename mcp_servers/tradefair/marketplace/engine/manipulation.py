@@ -10,9 +10,7 @@ from typing import NamedTuple
 
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
-from tradefair.marketplace.engine.facts import Surface
-from tradefair.marketplace.model import Manipulation, Streams
-from tradefair.marketplace.records import Business, Catalogue, MenuItem
+from tradefair.marketplace.model import Business, Catalogue, Manipulation, MenuItem, Streams, Surface
 
 TEXTS: Mapping[str, str] = {
     "control": "{name} keeps a notebook of regular visitors. House note {canary}.",

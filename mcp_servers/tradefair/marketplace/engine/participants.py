@@ -57,7 +57,7 @@ class Participant:
 
     seat: SeatId
     role: str
-    place: int
+    index: int
     handle: str
     awake: bool
     active: bool = True

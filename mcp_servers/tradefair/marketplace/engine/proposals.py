@@ -9,15 +9,14 @@ from typing import Literal, NamedTuple, TypeAlias
 
 from tradefair.contract.chain import canonical
 from tradefair.contract.errors import IllegalAction
-from tradefair.marketplace.records import Business, Customer, floor_of, folded
+from tradefair.marketplace.model import Business, Customer, TermsRules, floor_of, folded
 
-State: TypeAlias = Literal[
+ProposalState: TypeAlias = Literal[
     "in_transit", "open", "paid", "delivered", "refunded", "rejected", "withdrawn", "expired", "void"
 ]
-PriceRule: TypeAlias = Literal["free", "posted", "floor"]
 Flag: TypeAlias = Literal["off_menu", "sum_mismatch", "below_floor"]
 
-EDGES: Mapping[State, frozenset[State]] = {
+EDGES: Mapping[ProposalState, frozenset[ProposalState]] = {
     "in_transit": frozenset({"open", "withdrawn", "void"}),
     "open": frozenset({"paid", "rejected", "withdrawn", "expired", "void"}),
     "paid": frozenset({"delivered", "refunded"}),
@@ -30,7 +29,7 @@ EDGES: Mapping[State, frozenset[State]] = {
 }
 """From which state an offer may go where; no other edge exists."""
 
-CLOSED: frozenset[State] = frozenset(state for state in EDGES if state not in ("in_transit", "open"))
+CLOSED: frozenset[ProposalState] = frozenset(state for state in EDGES if state not in ("in_transit", "open"))
 """States in which nobody can act on an offer any more."""
 
 
@@ -55,14 +54,6 @@ class Terms(NamedTuple):
     flags: tuple[Flag, ...]
     list_total: int
     off_list: bool
-
-
-class TermsRules(NamedTuple):
-    """The scenario's switches that decide which terms may be offered."""
-
-    price_rule: PriceRule = "free"
-    strict: bool = True
-    verify_claims: bool = False
 
 
 def checked_terms(
@@ -161,10 +152,10 @@ class Proposal:
     note: str
     sent: int
     lifetime: int
-    state: State = "in_transit"
+    state: ProposalState = "in_transit"
     reason: str = ""
     expires: int | None = None
-    history: list[tuple[int, State]] = field(default_factory=list[tuple[int, State]])
+    history: list[tuple[int, ProposalState]] = field(default_factory=list[tuple[int, ProposalState]])
 
     def __post_init__(self) -> None:
         self.history = [(self.sent, self.state)]
@@ -179,7 +170,7 @@ class Proposal:
         """Whether its customer has ever got it."""
         return self.expires is not None
 
-    def move(self, to: State, number: int, *, visible: int | None = None) -> None:
+    def move(self, to: ProposalState, number: int, *, visible: int | None = None) -> None:
         """Go to another state in round `number`; `visible` is the first round in which its customer sees it.
 
         That is the next one unless it is given. AssertionError for an edge that does not exist: a fault of ours.

@@ -6,22 +6,22 @@ For the conformance kit: whatever this seat can see or do must be the same in bo
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TypeVar
 
 from tradefair.contract.seats import SeatId
 from tradefair.marketplace.engine.ledger import ENDOWMENT
 from tradefair.marketplace.engine.mail import Inbox
 from tradefair.marketplace.engine.participants import Participant, Post
 from tradefair.marketplace.engine.proposals import Proposal
-from tradefair.marketplace.model import CUSTOMER
-from tradefair.marketplace.records import BASIS_POINTS, MAX_CENTS, Business, Catalogue, Customer
+from tradefair.marketplace.model import BASIS_POINTS, CUSTOMER, MAX_CENTS, Business, Catalogue, Customer
+from tradefair.marketplace.state import State
 
-if TYPE_CHECKING:
-    from tradefair.marketplace.rules import Marketplace
+M = TypeVar("M", bound=State)
 
 
-def perturbed(market: Marketplace, seat: SeatId, salt: int) -> Marketplace:
-    """Other requests, floors, undisclosed prices and amenities, money, mail and sealed actions of everybody else."""
+def perturbed(market: M, seat: SeatId, salt: int) -> M:
+    """A copy with other requests, floors, undisclosed prices and amenities, money, mail and sealed actions of all
+    other seats."""
     own = market.participants[seat]
     twin = type(market)(
         market.scenario, _catalogue(market, own, salt), market.seed, indexed=market.indexed, said=market.said
@@ -37,7 +37,7 @@ def perturbed(market: Marketplace, seat: SeatId, salt: int) -> Marketplace:
     return twin
 
 
-def _catalogue(market: Marketplace, own: Participant, salt: int) -> Catalogue:
+def _catalogue(market: State, own: Participant, salt: int) -> Catalogue:
     customers = tuple(each if each.id == own.seat else _customer(each, salt) for each in market.catalogue.customers)
     businesses = tuple(
         each if each.id == own.seat else _business(market, own, each, salt) for each in market.catalogue.businesses
@@ -56,7 +56,7 @@ def _customer(customer: Customer, salt: int) -> Customer:
     )
 
 
-def _business(market: Marketplace, own: Participant, business: Business, salt: int) -> Business:
+def _business(market: State, own: Participant, business: Business, salt: int) -> Business:
     """Another floor, and other prices and amenities where this seat is not shown them."""
     where = market.scenario.profile_disclosure
     fields = {name: getattr(business, name) for name in Business.model_fields}
@@ -106,7 +106,7 @@ def _inbox(inbox: Inbox, known: str) -> Inbox:
     return copy
 
 
-def _post(twin: Marketplace, post: Post, seat: SeatId) -> Post:
+def _post(twin: State, post: Post, seat: SeatId) -> Post:
     act = post.act
     if act.offer is not None:
         return post._replace(act=act._replace(offer=twin.proposals[act.proposal]))

@@ -10,7 +10,7 @@ from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.marketplace.engine.facts import EndingFacts, SettlementFacts
 from tradefair.marketplace.engine.ledger import ESCROW
-from tradefair.marketplace.engine.proposals import EDGES, State
+from tradefair.marketplace.engine.proposals import EDGES, ProposalState
 
 Breach = tuple[int | None, str]
 
@@ -64,7 +64,7 @@ def _ways(
 
 def _states(play: MarketPlay) -> Iterator[Breach]:
     """States move along their edges only, and exactly the settled proposals become paid."""
-    now: dict[str, State] = {}
+    now: dict[str, ProposalState] = {}
     paid: set[str] = set()
     for seq, facts in play.rounds:
         for step in facts.states:

@@ -14,7 +14,7 @@ from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar
 from tradefair.evaluation.markets.marketplace.modes.rules import PREFIX
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.insight import Case, Counted, Insight, Scale, Secret
-from tradefair.marketplace.records import folded
+from tradefair.marketplace.model import folded
 from tradefair.tracestore import Trace
 
 _UNIT = "currency units"

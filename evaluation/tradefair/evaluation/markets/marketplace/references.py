@@ -15,8 +15,7 @@ from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.marketplace.analysis import QUERY_RULES, Baselines, Ceiling, baselines, ceiling_of
 from tradefair.marketplace.answers.directory import Directory, Filters, bm25_installed
 from tradefair.marketplace.engine.manipulation import house_text, shown
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import BASIS_POINTS, Catalogue
+from tradefair.marketplace.model import BASIS_POINTS, Catalogue, MarketplaceScenario
 
 _FILTERS = "filters"
 _CEILING = {

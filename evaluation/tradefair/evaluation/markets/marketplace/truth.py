@@ -20,8 +20,7 @@ from tradefair.marketplace.analysis import Match, Matches, match_sets
 from tradefair.marketplace.data.data_source import catalogue_of
 from tradefair.marketplace.engine.facts import CustomerFacts, EndingFacts
 from tradefair.marketplace.engine.participants import handles
-from tradefair.marketplace.model import BUSINESS, CUSTOMER, MarketplaceScenario
-from tradefair.marketplace.records import BASIS_POINTS, Catalogue
+from tradefair.marketplace.model import BASIS_POINTS, BUSINESS, CUSTOMER, Catalogue, MarketplaceScenario
 
 
 @dataclass(frozen=True)

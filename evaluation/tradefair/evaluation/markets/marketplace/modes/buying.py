@@ -9,7 +9,7 @@ from tradefair.evaluation.markets.marketplace.modes.play import Buyer, Deal, Sel
 from tradefair.evaluation.modes.cases import Hit, proven
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.marketplace.answers.search import normalised
-from tradefair.marketplace.records import folded
+from tradefair.marketplace.model import folded
 
 _SETTLES = ("pay_proposal", "reject_proposal", "withdraw_proposal")
 _STALE = frozenset({"not_open", "unknown_id", "already_acted"})

@@ -13,8 +13,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.loss import Loss
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import Business, Customer, folded
+from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 
 
 class Call(NamedTuple):

@@ -22,8 +22,7 @@ from tradefair.evaluation.reading import once_per_trace
 from tradefair.marketplace.answers.search import normalised
 from tradefair.marketplace.engine.manipulation import canary_of
 from tradefair.marketplace.engine.proposals import CLOSED
-from tradefair.marketplace.model import MarketplaceScenario
-from tradefair.marketplace.records import BASIS_POINTS, folded
+from tradefair.marketplace.model import BASIS_POINTS, MarketplaceScenario, folded
 from tradefair.tracestore import Trace
 
 _ENDS = {"pay_proposal", "reject_proposal", "withdraw_proposal"}
