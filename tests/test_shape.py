@@ -20,10 +20,10 @@ import pytest
 from tests.source_code import REPO, ROOTS, Module, all_modules, circles, import_graph, imported_modules
 
 NOT_YET: dict[str, str] = {
-    "test_a_market_has_the_same_rooms_as_its_sisters": "records.py of retail, marketplace",
+    "test_a_market_has_the_same_rooms_as_its_sisters": "records.py of retail",
     "test_what_evaluates_a_market_lies_in_the_same_rooms": "evaluator.py of five markets; bargaining's evidence.toml",
     "test_only_a_markets_own_room_imports_a_market": "evaluation/modes/published.py reads retail's evidence",
-    "test_no_module_imports_what_imports_it": "contract, host and marketplace have one circle each",
+    "test_no_module_imports_what_imports_it": "contract and host have one circle each",
     "test_no_part_of_a_package_imports_what_imports_it": "contract, host; evaluation's ratings and report",
     "test_a_loop_variable_names_the_thing": "472 do not",
     "test_few_modules_are_very_short": "60 are, 30 may be",
