@@ -1,7 +1,7 @@
 """The transports: a stdio server of one seat, and a streamable-HTTP host of episodes and seats by bearer token.
 
-Over HTTP every token has a door of its own: an MCP server of its seat and the sessions opened with it. A session can
-therefore not be carried to another credential, and revoking a token closes whatever was open behind it.
+Over HTTP each token has a door of its own: an MCP server of its seat and the sessions opened with it. A session cannot
+be carried to another credential, and revoking a token closes what was opened with it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,8 @@ _RETRY_AFTER_S = 2
 async def run_stdio(episode: Episode, seat: SeatId) -> None:
     """Serve one seat on standard input and output until the client goes; the caller closes the episode.
 
-    SIGTERM closes the episode and ends the process at once: a thread is blocked on standard input.
+    SIGTERM closes the episode and ends the process at once: a thread that is blocked on standard input cannot be
+    joined.
     """
     server = build_server(episode, seat, transport="stdio")
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: _leaving.append(_leave(episode)))
@@ -52,6 +53,7 @@ async def run_stdio(episode: Episode, seat: SeatId) -> None:
         await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
 
 
+# Kept, because asyncio holds only weak references to tasks: this one must not be collected before it is done.
 _leaving: list[asyncio.Task[None]] = []
 
 
@@ -66,10 +68,10 @@ def _leave(episode: Episode) -> asyncio.Task[None]:
 
 
 class SeatApp:
-    """The ASGI application of seats and observers: `/mcp` by bearer token, `/health` for whoever watches the process.
+    """The ASGI application of seats and observers: `/mcp` by bearer token, `/health` for process supervisors.
 
-    `allowed_hosts` are the values of the Host header (`name:port`) that are answered, and where a browser may come
-    from.
+    `allowed_hosts` are the values of the Host header (`name:port`) that are answered, and the origins from which a
+    browser may come: other values are refused, or a web page could rebind its name to this machine.
     """
 
     def __init__(self, host: Host, allowed_hosts: Iterable[str]) -> None:
@@ -100,7 +102,7 @@ class SeatApp:
         return JSONResponse({"status": "draining" if self._host.draining else "ok"})
 
     async def _ready(self, request: Request) -> Response:
-        """200 where calls and new episodes are taken; 503 with the reasons where not."""
+        """Answer 200 where calls and new episodes are taken, else 503 with the reasons."""
         reasons = await readiness(self._host)
         return JSONResponse({"ready": not reasons, "reasons": reasons}, 503 if reasons else 200)
 
@@ -121,14 +123,15 @@ class SeatApp:
         await door.serve(scope, receive, send)
 
     async def _door(self, token: AccessToken, episode_id: str, seat: SeatId, scope: str) -> Door | None:
-        """The door of the token that came with a request, opened at its first use."""
+        """The door of a request's token, opened at its first use; None where the episode is gone."""
         host, grant_id = self._host, token.client_id
+        # One at a time: two first requests of a token must not open two doors.
         async with self._opening:
             door = host.doors.get(grant_id)
             episode = host.episodes.get(episode_id)
             if door is not None or host.tasks is None or episode is None:
                 return door
-            if not host.tokens.good(token.token):  # revoked while the request waited for another one's door
+            if not host.tokens.good(token.token):  # revoked while this request waited for the lock
                 return None
             if scope == OBSERVER_SCOPE:
                 gate = host.gate(episode_id, grant_id, observer=True)
@@ -143,8 +146,8 @@ class SeatApp:
 class HttpServer:
     """A host on a socket. `port` 0 takes a free one; `url` is known before anything is served.
 
-    `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how long
-    a signal lets rounds go on to their end. Raises OSError when the address cannot be had.
+    `public_names` are further host names (`market.example`, or with a port) that clients may use. `drain_s` is how many
+    seconds rounds may take to end after a signal. Raises OSError when the address is taken.
     """
 
     def __init__(
@@ -167,7 +170,7 @@ class HttpServer:
         self.url = self._listener.url + MCP_PATH
 
     async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
-        """Serve until `stop`, SIGTERM or SIGINT; then finish what is under way. The caller closes the host."""
+        """Serve until `stop`, SIGTERM or SIGINT, then finish open requests. The caller closes the host."""
         loop = asyncio.get_running_loop()
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.go)
@@ -186,7 +189,7 @@ class HttpServer:
         self._listener.stop()
 
     def go(self) -> None:
-        """What a signal asks for: the first lets rounds end, a second one does not wait for them."""
+        """React to a signal: the first lets rounds end, a second one does not wait for them."""
         if self._draining is not None or not self._drain_s:
             self.stop()
             return

@@ -1,8 +1,9 @@
 """One seat of one episode as an MCP server, made from the market's tool table.
 
-`build_server` gives the SDK's low-level server: the same object serves stdio, streamable HTTP and `mcp.Client(server)`
-in process, in both protocol eras. A server belongs to one seat from the start, so no request can name another one.
-The low-level class is what `MCPServer` wraps; with it bad calls reach the episode, and so the trace.
+`build_server` returns the SDK's low-level server: the same object serves stdio, streamable HTTP and
+`mcp.Client(server)` in process, in both protocol eras. A server belongs to one seat from the start, so no request can
+name another seat. `MCPServer`, which wraps this class, would validate arguments itself; here bad calls reach the
+episode, and so the trace (decision 0004).
 """
 
 from __future__ import annotations
@@ -34,9 +35,9 @@ Context: TypeAlias = ServerRequestContext[Feed, Any]
 P = ParamSpec("P")
 R = TypeVar("R")
 
-_MAX_SIDE_CHARS = 100
+_MAX_SIDE_CHARS = 100  # of each text that a client says about itself
 _FAULTS = ("internal_error", "storage_unavailable")
-# What a seat is offered never changes within an episode; nobody else's client may keep it.
+# What a seat is offered does not change within an episode. Private: another seat's client must not reuse the list.
 _LISTS_FRESH_FOR = CacheHint(ttl_ms=600_000, scope="private")
 
 _log = logging.getLogger("tradefair.host")
@@ -45,16 +46,19 @@ _log = logging.getLogger("tradefair.host")
 def build_server(
     episode: Episode, seat: SeatId, *, transport: str = "memory", gate: Gate | None = None
 ) -> Server[Feed]:
-    """The MCP server of a seat. `transport` is noted beside every event. Raises SeatError for an unknown seat.
+    """The MCP server of a seat. Raises SeatError for an unknown seat.
 
-    What the `gate` refuses does not reach the episode.
+    `transport` (memory, stdio, http) is stored next to each event. What the `gate` refuses does not reach the episode.
     """
     desk = _Desk(episode, seat, episode.core.tools(seat), transport, gate)
     return _server(episode, seat, desk, briefing.instructions(episode.core, seat))
 
 
 def build_observer_server(episode: Episode, *, transport: str = "memory", gate: Gate | None = None) -> Server[Feed]:
-    """The MCP server of somebody without a seat: the market's public reads, as tools and resources, and no prompt."""
+    """The MCP server of an observer, who has no seat.
+
+    The market's public reads as tools and resources, and no prompt.
+    """
     core = episode.core
     tools = observing.public_reads(core.market_type, core.scenario)
     desk = _ObserverDesk(episode, OBSERVER, tools, transport, gate)
@@ -87,7 +91,8 @@ def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> S
         on_get_prompt=desk.get_prompt,
         on_completion=desk.complete,
     )
-    # Through this door a handler may answer the wire form itself, which spares a model of every result.
+    # Registered here instead of above: such a handler may return the wire form, without a pydantic model of each
+    # result.
     server.add_request_handler("tools/call", types.CallToolRequestParams, desk.call_tool)
     return server
 
@@ -95,7 +100,7 @@ def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> S
 def _guarded(
     handler: Callable[Concatenate[_Desk, P], Awaitable[R]],
 ) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:
-    """A stray exception is ours to read, not the client's."""
+    """Log an unexpected exception and send the client a plain internal error: its text may hold what is private."""
 
     @functools.wraps(handler)
     async def guard(desk: _Desk, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -143,7 +148,7 @@ class _Desk:
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
         """One call through the episode; every refusal, of unknown tools too, is a result."""
         given: object = (ctx.meta or {}).get(wire.CALL_KEY_META)
-        # A key that is no text is as bad as an empty one, which the episode refuses and records.
+        # A key that is no text becomes an empty one, which the episode refuses and records.
         key = given if isinstance(given, str) or given is None else ""
         try:
             result = await self._passed(ctx, params.name, params.arguments or {}, key)
@@ -153,7 +158,7 @@ class _Desk:
             return wire.error_result(INTERNAL_ERROR)
 
     async def _passed(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult | Refusal:
-        """What became of a call, or why the gate did not let it in."""
+        """The result of a call, or why the gate did not let it in."""
         refusal = self._gate.enter(tool)
         if refusal is not None:
             return refusal
@@ -174,7 +179,7 @@ class _Desk:
     async def list_resources(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourcesResult:
-        """Every read that can be called without arguments."""
+        """List the reads that need no arguments."""
         _only_page(params)
         resources = [
             types.Resource(uri=uri, name=tool.name, title=tool.title, description=tool.description, mime_type=_JSON)
@@ -187,7 +192,7 @@ class _Desk:
     async def list_templates(
         self, ctx: Context, params: types.PaginatedRequestParams | None
     ) -> types.ListResourceTemplatesResult:
-        """Every read that takes arguments."""
+        """List the reads that take arguments."""
         _only_page(params)
         templates = [
             types.ResourceTemplate(
@@ -200,7 +205,7 @@ class _Desk:
 
     @_guarded
     async def read_resource(self, ctx: Context, params: types.ReadResourceRequestParams) -> types.ReadResourceResult:
-        """The call behind the URI. A refusal is a protocol error that carries the four fields as data."""
+        """Make the call that the URI stands for. A refusal is a protocol error with the four fields as its data."""
         reading = mirror.parse_uri(params.uri, self._mirrored)
         if reading is None:
             raise _not_offered(params.uri)
@@ -235,7 +240,7 @@ class _Desk:
     async def listen(
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
-        """A stream of change events (stateless era) for resources that this seat is offered."""
+        """Open a stream of change events (stateless era) for resources that this seat is offered."""
         for uri in params.notifications.resource_subscriptions or ():
             self._check_offered(uri)
         return await ctx.lifespan_context.listen(ctx, params)
@@ -276,7 +281,7 @@ class _Desk:
 
     @_guarded
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
-        """What an argument of the prompt or of a template can be."""
+        """Complete an argument of the prompt or of a resource template."""
         values = self._suggestions(params.ref, params.argument)[:100]
         return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))
 
@@ -296,7 +301,7 @@ class _Desk:
 
 
 class _ObserverDesk(_Desk):
-    """The request handlers of somebody without a seat: public reads of what is committed, and nothing of any seat's."""
+    """The request handlers of an observer: public reads of what is committed, and nothing that belongs to a seat."""
 
     async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
         return observing.observe(await self._episode.settled(), tool, arguments)
@@ -353,13 +358,13 @@ def _not_offered(uri: str) -> MCPError:
 
 
 def _side(ctx: Context, transport: str) -> Side:
-    """What is noted beside the event, outside the chain."""
+    """Where a call came from; stored next to its event, outside the chain."""
     params = ctx.session.client_params
     client = None if params is None else f"{params.client_info.name} {params.client_info.version}"
     request = None if ctx.request_id is None else str(ctx.request_id)
     return Side(transport, _noted(client), _noted(request), _noted((ctx.meta or {}).get("traceparent")))
 
 
-def _noted(told: object) -> str | None:
-    """A client's word as the log can store it: in process, lone surrogates arrive as they are."""
-    return told[:_MAX_SIDE_CHARS].encode(errors="replace").decode() if isinstance(told, str) else None
+def _noted(text: object) -> str | None:
+    """A client's text as the log can store it: in process, lone surrogates arrive unchanged."""
+    return text[:_MAX_SIDE_CHARS].encode(errors="replace").decode() if isinstance(text, str) else None

@@ -1,4 +1,4 @@
-"""A stdio server that stands for a hosted seat, for clients that cannot open a remote URL with a token."""
+"""A stdio server in front of a hosted seat, for clients that cannot open a remote URL with a token."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tradefair.host.pipes import open_pipes
 if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
-_TIMEOUT = httpx2.Timeout(30, read=300)
+_TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; a call may wait long for its turn
 _FORWARDED_META = ("tradefair/", "traceparent", "tracestate")
 
 _log = logging.getLogger("tradefair.host")
@@ -46,7 +46,7 @@ async def open_remote(url: str, token: str) -> AsyncGenerator[Client]:
 
 
 async def _check(http: httpx2.AsyncClient, url: str) -> None:
-    """Ask once by hand: the SDK reports a refused token as a failed handshake."""
+    """Ask once without the SDK, which would report a refused token as a failed handshake."""
     try:
         answer = await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -58,7 +58,7 @@ async def _check(http: httpx2.AsyncClient, url: str) -> None:
 
 
 def forwarding_server(remote: Client) -> Server[Any]:
-    """An MCP server whose every answer is the remote server's. Change notifications are not forwarded."""
+    """An MCP server that passes each request on to the remote one. Change notifications are not forwarded."""
     info = remote.server_info
     relay = _Relay(remote)
     return Server[Any](
@@ -122,6 +122,6 @@ def _cursor(params: _Page) -> str | None:
 
 
 def _meta(ctx: _Context) -> RequestParamsMeta | None:
-    """Call keys and trace context travel on; what belongs to this connection alone does not."""
+    """What of a request's `_meta` is passed on: call keys and trace context, nothing of this connection."""
     kept = {name: value for name, value in (ctx.meta or {}).items() if name.startswith(_FORWARDED_META)}
     return cast("RequestParamsMeta", kept) if kept else None

@@ -1,4 +1,4 @@
-"""The control plane: a small JSON interface on a port and with a token of its own, for whoever runs the host.
+"""The control plane: a small JSON interface for the operator of a host, with a port and a token of its own.
 
     POST   /episodes                  Create -> Created           POST /episodes/{id}/lapse    Lapse -> Lapsed
     GET    /episodes[?state=&limit=]  -> HostStatus               POST /episodes/{id}/cancel   -> Cancelled
@@ -6,9 +6,9 @@
     POST   /episodes/{id}/start       -> Started                  DELETE /grants/{grant}       -> Revoked
     POST   /episodes/{id}/invite      Invite -> Invitations       GET  /                       the status page
 
-Whoever holds its token decides everything here, so no agent may; there is nothing here that looks into a live market
-but the export of its trace. Every refusal has the four fields of all errors. The page takes the token as the password
-of a browser's own dialogue, and only the page does: no other site can make a browser send it anywhere else.
+Its token decides everything here, so no agent may have it. Nothing here looks into a live market except the export of
+its trace. Each refusal has the four fields of all errors. Only the page accepts the token as a password from a
+browser's own dialogue: if a path that changes something did, another site could make the browser send it there.
 """
 
 from __future__ import annotations
@@ -137,7 +137,7 @@ class ControlApp:
             given = _password(given)
         elif scheme.lower() != "bearer":
             return False
-        # Digests of equal length are compared, in constant time, whatever was sent.
+        # Digests have one length and are compared in constant time: timing says nothing about the token.
         return hmac.compare_digest(token_digest(given.strip()), self._digest)
 
     # --- episodes ---------------------------------------------------------------------------------------------------
@@ -156,7 +156,8 @@ class ControlApp:
             with self._host.saved_once():
                 for name, order in zip(names, orders, strict=True):
                     self._host.order(order, name)
-                invitations = [_invitation(*one) for name in names for one in self._invited(name, wanted, asked)]
+                granted = [grant for name in names for grant in self._invited(name, wanted, asked)]
+                invitations = [_invitation(*grant) for grant in granted]
             for name in names if asked.start else ():
                 await self._host.start(name)
         except BaseException:
@@ -173,7 +174,7 @@ class ControlApp:
             yield self._host.invite_observer(name)
 
     async def _undo(self, names: Iterable[str]) -> None:
-        """All or nothing: what was made of a request that failed goes again."""
+        """Take back what a failed request had made, so that it is carried out wholly or not at all."""
         with anyio.CancelScope(shield=True):
             for name in names:
                 try:
@@ -326,7 +327,7 @@ def _typed(error: TradefairError) -> tuple[int, ErrorInfo]:
 
 
 def _unauthorized(request: Request) -> Response:
-    if "authorization" in request.headers:  # a browser asks without it first
+    if "authorization" in request.headers:  # a browser always asks without it first: that is no attack
         _security_log.warning("refused a request to the control plane")
     error = ErrorInfo("unauthorized", "the control plane's token is missing or wrong", "Authorization: Bearer …", False)
     scheme = 'Basic realm="tradefair", charset="UTF-8"' if request.url.path == "/" else 'Bearer realm="tradefair"'
@@ -334,6 +335,6 @@ def _unauthorized(request: Request) -> Response:
 
 
 async def _no_such_path(request: Request, fault: Exception) -> Response:
-    # Who asks without a token learns nothing about what exists; the paths are in the documentation anyway.
+    # No token is asked for here: the answer is the same for every path, so it tells nothing about what exists.
     error = ErrorInfo("unknown_id", "there is no such path or method", "docs/hosting.md lists them", False)
     return _error(getattr(fault, "status_code", 404), error)

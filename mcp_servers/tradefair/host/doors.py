@@ -1,4 +1,7 @@
-"""Doors: what lies behind one token. Each has an MCP server of its own and the sessions that were opened with it."""
+"""Doors: what lies behind one token, an MCP server of its own and the sessions that were opened with it.
+
+A door per token means that revoking a token closes exactly what was opened with it, streams included.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from tradefair.host.quotas import Gate, Quotas
 
 MAX_OPEN_REQUESTS = 64
-_REQUESTS_PER_CALL = 4
+_REQUESTS_PER_CALL = 4  # a call of the stateless era may come with a listing, a read and a stream
 
 _log = logging.getLogger("tradefair.host")
 _MAX_SESSIONS = 16
@@ -28,8 +31,8 @@ _MAX_SESSIONS = 16
 class Door:
     """One token's server and sessions.
 
-    Its requests have a gate of their own, wider than that of a seat's calls: a client also connects, lists and listens.
-    Streams and waiting calls count as open requests.
+    Requests have a gate of their own, wider than that of the seat's calls, because a client also connects, lists and
+    listens. Streams and waiting calls count as open requests.
     """
 
     def __init__(
@@ -62,7 +65,7 @@ class Door:
             await self._closing.wait()
 
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one HTTP request; 429 where there are too many."""
+        """Answer one HTTP request; with 429 where too many are open or they come too fast."""
         refusal = self._gate.enter("")
         if refusal is not None:
             wait = ceil(refusal.retry_after_s or 1)
@@ -84,7 +87,7 @@ class Door:
             await send(message)
             finished = message["type"] == "http.response.body" and not message.get("more_body")
 
-        if not _listens(scope):  # those that do end by themselves, and say so
+        if not _listens(scope):  # a stream that listens ends by itself when the door closes, and says so
             self._under_way.add(request)
         self._reading.add(request)
         try:
@@ -94,7 +97,7 @@ class Door:
             _log.debug("a client hung up in the middle of its request")
             return
         except Exception:
-            # The door was closed while this request came in: its server is not there any more.
+            # The door was closed while this request came in, and its server is gone.
             if answered or not self._closing.is_set():
                 raise
         finally:
@@ -109,8 +112,8 @@ class Door:
     def close(self, *, gone: bool = True) -> None:
         """End all sessions and streams, and requests that are still coming in.
 
-        `gone` says that this token opens nothing any more: calls that wait are not answered either. Otherwise the host
-        is going down and finishes them.
+        `gone`: the token no longer opens anything, and calls that wait are not answered either. Otherwise the host is
+        going down, and calls that wait get their answers.
         """
         self._gone = gone
         self._closing.set()
@@ -124,7 +127,10 @@ class Door:
 
 
 def _listens(scope: Scope) -> bool:
-    """Whether a request of the stateless era follows resources; the SDK holds its header against its body."""
+    """Whether a request of the stateless era follows resources. The header may be trusted.
+
+    The SDK compares it to the body.
+    """
     return (b"mcp-method", b"subscriptions/listen") in scope["headers"]
 
 
@@ -138,16 +144,16 @@ class Doors:
         return len(self._doors)
 
     def get(self, grant: str) -> Door | None:
-        """An open door."""
+        """The open door of a grant, if there is one."""
         return self._doors.get(grant)
 
     def put(self, grant: str, door: Door) -> Door:
-        """Keep a door that is about to run."""
+        """Keep a door that is about to run; returns it."""
         self._doors[grant] = door
         return door
 
     def shut(self, grants: Iterable[str] | None = None) -> None:
-        """Close some doors for good, or all of them because the host goes down."""
+        """Close the doors of `grants` for good; with None all doors, because the host goes down."""
         for grant in list(self._doors) if grants is None else grants:
             door = self._doors.pop(grant, None)
             if door is not None:

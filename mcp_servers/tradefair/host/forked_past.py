@@ -1,4 +1,4 @@
-"""What a fork remembers of its past, so that its policies can be brought up to date: who began when, on which draws."""
+"""What a fork must know of its past to replay its policies: which player began at which event, on which draws."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ _MAX_KEYS = 1_000
 
 
 class ForkedPast:
-    """`starts`: the first event of a seat's present player; before it somebody else played the seat.
+    """The past of a fork, in event numbers.
 
-    `keys`: (from this event on, policy key), ascending. Before `loose_until` policies need not want what is recorded:
-    an event was withheld, so they have seen other answers than when they decided. `at` is the number of the next
-    event; `Scripted` moves it.
+    `starts[seat]` is the first event of the seat's present player; another one played it before. `keys` are pairs (from
+    this event on, policy key), ascending. Before `loose_until` a policy need not want the call that is recorded: an
+    event was withheld from it, so it has seen other answers than when it decided. `at` is the next event; `Scripted`
+    moves it.
     """
 
     def __init__(self, starts: Mapping[SeatId, int], keys: Sequence[tuple[int, int]], loose_until: int = 0) -> None:
@@ -32,7 +33,10 @@ class ForkedPast:
 
     @classmethod
     def of_about(cls, about: Mapping[str, Any], source: str) -> ForkedPast | None:
-        """The past of a fork, None of any other episode. TraceError where it is no record of one."""
+        """The past that a manifest's about records; None for an episode that is no fork.
+
+        TraceError for a damaged record.
+        """
         record = about.get(FORKED_FROM)
         if record is None:
             return None
@@ -51,13 +55,13 @@ class ForkedPast:
         return {"starts": self.starts, "keys": [list(key) for key in self.keys], "loose_until": self.loose_until}
 
     def forked(self, at: int, seats: Sequence[SeatId], policy_key: int, *, loose: bool = False) -> ForkedPast:
-        """The past of a fork of this episode: from event `at` on other players in `seats`, other draws everywhere."""
+        """The past of a fork of this one: from event `at` on, other players in `seats` and other draws in all seats."""
         kept = [(seq, key) for seq, key in self.keys if seq < at]
         starts = {seat: seq for seat, seq in self.starts.items() if seq < at} | dict.fromkeys(seats, at)
         return ForkedPast(starts, [*kept, (at, policy_key)], at if loose else min(self.loose_until, at))
 
     def plays(self, seat: SeatId, seq: int) -> bool:
-        """Whether the seat's present player is the one that made event `seq`."""
+        """Whether event `seq` belongs to the seat's present player."""
         return seq >= self.starts.get(seat, 0)
 
     def draw(self, seed: int, seat: SeatId) -> Draw:

@@ -1,4 +1,7 @@
-"""A host: episodes by id, orders for more, tokens, and how all of them live, rest and end. No HTTP in here."""
+"""A host: its episodes by id, the orders that wait, the tokens, and when each of them begins, rests and ends.
+
+There is no HTTP in here: `app` serves the seats of a host, `control` its operator.
+"""
 
 from __future__ import annotations
 
@@ -32,18 +35,18 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
     from tradefair.host.sandbox import Sandbox
 
-BODY_LIMIT = 1_048_576
+BODY_LIMIT = 1_048_576  # bytes of one request: 16 times the longest program that execute_code takes
 MAX_EPISODES = 1_000
-_MAX_PAST = 2_000
+_MAX_PAST = 2_000  # closed episodes that the status page still names
 _AGAIN_S = 1.0
-_SAVE_DELAY_S = 0.2
+_SAVE_DELAY_S = 0.2  # many episodes that end at once are one write of the registry
 _TIDY_DELAY_S = 3.0
 
 _log = logging.getLogger("tradefair.host")
 
 
 class TooManyEpisodes(TradefairError):
-    """The host keeps as many episodes as it may."""
+    """The host has `max_episodes` episodes and orders, and takes no more."""
 
 
 class Past(NamedTuple):
@@ -59,8 +62,9 @@ class Host:
     """Episodes by id, orders that wait for their start, tokens, and the doors behind them.
 
     With a `folder` the registry is kept in its `host.json`; the traces lie there too, or where `logs` puts them. With
-    `linger_s` a host that is being served retires each episode that many seconds after its end, and its tokens with it.
-    `ttl_s` is the time to live of every episode, from its creation; an order may name a shorter one.
+    `linger_s` a served host retires each episode that many seconds after its end, and its tokens with it. `ttl_s` is
+    the time to live of each episode in seconds, from its creation; an order may name a shorter one. `body_limit` is in
+    bytes.
     """
 
     def __init__(
@@ -107,7 +111,7 @@ class Host:
     # --- episodes ---------------------------------------------------------------------------------------------------
 
     def add(self, episode: Episode, *, used: Mapping[SeatId, int] | None = None, save: bool = True) -> None:
-        """Take an episode in. `used` says how much of its seats' budgets is gone."""
+        """Take an episode in. `used` is the number of calls that each of its seats has made in an earlier process."""
         self.episodes[episode.id] = episode
         for seat, calls in (used or {}).items():
             self._gates[episode.id, seat] = self._new_gate(episode.id, seat, calls)
@@ -117,13 +121,16 @@ class Host:
             self._save()
 
     def order(self, wanted: Checked, episode_id: str) -> None:
-        """Take an order in; `start` carries it out. Raises TooManyEpisodes, HarnessFailure (draining)."""
+        """Accept an order, which `start` carries out.
+
+        Raises TooManyEpisodes, and HarnessFailure while the host drains.
+        """
         self.check_room(1)
         self.order_again(wanted, episode_id)
         self._save()
 
     def order_again(self, wanted: Checked, episode_id: str) -> None:
-        """Take in what an earlier host of the folder was ordered: it has its room and stands in the registry."""
+        """Accept an order of an earlier host of the folder: it was counted then, and the registry names it already."""
         self.pending[episode_id] = wanted
         if wanted.order.ttl_s is not None:
             self.ttl_s_of[episode_id] = wanted.order.ttl_s
@@ -138,17 +145,20 @@ class Host:
             begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
         finally:
             self._starting.discard(episode)
-        if self.pending.pop(episode, None) is None:  # cancelled meanwhile
+        if self.pending.pop(episode, None) is None:  # it was cancelled while its log was being made
             await begun.close()
             raise SeatError(f"{episode} was cancelled while it started")
-        # A restart that finds its trace knows that it has begun: until then the registry may be late.
+        # The registry may be late here: a restart that finds the trace of an order knows that it has begun.
         self.add(begun, save=False)
         self._save_soon()
         _log.info("episode started", extra={"episode": episode, "scenario": begun.core.scenario.id})
         return begun
 
     def check_room(self, wanted: int) -> None:
-        """Whether so many more episodes may come. Raises TooManyEpisodes, HarnessFailure while the host drains."""
+        """Check that `wanted` more episodes may come.
+
+        Raises TooManyEpisodes, and HarnessFailure while the host drains.
+        """
         if self.draining:
             raise HarnessFailure("the host is going down and takes no more episodes")
         kept = len(self.episodes) + len(self.pending)
@@ -183,7 +193,7 @@ class Host:
             self.past[episode] = Past(gone.core.ended or "", gone.core.scenario.id, gone.core.manifest.seed, gone.path)
             while len(self.past) > _MAX_PAST:
                 self.past.popitem(last=False)
-            # Nobody else would close it: the end of the host, which cancels, must not leave its log open.
+            # Shielded: the end of the host cancels this task, and then the log of the episode would stay open.
             with anyio.CancelScope(shield=True):
                 await gone.close()
         self._save_soon()
@@ -268,23 +278,23 @@ class Host:
         return Gate(self.quotas, used=used, on_spent=spent, closed=lambda: episode in self._resting)
 
     async def _stand_in(self, episode: Episode, seat: SeatId) -> None:
-        """Take the default action for a seat whose budget is gone, so that nobody waits for it."""
+        """Take the default action for a seat that has used up its calls, so that no other seat waits for it."""
         _log.info("budget spent", extra={"episode": episode.id, "seat": seat})
         if episode.core.scenario.clock == "free":
-            return  # nobody is awaited there
+            return  # under a free clock no seat is awaited
         while episode.core.ended is None:
             try:
                 if (await episode.await_turn(seat, 45)).awaited:
                     await episode.lapse(seat, "call_limit")
             except StorageUnavailable:
                 await anyio.sleep(_AGAIN_S)
-            except (HarnessFailure, ValueError):  # the rules failed; or it has been closed meanwhile
+            except (HarnessFailure, ValueError):  # the rules failed, or the episode was closed meanwhile
                 return
 
     # --- life -------------------------------------------------------------------------------------------------------
 
     def attach(self, tasks: anyio.abc.TaskGroup | None) -> None:
-        """Begin to watch over the episodes in a task group, or stop."""
+        """Watch over the episodes in this task group from now on; None stops."""
         self._tasks = tasks
         for episode in self.episodes.values() if tasks is not None else ():
             assert tasks is not None
@@ -292,7 +302,7 @@ class Host:
 
     @property
     def tasks(self) -> anyio.abc.TaskGroup | None:
-        """Where doors run while the host is being served."""
+        """The task group in which doors run; None while the host is not served."""
         return self._tasks
 
     async def _watch(self, episode: Episode) -> None:
@@ -309,11 +319,11 @@ class Host:
             if self._linger_s is not None:
                 await anyio.sleep(self._linger_s)
                 await self.retire(episode.id)
-        except Exception:  # one episode's fault must not end the others
-            _log.exception("%s is not watched any more", episode.id)
+        except Exception:  # the fault of one episode must not end the others
+            _log.exception("%s is no longer watched", episode.id)
 
     def _seconds_left(self, episode: Episode) -> float | None:
-        """Of its time to live, which runs from its creation, whether the host was up or not."""
+        """What is left of the time to live, which also runs while the host is down; None: it has none."""
         lives = [ttl for ttl in (self._ttl_s, self.ttl_s_of.get(episode.id)) if ttl is not None]
         if not lives:
             return None
@@ -329,7 +339,7 @@ class Host:
     # --- going down -------------------------------------------------------------------------------------------------
 
     async def drain(self, patience_s: float) -> None:
-        """Let each episode go on to the end of its round, then take no more calls for it; bounded by `patience_s`."""
+        """Let each episode finish its round, then take no more calls for it. Takes `patience_s` seconds at most."""
         self.draining = True
         _log.info("draining", extra={"episodes": len(self.episodes), "patience_s": patience_s})
         with anyio.move_on_after(patience_s):
@@ -353,7 +363,10 @@ class Host:
             self._tidying = asyncio.get_running_loop().call_later(_TIDY_DELAY_S, self._tidy)
 
     def _tidy(self) -> None:
-        """Give the memory of closed episodes back: servers and sessions hold each other in circles."""
+        """Return the memory of closed episodes.
+
+        Servers and sessions refer to each other, so only the collector frees them.
+        """
         self._tidying = None
         gc.collect()
         give_memory_back()
@@ -362,7 +375,7 @@ class Host:
 
     @contextmanager
     def saved_once(self) -> Generator[None]:
-        """Whatever changes in the body is written at its end, once. Nothing in the body may await."""
+        """Write the registry once, at the end of the body. The body must not await: a crash would lose what it did."""
         self._unsaved += 1
         try:
             yield
@@ -371,7 +384,7 @@ class Host:
             self._save()
 
     def _save_soon(self) -> None:
-        """For what a restart finds out anyway (an episode is over)."""
+        """Write the registry a little later: for what a restart finds out anyway, such as the end of an episode."""
         if self._saving is None:
             self._saving = asyncio.get_running_loop().call_later(_SAVE_DELAY_S, self._save)
 
@@ -394,14 +407,14 @@ class Host:
 
 
 def give_memory_back() -> None:
-    """Ask the C library for what it keeps of freed memory (each thread's arena keeps some); elsewhere nothing."""
+    """Ask glibc to return freed memory that its arenas keep, one per thread. Does nothing on other systems."""
     trim = getattr(ctypes.CDLL(None), "malloc_trim", None) if sys.platform == "linux" else None
     if trim is not None:
         trim(0)
 
 
 def created_at(episode: Episode) -> datetime:
-    """When an episode was made; now where its manifest does not say."""
+    """When an episode was created; now where its manifest does not say, as anyone may have edited it."""
     try:
         made = datetime.fromisoformat(str(episode.manifest.about.get("created")))
     except ValueError:

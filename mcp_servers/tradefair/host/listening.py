@@ -1,4 +1,7 @@
-"""A Starlette application on a socket of ours: its address is known before it serves, and signals are left alone."""
+"""A Starlette application on a socket of our own: its address is known before it serves, and signals are left alone.
+
+Slow and greedy connections are cut off here, below HTTP, before they can hold a request open.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +20,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 PATIENCE_S = 60.0
 """How long a request may take to arrive, and a client to take what is waiting for it, before it is cut off."""
-_GRACE_S = 5
-_BACKLOG = 2_048
+_GRACE_S = 5  # how long open requests may take to end when the server stops
+_BACKLOG = 2_048  # connections that wait to be accepted: a thousand clients may come at once
 
 
 class Listener:
     """One address. `port` 0 takes a free one; `url` is `http://name:port`. Raises OSError when it cannot be had.
 
-    `make_app` gets the values of the Host header (`name:port`) that are to be answered; `public_names` are further
-    host names (`market.example`, or with a port) that clients may use. Of the files that the process may open,
-    connections take half at most: further ones are closed at once (`max_connections` for another number).
+    `make_app` is given the values of the Host header (`name:port`) that are to be answered; `public_names` are further
+    host names (`market.example`, or with a port) that clients may use. Connections take half of the files that the
+    process may open at most, because logs need the others; further ones are closed at once. `max_connections` is
+    another number.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection that is cut off when a request takes too long to arrive, or a client to take its answers."""
+    """A connection that is cut off when a request takes too long to arrive, or its answers are not taken."""
 
     config: _Config
     _arriving: asyncio.TimerHandle | None = None
@@ -118,7 +122,7 @@ class _Connection(H11Protocol):
         self._leaving = _ended(self._leaving)
 
     def _mind_the_request(self) -> None:
-        """Its time runs from the last answer until all of it is there, however many bytes come in between."""
+        """Time the next request: from the last answer until it is whole, however many bytes arrive in between."""
         whole = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
         if whole:
             self._arriving = _ended(self._arriving)
@@ -140,7 +144,7 @@ def _ended(timer: asyncio.TimerHandle | None) -> None:
 
 
 class _Uvicorn(uvicorn.Server):
-    """Says when it is ready, and leaves signals alone: uvicorn raises them again before the episodes are closed."""
+    """Reports when it is ready, and leaves signals alone: uvicorn would raise them again before episodes are closed."""
 
     def __init__(self, config: _Config) -> None:
         super().__init__(config)
@@ -157,7 +161,7 @@ class _Uvicorn(uvicorn.Server):
 
 
 def security_settings(names: Iterable[str]) -> TransportSecuritySettings:
-    """Which Host headers are answered, and from where a browser may come."""
+    """Which Host headers are answered, and from which origins a browser may come."""
     hosts = list(names)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

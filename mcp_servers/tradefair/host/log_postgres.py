@@ -1,10 +1,10 @@
 """Event logs in a PostgreSQL database that several hosts share: the promises of `SqliteLog`, on another machine.
 
 - A batch is one statement and one transaction, and committed when the server says so (`synchronous_commit`).
-- The lease of an episode is an advisory lock of the writer's session; the server drops it with the connection. Two
-  writers could not get past each other anyway: the number of an event is its key.
-- A connection that breaks in the middle of a commit leaves open whether it was made. The stored hash of the last event
-  says so as soon as the server can be asked; until then nothing else is appended.
+- The lease of an episode is an advisory lock of the writer's session; the server drops it with the connection. Even
+  without it two writers could not both append: the number of an event is its primary key.
+- When a connection breaks during a commit, it is unknown whether the commit was made. The stored hash of the last event
+  tells, as soon as the server can be asked; until then nothing else is appended.
 
 The driver is the extra `postgres`.
 """
@@ -34,9 +34,9 @@ if TYPE_CHECKING:
 
     Connection = psycopg.AsyncConnection[tuple[Any, ...]]
 
-_CONNECT_S = 10
+_CONNECT_S = 10  # seconds to connect
 _DEAD_AFTER_S = 45
-"""How long a session whose client's machine has vanished keeps its lease."""
+"""Seconds after which a session loses its lease when its client's machine has vanished."""
 _ASK_AGAIN_S = 5.0
 
 _log = logging.getLogger("tradefair.host")
@@ -93,11 +93,11 @@ class PostgresStore:
         return self.place(path).url
 
     def shown(self, path: Path) -> str:
-        """The same without user, password and options."""
+        """The address without user, password and options, for people."""
         return str(self.place(path))
 
     async def trouble(self) -> str | None:
-        """Why it cannot be reached; asked at most every five seconds, and what has changed since is logged."""
+        """Why the store cannot be reached, or None. It is asked at most every five seconds; changes are logged."""
         async with self._asking:
             if time.monotonic() >= self._ask_at:
                 first, before = self._ask_at == 0.0, self._trouble
@@ -133,7 +133,7 @@ class PostgresStore:
                 cursor = connection.execute(sql, (place.episode,))
                 return cursor.fetchall() if cursor.description is not None else []
         except driver.errors.UndefinedTable:
-            return []  # nobody has written here yet
+            return []  # the tables are made by the first writer
         except driver.Error as error:
             raise StorageUnavailable(f"{place}: {_said(error)}") from None
 
@@ -196,7 +196,7 @@ class PostgresLog:
         return await cls(place, connection, manifest, head)._named()
 
     async def _named(self) -> PostgresLog:
-        """Give the session a name of its own, by which a later one finds it."""
+        """Give the session a name of its own, so that a later session can end it (`_regain`)."""
         await _call(self._connection, self._name)
         return self
 
@@ -211,10 +211,10 @@ class PostgresLog:
         return self._head
 
     async def append(self, rows: Sequence[Row]) -> Head:
-        """Commit a batch in one statement.
+        """Commit a batch in one statement; the new head.
 
-        Raises StorageUnavailable. Nothing was written then, unless the server could not be asked any more: whoever goes
-        on reads the log first.
+        Raises StorageUnavailable. Then nothing was written, unless the server could no longer be asked: a caller that
+        goes on reads the log first.
         """
         await self._ready()
         head, closed = self._head, None
@@ -237,7 +237,7 @@ class PostgresLog:
         return head
 
     async def _insert(self, sql: str, values: Sequence[object], head: Head) -> None:
-        """Carry out the statement that leads to `head`; again, where the connection broke before it was."""
+        """Carry out the statement that leads to `head`, and repeat it where the connection broke before the commit."""
         before = self._head
         try:
             await self._connection.execute(sql.encode(), values)
@@ -245,6 +245,7 @@ class PostgresLog:
             if not self._connection.broken:
                 self._fail(error)
             await self._regain()
+            # The stored head says which of three things happened: no commit, ours, or another writer's.
             if self._head == before:
                 await self._write(sql, *values)
             elif self._head != head:
@@ -317,7 +318,7 @@ class PostgresLog:
             raise StorageUnavailable(f"{self._place}: the log was written to while the connection was gone")
 
     async def _regain(self) -> None:
-        """Connect and take the lease again; the head is what the store says. Raises StorageUnavailable."""
+        """Connect and take the lease again, and read the head from the store. Raises StorageUnavailable."""
         async with self._mending:
             if self._closed:
                 raise StorageUnavailable(f"{self._place}: is closed")
@@ -328,7 +329,7 @@ class PostgresLog:
             except self._driver.Error as error:
                 self._fail(error)
             try:
-                # The server may not know yet that the old session is dead; after this nothing of it is under way.
+                # The server may not know yet that the old session is dead: after this no statement of it is running.
                 old = "SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE application_name = %s"
                 await connection.execute(old, (self._name,))
                 await _take_lease(connection, self._place)
@@ -368,7 +369,7 @@ class PostgresLog:
 
 async def _connected(place: StorePlace) -> Connection:
     driver = psycopg_of()
-    # A store's machine that vanished must not hold up a call for as long as TCP would try.
+    # When the store's machine has vanished, TCP alone would hold up a call for many minutes.
     patience: dict[str, Any] = {
         "tcp_user_timeout": 1_000 * _DEAD_AFTER_S,
         "keepalives_idle": _DEAD_AFTER_S // 3,
@@ -378,7 +379,7 @@ async def _connected(place: StorePlace) -> Connection:
     connection = await driver.AsyncConnection.connect(
         place.dsn, autocommit=True, connect_timeout=_CONNECT_S, **patience
     )
-    # The server's side: a client's that vanished must not keep an episode's lease for hours.
+    # The same on the server's side: a client that has vanished must not keep the lease of an episode for hours.
     await connection.execute(f"SET tcp_keepalives_idle = {_DEAD_AFTER_S // 3}")
     await connection.execute(f"SET tcp_keepalives_interval = {_DEAD_AFTER_S // 3}")
     await connection.execute("SET tcp_keepalives_count = 2")
@@ -394,7 +395,7 @@ async def _make_tables(connection: Connection) -> None:
     if rows[0][0]:
         return
     async with connection.transaction():
-        # Two that make the same table at once would disturb each other.
+        # CREATE TABLE IF NOT EXISTS fails when two sessions run it at once.
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(""),))
         await connection.execute(STORE_SCHEMA.encode())
 
@@ -416,7 +417,10 @@ def _sound(place: StorePlace) -> tuple[Manifest, Head]:
 
 
 def _storable(value: object) -> object:
-    """Text that PostgreSQL takes: no NUL, no half of a surrogate pair. Only what a client says of itself has such."""
+    """Text as PostgreSQL takes it, without NUL and lone surrogates.
+
+    Only what a client says about itself may hold them.
+    """
     if isinstance(value, str):
         return value.encode(errors="replace").decode().replace("\x00", "\ufffd")
     return value

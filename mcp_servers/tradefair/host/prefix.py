@@ -1,4 +1,4 @@
-"""The beginning of an episode as a log of its own, from which it can be gone on with: what a fork starts from."""
+"""The beginning of an episode as a log of its own, which can be resumed: what a fork starts from."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`host.json`: which episodes a host keeps or has been ordered, and which tokens open them, across restarts.
+"""`host.json`: the episodes, orders and tokens of a host, kept across restarts.
 
-It lies beside the traces, or names the shared store that holds them. It holds digests instead of tokens, and only its
-owner may read it. One process at a time is the host of a folder.
+The file lies next to the traces, or names the shared store that holds them. It has digests instead of tokens, and only
+its owner may read it. One process at a time is the host of a folder.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ class HostFile(NamedTuple):
 
 @contextmanager
 def sole_host(folder: Path) -> Generator[None]:
-    """Be the one host of a folder; a process that ends in any way is it no longer.
+    """Be the only host of a folder, until the body ends or the process dies.
 
-    Raises TraceError where another one is, StorageUnavailable where that cannot be found out.
+    Raises TraceError where another host runs there, StorageUnavailable where the lock file cannot be opened.
     """
     try:
         lock = os.open(folder / _LOCK, os.O_RDWR | os.O_CREAT, 0o600)
@@ -67,7 +67,7 @@ def sole_host(folder: Path) -> Generator[None]:
 
 
 def check_fresh(folder: Path) -> None:
-    """Raises TraceError where a host has left episodes or orders: a new registry would make their tokens worthless."""
+    """Raise TraceError where a host has left episodes or orders: a new registry would make their tokens worthless."""
     if not (folder / HOST_FILE).exists():
         return
     file = load_host_file(folder)
@@ -79,7 +79,10 @@ def check_fresh(folder: Path) -> None:
 
 
 def save_host_file(folder: Path, file: HostFile) -> None:
-    """Replace `folder/host.json` in one step; mode 0600 from its first byte."""
+    """Replace `folder/host.json` in one step, so that a crash leaves the old file or the new one.
+
+    Mode 0600 throughout.
+    """
     content = {
         "format": _FORMAT,
         "episodes": [
@@ -98,14 +101,15 @@ def save_host_file(folder: Path, file: HostFile) -> None:
             os.fsync(stream.fileno())
         os.replace(draft, folder / HOST_FILE)
     except OSError:
-        draft.unlink(missing_ok=True)  # what is half written on a full disk must not fill it further
+        draft.unlink(missing_ok=True)  # on a full disk a half-written draft would keep it full
         raise
 
 
 def load_host_file(folder: Path) -> HostFile:
-    """What `folder/host.json` says.
+    """Read `folder/host.json`.
 
-    Raises TraceError when it is missing, damaged, points out of the folder or names something twice.
+    The file may have been edited, so nothing in it is trusted: TraceError when it is missing or damaged, points out of
+    the folder, or names an episode, trace or token twice.
     """
     path = folder / HOST_FILE
     try:
@@ -120,8 +124,8 @@ def load_host_file(folder: Path) -> HostFile:
         lives = {item["id"]: _ttl_s(item["ttl_s"]) for item in episodes if item.get("ttl_s") is not None}
         # Earlier versions kept what was revoked too.
         tokens = [_grant(item) for item in grants if "revoked" not in item or not item["revoked"]]
-        for told in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
-            _each_once(path, told)
+        for names in zip(*((grant.id, grant.digest) for grant in tokens), strict=True):
+            _each_once(path, names)
         control, store = content.get("control"), content.get("store")
         return HostFile(
             traces,
@@ -150,9 +154,9 @@ def _grant_record(grant: Grant) -> dict[str, Any]:
 
 
 def _grant(item: Mapping[str, Any]) -> Grant:
-    told = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
+    fields = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
     scope = OBSERVER_SCOPE if item.get("scope", SEAT_SCOPE) == OBSERVER_SCOPE else SEAT_SCOPE
-    return Grant(*told, scope=scope)
+    return Grant(*fields, scope=scope)
 
 
 def _digest(given: object) -> str:
@@ -183,7 +187,7 @@ def _each_once(path: Path, names: Iterable[str]) -> None:
 
 
 def _episode_id(path: Path, given: object) -> str:
-    # The trace of an order gets its name from it.
+    # The trace of an order is named after it: a path in here would be written outside the folder.
     if not isinstance(given, str) or not _EPISODE_ID.fullmatch(given):
         raise TraceError(f"{path}: {str(given)[:80]!r} is not the id of an episode")
     return given

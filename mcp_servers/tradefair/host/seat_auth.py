@@ -1,8 +1,8 @@
 """Tokens: a bearer token stands for one seat of one episode, or for an observer of it, and nothing else does.
 
-Tokens carry 256 random bits and are shown once; only their SHA-256 digest is kept. A plain fast digest is enough for
-text that cannot be guessed (there is no dictionary of it), and finding a token by the digest of the whole of it leaks
-nothing through timing: whoever measures the look-up learns about digests, which cannot be turned back.
+Tokens carry 256 random bits and are shown once; only their SHA-256 digest is kept. A fast digest is enough, because no
+dictionary holds such text. Looking a token up by its digest leaks nothing through timing: an attacker who measures the
+look-up learns about digests, which cannot be inverted.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ GrantScope: TypeAlias = Literal["seat", "observer"]
 SEAT_SCOPE: GrantScope = "seat"
 OBSERVER_SCOPE: GrantScope = "observer"
 OBSERVER: SeatId = "observer"
-"""What stands in place of a seat where somebody without one reads."""
+"""What stands in place of a seat where an observer reads."""
 MAX_TOKENS = 100
-"""Of one seat, or of the observers of one episode: each of them is written down with every change of the registry."""
+"""Tokens of one seat, or of the observers of one episode. Each change of the registry writes all of them."""
 _PREFIX = "tf_"
 _MAX_TOKEN_CHARS = 200
 
@@ -37,7 +37,7 @@ _security_log = logging.getLogger("tradefair.security")
 
 
 class TooManyTokens(TradefairError):
-    """A seat, or the observers of an episode, have as many tokens as they may."""
+    """A seat, or the observers of an episode, have MAX_TOKENS tokens."""
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Grant:
 
     @property
     def whose(self) -> tuple[str, GrantScope, SeatId]:
-        """What it opens."""
+        """What the token opens: (episode, scope, seat)."""
         return self.episode, self.scope, self.seat
 
 
@@ -74,9 +74,9 @@ class SeatTokens:
         return [grant for grant in self if grant.episode == episode]
 
     def issue(self, episode: str, seat: SeatId, scope: GrantScope = SEAT_SCOPE) -> tuple[str, Grant]:
-        """A new token of a seat, or of an observer, and its grant. The token is nowhere else: show it now.
+        """Make a token of a seat or of an observer; the token and its grant. Raises TooManyTokens.
 
-        Raises TooManyTokens.
+        The token is stored nowhere: it must be shown now.
         """
         token = _PREFIX + secrets.token_urlsafe(32)
         grant = Grant(secrets.token_hex(6), episode, check_seat_id(seat), token_digest(token), scope)
@@ -97,11 +97,11 @@ class SeatTokens:
         return grant
 
     def good(self, digest: str) -> bool:
-        """Whether the token with this digest is worth something now."""
+        """Whether the token with this digest is known and not revoked."""
         return digest in self._by_digest
 
     def revoke(self, grant_id: str) -> Grant:
-        """Forget a token: it is worthless for ever. SeatError when there is no such grant."""
+        """Forget a token; it never works again. Raises SeatError when there is no such grant."""
         for grant in self:
             if grant.id == grant_id:
                 del self._by_digest[grant.digest]
@@ -110,7 +110,7 @@ class SeatTokens:
         raise SeatError(f"there is no token {grant_id[:40]!r}")
 
     def expire(self, episode: str) -> list[Grant]:
-        """Forget every token of an episode; the forgotten grants."""
+        """Forget all tokens of an episode; returns their grants."""
         gone = self.of(episode)
         for grant in gone:
             del self._by_digest[grant.digest]
@@ -128,7 +128,7 @@ class SeatVerifier:
         self._tokens = tokens
 
     async def verify_token(self, token: str) -> AccessToken | None:
-        """The claims of a token; None, and a line in the security log, for one that is worth nothing."""
+        """The claims of a token; None, and a line in the security log, for an unknown or revoked one."""
         from mcp.server.auth.provider import AccessToken
 
         grant = self._tokens.find(token)
@@ -136,7 +136,7 @@ class SeatVerifier:
             _security_log.warning("refused a token with digest %s…", token_digest(token)[:8])
             return None
         claims = {"iss": "tradefair", "episode": grant.episode, "seat": grant.seat, "scope": grant.scope}
-        # The SDK keeps this object with the request: the token itself has no business in there.
+        # The SDK keeps this object with the request and may log it: it gets the digest, never the token.
         return AccessToken(
             token=grant.digest, client_id=grant.id, scopes=[grant.scope], subject=grant.seat, claims=claims
         )

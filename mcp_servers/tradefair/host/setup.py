@@ -1,4 +1,4 @@
-"""From names to a running episode: who sits where, with which policies, and where the trace lies."""
+"""From names to a running episode: who decides for each seat, with which policies, and where the trace lies."""
 
 from __future__ import annotations
 
@@ -34,9 +34,9 @@ MAX_SEED = 2**63 - 1
 
 
 class SeatPlan(NamedTuple):
-    """Who decides for each seat: `agent` (from outside) or the spelling of a policy.
+    """Who decides for each seat: `agent` (from outside), or a policy such as `zip` or `fixed(price=40)`.
 
-    `late` names scripted seats that stand for an agent: they are asked after the others, as an agent would be.
+    `late` names scripted seats that stand in for an agent. They are asked after the others, as an agent would be.
     """
 
     seats: Mapping[SeatId, str]
@@ -44,7 +44,7 @@ class SeatPlan(NamedTuple):
 
     @property
     def agents(self) -> list[SeatId]:
-        """Seats that are played from outside, in the market's order."""
+        """The seats that are played from outside, in the market's order."""
         return [seat for seat, who in self.seats.items() if who == AGENT]
 
     def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
@@ -55,10 +55,11 @@ class SeatPlan(NamedTuple):
 def plan_seats(
     kind: MarketType, scenario: Scenario, *, agents: Sequence[SeatId] | None = None, others: str | None = None
 ) -> SeatPlan:
-    """Who sits where: the scenario's selectors (seat id before role), then `agents` and `others` on top.
+    """Work out who decides for each seat.
 
-    `agents` names the seats played from outside (default: those that the scenario calls agent); `others` is the policy
-    of every other seat. Raises ScenarioError for unknown seats, unfilled seats and policies that do not fit the role.
+    The scenario says so by seat id, else by role; `agents` names the seats that are played from outside instead
+    (default: those that the scenario calls agent), `others` the policy of all other seats. Raises ScenarioError for
+    unknown seats, for seats that nothing fills, and for policies that do not fit the role.
     """
     roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
     unknown = [seat for seat in agents or () if seat not in roles]
@@ -74,6 +75,7 @@ def plan_seats(
             given = others
         if given is None:
             raise ScenarioError(f"nobody sits at {seat}: name a policy with --others")
+        # Looked up now, so that a misspelt policy is refused before anything is written.
         if given != AGENT:
             _policy_spec(kind, given, role)
         seats[seat] = given
@@ -81,9 +83,9 @@ def plan_seats(
 
 
 def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatId) -> SeatPlan:
-    """The plan with the stand-ins of their roles where agents other than `seat` would sit: nobody else comes.
+    """The plan in which only `seat` is played from outside: the other agents' seats get the stand-ins of their roles.
 
-    Raises ScenarioError where a role has no stand-in.
+    For runs to which no other agent will come. Raises ScenarioError where a role has no stand-in.
     """
     others = [other for other in plan.agents if other != seat]
     known: Mapping[SeatId, SeatSpec] = kind.create(scenario, 0).seats if others else {}
@@ -110,9 +112,10 @@ def scripted_seats(
     shadows: Mapping[SeatId, str] | None = None,
     past: ForkedPast | None = None,
 ) -> Scripted:
-    """The plan's policies, each with its own draws; `shadows` name those that an outside agent thinks with.
+    """The plan's policies, each with its own draws.
 
-    With a `past` (of a fork) it says which draws are in force when, and `policy_key` does not matter.
+    `policy_key` gives other draws under the same market luck; in a fork, `past` says which key is in force when.
+    `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
     """
     roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
 
@@ -145,9 +148,10 @@ async def new_episode(
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
-    """A fresh episode with its trace in `folder` (made if need be), or in another place for `logs`.
+    """A fresh episode with its trace in `folder`, which is made if need be, or in the store of `logs`.
 
-    `labels` say what plays the agents' seats, `agent` how the runner can seat the same one again.
+    `seed` is 0 to 2**63 - 1. `labels` name what plays the agents' seats; `agent` says how the runner can seat the same
+    one again. Raises ScenarioError, StorageUnavailable.
     """
     if not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
@@ -178,17 +182,17 @@ async def new_episode(
 
 @lru_cache(maxsize=256)
 def log_remark(scenario: str, topic: str, remark: str) -> None:
-    """Say it once: not again for references and for each episode of a sweep."""
+    """Log a remark once per process, not again for each reference and each episode of a sweep."""
     logger.warning("%s: %s %s", scenario, topic, remark)
 
 
 def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
-    """What its market says should be known about a scenario, by topic."""
+    """What the market says should be known about a scenario: topic -> sentence."""
     return dict(kind.remarks(scenario)) if isinstance(kind, Remarks) else {}
 
 
 def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
-    """Whether outside services must be asked before and while it is played."""
+    """Whether outside services must be asked before and during an episode of this scenario."""
     return isinstance(kind, Resolves) and bool(kind.needs(scenario))
 
 
@@ -199,10 +203,10 @@ async def reopen_episode(
     sandbox: Sandbox | None = None,
     logs: LogStore = FILES,
 ) -> Episode:
-    """Go on with the episode of a trace, its scripted seats brought up to date. Raises TraceError, ScenarioError.
+    """Resume the episode of a trace; its scripted seats are replayed. Raises TraceError, ScenarioError.
 
-    `shadow` is the policy that the agents of the outside seats think with, if it is one, or that of each seat:
-    `episode.scripted.shadow`.
+    `shadow` is the policy by which the agents of the outside seats decide, where it is one, or one policy per seat. It
+    is replayed too: `episode.scripted.shadow(seat)`.
     """
     with open_trace(logs.reading(path)) as trace:
         core, about = trace.manifest.core, trace.manifest.about
@@ -219,7 +223,7 @@ async def reopen_episode(
 
 
 async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Services]:
-    """The scenario with what outside services say of it, and these services. ScenarioError when one is missing."""
+    """The scenario completed by what outside services answer, and those services. ScenarioError when one is missing."""
     needs = kind.needs(scenario) if isinstance(kind, Resolves) else ()
     if not needs or not isinstance(kind, Resolves):
         return scenario, Services()
@@ -234,7 +238,10 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
 
 
 def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
-    """Who sits where, and the policies' key. Nothing seals `about` before the end: anybody may have edited it."""
+    """Who decided for each seat, and the policies' key. `about` is not sealed before the end.
+
+    It may have been edited.
+    """
     who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
     try:
         if (who and set(who) != set(seats)) or not all(isinstance(text, str) for text in who.values()):
@@ -245,7 +252,7 @@ def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]
 
 
 def new_seed() -> int:
-    """A seed for those who did not name one; printed, so that the run can be repeated."""
+    """A fresh seed. It is printed, so that the run can be repeated; below 2**31, so that it can be typed."""
     return secrets.randbelow(2**31)
 
 
@@ -255,7 +262,7 @@ def new_episode_id() -> str:
 
 
 def make_folder(folder: Path) -> None:
-    """The folder, if it is not there yet. Raises StorageUnavailable."""
+    """Make the folder if it is missing. Raises StorageUnavailable."""
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
@@ -270,7 +277,7 @@ def default_folder(market: str) -> Path:
 def manifest_about(
     plan: SeatPlan, labels: Mapping[SeatId, str], scripted: Scripted, policy_key: int = 0
 ) -> dict[str, Any]:
-    """What a manifest says of the players; `labels` where a seat is to be called otherwise than by its policy."""
+    """What a manifest says of the players. `labels` name seats that are to be called otherwise than by their policy."""
     who = {seat: labels.get(seat, AGENT if text == AGENT else f"policy:{text}") for seat, text in plan.seats.items()}
     return {
         "seats": dict(plan.seats),
