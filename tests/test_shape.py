@@ -20,7 +20,6 @@ import pytest
 from tests.source_code import REPO, ROOTS, Module, all_modules, circles, import_graph, imported_modules
 
 NOT_YET: dict[str, str] = {
-    "test_a_market_has_the_same_rooms_as_its_sisters": "records.py of retail",
     "test_what_evaluates_a_market_lies_in_the_same_rooms": "evaluator.py of five markets; bargaining's evidence.toml",
     "test_only_a_markets_own_room_imports_a_market": "evaluation/modes/published.py reads retail's evidence",
     "test_no_module_imports_what_imports_it": "contract and host have one circle each",

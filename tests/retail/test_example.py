@@ -7,6 +7,7 @@ from datetime import date
 
 import pytest
 
+from tradefair.retail.engine.day_records import ReviewLog
 from tradefair.retail.engine.demand import category_mass, review_curve, take_share
 from tradefair.retail.engine.sales import DayBook, Shoppers
 from tradefair.retail.engine.stock import Taken
@@ -20,7 +21,6 @@ from tradefair.retail.model import (
     StoreSupplier,
     Streams,
 )
-from tradefair.retail.records import ReviewLog
 
 _RHO = 3.0
 _OFFERS = (

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.retail.records import Column, DayColumns, Records, ReviewLog, ReviewRow
+from tradefair.retail.engine.day_records import Column, DayColumns, Records, ReviewLog, ReviewRow
 
 _ROWS = st.lists(st.lists(st.integers(0, 1000), min_size=4, max_size=4), min_size=1, max_size=12)
 

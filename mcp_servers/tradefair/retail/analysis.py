@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Literal, NamedTuple
 
-from tradefair.retail.records import Records
+from tradefair.retail.engine.day_records import Records
 
 PriceKey = Literal["cent", "unit_sum"]
 EvidenceWord = Literal["none", "thin", "fair", "good"]

@@ -6,12 +6,8 @@ A day is open until the manager closes it; the close runs the ten steps of 6.9. 
 
 from __future__ import annotations
 
-import copy
 import hashlib
-from bisect import bisect_left
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from datetime import date
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from pydantic import JsonValue
@@ -21,31 +17,29 @@ from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.money import currency, divide_half_even, from_minor
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.seats import SeatId
+from tradefair.retail import views
+from tradefair.retail.answers.results import RulesView, TurnPart
 from tradefair.retail.data.generator import past_of
 from tradefair.retail.engine.closing import ClosedDay, day_facts, day_report
+from tradefair.retail.engine.day_records import Records
 from tradefair.retail.engine.demand import Curve, review_curve
 from tradefair.retail.engine.sales import DayBook, Shoppers
-from tradefair.retail.engine.stock import Order, OrderLine, Stock
-from tradefair.retail.engine.world import Luck, NewsItem, World
+from tradefair.retail.engine.stock import Order, OrderLine
 from tradefair.retail.model import (
     SEAT,
-    DayReport,
     EndingFacts,
     OrderLineFacts,
     RetailScenario,
-    RulesView,
     Store,
     Streams,
-    TurnPart,
     order_id,
     product_id,
     supplier_id,
 )
-from tradefair.retail.records import Records
+from tradefair.retail.state import ShelfChange, State
 
 _MEAN_STARS = 3.63
-_LONGEST_NEWS = 6
 
 
 class LineAsked(NamedTuple):
@@ -53,13 +47,6 @@ class LineAsked(NamedTuple):
 
     product_id: str
     quantity: int
-
-
-class ShelfChange(NamedTuple):
-    """What a new assortment changed; product places in store order."""
-
-    added: list[int]
-    removed: list[int]
 
 
 class HiddenTruth(NamedTuple):
@@ -74,135 +61,16 @@ class HiddenTruth(NamedTuple):
     supply_effect: Sequence[float]
 
 
-@dataclass
-class Books:
-    """Cash flows of the episode in cents, and units by product; kept for `check` and the ending."""
-
-    revenue: int = 0
-    refunds: int = 0
-    cost_of_goods: int = 0
-    expiry_cost: int = 0
-    rent: int = 0
-    purchases: int = 0
-    ordered_units: int = 0
-    sold_units: int = 0
-    expired_units: int = 0
-
-
-class Retail:
-    """A live store (contract `Market`). Everything a view needs is readable here; only the actions and `advance` write.
-
-    Lists are by product (store order) or, where named so, by product·suppliers + supplier.
-    """
+class Retail(State):
+    """A live store (contract `Market`): the state, and the verbs that change it."""
 
     def __init__(self, scenario: RetailScenario, seed: int) -> None:
-        past = past_of(scenario)
-        self.scenario = scenario
-        self.seed = seed
-        self.seats: Mapping[SeatId, SeatSpec] = {SEAT: SeatSpec(SEAT, SEAT)}
-        self.read_marks: dict[SeatId, int] = {SEAT: 0}
-        self.clock = Clock(1, "open", 0)
-        self.terminated: EndReason | None = None
-        self.store = past.store
-        self.records: Records = past.records.copy()
-        self.world: World = past.world.copy()
-        self.news: list[NewsItem] = list(past.news)
-        self.stock = Stock([item.shelf_life_days for item in past.store.products], scenario.storage_capacity)
-        self.day = 1
-        self.funds_cents = scenario.funds_start_cents
-        self.prices = [item.start_price_cents for item in past.store.products]
-        self.on_shelf = [False] * len(past.store.products)
-        self.negative_days = 0
-        self.report: DayReport | None = None
-        self.books = Books()
+        super().__init__(scenario, seed, past_of(scenario))
         self._rent = scenario.rent_per_day_cents
-        self._places = {item.id: place for place, item in enumerate(past.store.products)}
-        self._numbers = {supplier_id(number): number for number in range(past.store.suppliers)}
-        self._luck = Luck.of_episode(seed)
-        self._past_luck = Luck.of_history(past.store.key)
-        self._shoppers = Shoppers(scenario, past.store)
-        self._curves = _curves(past.store)
-        self._base_ratings = _base_ratings(scenario, past.store, past.records)
-        self._orders_placed = 0
-        self._ordered_today = [0] * (len(self.prices) * past.store.suppliers)
-        self._line_ordinals: dict[int, int] = {}
-        self._lines_today: list[OrderLineFacts] = []
-        self._history = self._start_hash()
-        self.news += self.world.open_day(self._luck, self.day, self.index, history=False)
-
-    # --- what can be read -------------------------------------------------------------------------------------------
-
-    @property
-    def index(self) -> int:
-        """Day index of the open day (0 = first history day); the last closed day is index − 1."""
-        return self.scenario.history_days + self.day - 1
-
-    @property
-    def today(self) -> date:
-        """Date of the open day."""
-        return self.scenario.date_at(self.index)
-
-    @property
-    def suppliers(self) -> int:
-        """Suppliers per product."""
-        return self.store.suppliers
-
-    @property
-    def shelf(self) -> list[int]:
-        """Places of the products on the shelf, in store order."""
-        return [place for place, shelved in enumerate(self.on_shelf) if shelved]
-
-    @property
-    def stock_value_cents(self) -> int:
-        """Aged value of everything on hand and waiting, today."""
-        return self.stock.value(self.day)
-
-    @property
-    def net_worth_cents(self) -> int:
-        """Funds, aged stock and open orders at cost (6.8)."""
-        return self.funds_cents + self.stock_value_cents + self.stock.open_cost
-
-    def place_of(self, product: str) -> int:
-        """Place of a product id. IllegalAction: unknown_id."""
-        place = self._places.get(product)
-        if place is None:
-            raise _unknown("product", product, f"products are {product_id(0)}..{product_id(len(self.prices) - 1)}")
-        return place
-
-    def number_of(self, supplier: str) -> int:
-        """Number of a supplier id. IllegalAction: unknown_id."""
-        number = self._numbers.get(supplier)
-        if number is None:
-            raise _unknown("supplier", supplier, f"suppliers are {', '.join(self._numbers)}")
-        return number
-
-    def category_of(self, name: str) -> int:
-        """Place of a category name. IllegalAction: unknown_id."""
-        names = [category.name for category in self.store.categories]
-        if name not in names:
-            raise _unknown("category", name, f"categories are {', '.join(names)}")
-        return names.index(name)
-
-    def news_of(self, news: str) -> NewsItem:
-        """The item of a news id that has been listed. IllegalAction: unknown_id."""
-        head, _, slot = news.removeprefix("N").partition("-")
-        if news.startswith("N") and head.isascii() and head.isdigit() and len(head) < 9:
-            for item in self._news_first_on(int(head) - 1, int(head) - 1):
-                if slot == str(item.slot):
-                    return item
-        raise _unknown("news item", news, "view_today_news and view_news_history show the ids")
-
-    def news_between(self, first: int, last: int) -> list[NewsItem]:
-        """Items that were listed on any of the day indices first..last, oldest first."""
-        return [item for item in self._news_first_on(first - _LONGEST_NEWS, last) if item.last >= first]
-
-    def _news_first_on(self, first: int, last: int) -> list[NewsItem]:
-        start = bisect_left(self.news, first, key=_first_day)
-        return self.news[start : bisect_left(self.news, last + 1, key=_first_day)]
-
-    def text_luck(self, *, history: bool) -> Luck:
-        """The chance that words reviews and news of the history or of the episode."""
-        return self._past_luck if history else self._luck
+        self._shoppers = Shoppers(scenario, self.store)
+        self._curves = _curves(self.store)
+        self._base_ratings = _base_ratings(scenario, self.store, self.records)
+        self.news += self.world.open_day(self.luck, self.day, self.index, history=False)
 
     # --- actions ----------------------------------------------------------------------------------------------------
 
@@ -245,23 +113,23 @@ class Retail:
 
     def _book_order(self, number: int, lines: Sequence[OrderLine], total: int) -> Order:
         due = self.day + max(self._transit(number, line.product) for line in lines)
-        self._orders_placed += 1
-        order = Order(self._orders_placed, number, tuple(lines), total, self.day, due)
+        self.orders_placed += 1
+        order = Order(self.orders_placed, number, tuple(lines), total, self.day, due)
         self.stock.place(order)
         self.funds_cents -= total
         self.books.purchases += total
         for line in lines:
-            self._ordered_today[line.product * self.suppliers + number] += line.quantity
+            self.ordered_today[line.product * self.suppliers + number] += line.quantity
             self.books.ordered_units += line.quantity
-            self._lines_today.append(_line_facts(order, line))
+            self.lines_today.append(_line_facts(order, line))
         return order
 
     def _transit(self, number: int, place: int) -> int:
         """Days until a line would arrive: one draw per line of the day for this product and supplier."""
         pair = place * self.suppliers + number
-        ordinal = self._line_ordinals[pair] = self._line_ordinals.get(pair, 0) + 1
+        ordinal = self.line_ordinals[pair] = self.line_ordinals.get(pair, 0) + 1
         offer = self.store.products[place].suppliers[number]
-        u = self._luck.uniform(Streams.DELIVERY, self.day, place, number, ordinal)
+        u = self.luck.uniform(Streams.DELIVERY, self.day, place, number, ordinal)
         return offer.transit_min + int(u * (offer.transit_max - offer.transit_min + 1))
 
     def set_price(self, product: str, cents: int) -> int:
@@ -355,12 +223,12 @@ class Retail:
         )
         self.report = day_report(self.scenario, closed)
         if self.terminated is None:
-            self.news += self.world.open_day(self._luck, self.day, self.index, history=False)  # (5), (9)
+            self.news += self.world.open_day(self.luck, self.day, self.index, history=False)  # (5), (9)
         return closed
 
     def _trade(self) -> ClosedDay:
         """Demand, sales, returns, reviews, expiries and the day's records."""
-        luck, index, shoppers, stock = self._luck, self.index, self._shoppers, self.stock
+        luck, index, shoppers, stock = self.luck, self.index, self._shoppers, self.stock
         opening = stock.on_hand.copy()
         available = [shelved and units > 0 for shelved, units in zip(self.on_shelf, opening, strict=True)]
         review_effect = [self._review_effect(place) for place in range(len(self.prices))]
@@ -397,7 +265,7 @@ class Retail:
             expiry_cost=gone.cost,
             lost=shoppers.lost(visitors, attraction, available),
             news=self.world.listed,
-            orders=self._lines_today,
+            orders=self.lines_today,
             arrivals={},
             funds=0,
             stock_value=0,
@@ -433,9 +301,9 @@ class Retail:
             expired=expired,
             sold_out=sold_out,
             quotes=self.world.quotes,
-            ordered=self._ordered_today,
+            ordered=self.ordered_today,
         )
-        self._history.update(self.records.close_day(columns))
+        self.past.update(self.records.close_day(columns))
 
     def _keep_books(self, closed: ClosedDay) -> None:
         books, book = self.books, closed.book
@@ -446,19 +314,21 @@ class Retail:
         books.expiry_cost += sum(closed.expiry_cost)
         books.expired_units += sum(closed.expired)
         books.rent += self._rent
-        self._ordered_today = [0] * len(self._ordered_today)
-        self._line_ordinals = {}
-        self._lines_today = []
+        self.ordered_today = [0] * len(self.ordered_today)
+        self.line_ordinals = {}
+        self.lines_today = []
 
     def _test_end(self) -> None:
         self.negative_days = self.negative_days + 1 if self.funds_cents < 0 else 0
-        closed_days = self.day - 1
-        if self.negative_days >= self.scenario.insolvency_days:
-            self.terminated = "terminated:insolvent"
-        elif closed_days >= self.scenario.horizon_days:
-            self.terminated = "terminated:horizon"
-        open_round = closed_days if self.terminated else self.day
+        self.terminated = self._end_reason()
+        # Once it is over the clock stays on the last day that was played.
+        open_round = self.day - 1 if self.terminated else self.day
         self.clock = Clock(open_round, "close" if self.terminated else "open", self.clock.revision + 1)
+
+    def _end_reason(self) -> EndReason | None:
+        if self.negative_days >= self.scenario.insolvency_days:
+            return "terminated:insolvent"
+        return "terminated:horizon" if self.day > self.scenario.horizon_days else None
 
     # --- contract: views, facts, digest -----------------------------------------------------------------------------
 
@@ -468,40 +338,11 @@ class Retail:
 
     def rules_view(self, seat: SeatId) -> RulesView:
         """The rules, as far as the manager may know them."""
-        scenario = self.scenario
-        return RulesView(
-            goal="End with as much net worth as you can: funds, stock at its aged cost, open orders at cost.",
-            horizon_days=scenario.horizon_days,
-            first_day=scenario.start_date.isoformat(),
-            first_visible_day=scenario.first_date.isoformat(),
-            products=len(self.prices),
-            categories=[category.name for category in self.store.categories],
-            suppliers=list(self._numbers),
-            funds_start=currency(scenario.funds_start_cents),
-            rent_per_day=currency(self._rent),
-            storage_capacity=scenario.storage_capacity,
-            shelf_capacity=scenario.shelf_places,
-            price_max=currency(scenario.price_max_cents),
-            order_units_max=scenario.units_per_order,
-            transit_cap=scenario.supplier.transit_cap,
-            **_RULES,
-            end=_END.format(days=scenario.insolvency_days),
-        )
+        return views.rules(self)
 
     def turn_view(self, seat: SeatId) -> TurnPart:
         """The open day in short, with the report of the last closed one."""
-        scenario = self.scenario
-        return TurnPart(
-            day=self.clock.round,
-            date=scenario.date_at(scenario.history_days + self.clock.round - 1).isoformat(),
-            days_left=scenario.horizon_days - self.day + 1,
-            funds=currency(self.funds_cents),
-            rent_per_day=currency(self._rent),
-            shelf_used=sum(self.on_shelf),
-            shelf_capacity=scenario.shelf_places,
-            negative_days=self.negative_days,
-            last=self.report,
-        )
+        return views.turn_part(self)
 
     def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
         """funds, current_date, day, rent and product_ids."""
@@ -510,7 +351,7 @@ class Retail:
             "current_date": self.today.isoformat(),
             "day": self.day,
             "rent": currency(self._rent),
-            "product_ids": list(self._places),
+            "product_ids": [*self.product_ids],
         }
 
     def news_mark(self, seat: SeatId) -> int:
@@ -546,20 +387,16 @@ class Retail:
             product_stock_value_cents=[stock.product_value(place, self.day) for place in range(len(self.prices))],
         )
 
-    def _start_hash(self) -> hashlib.blake2b:
-        start = [self.seed, self.scenario.model_dump(mode="json"), self.store.digest]
-        return hashlib.blake2b(canonical(start), digest_size=32)
-
     def digest(self) -> bytes:
         """BLAKE2b-256 of seed, scenario, store and closed days (a running hash) and of the open day; flat cost."""
         world, stock = self.world, self.stock
         now = [
-            [*self.clock, self.day, self.terminated, self.negative_days, self.funds_cents, self._orders_placed],
-            [self.prices, self.on_shelf, self._ordered_today, sorted(self._line_ordinals.items()), self.read_marks],
+            [*self.clock, self.day, self.terminated, self.negative_days, self.funds_cents, self.orders_placed],
+            [self.prices, self.on_shelf, self.ordered_today, sorted(self.line_ordinals.items()), self.read_marks],
             [world.quotes, world.qualities, [[item.id, item.last, item.strength] for item in world.listed]],
             [stock.plain(), vars(self.books)],
         ]
-        return hashlib.blake2b(self._history.digest() + canonical(now), digest_size=32).digest()
+        return hashlib.blake2b(self.past.digest() + canonical(now), digest_size=32).digest()
 
     def check(self) -> None:
         """Conservation laws (section 13); raises AssertionError."""
@@ -580,12 +417,7 @@ class Retail:
 
     def clone(self) -> Retail:
         """An independent market in the same state."""
-        twin = copy.copy(self)
-        twin.read_marks, twin.prices, twin.on_shelf = dict(self.read_marks), self.prices[:], self.on_shelf[:]
-        twin.records, twin.world, twin.stock = self.records.copy(), self.world.copy(), self.stock.copy()
-        twin.news, twin.books = self.news[:], replace(self.books)
-        twin._ordered_today, twin._line_ordinals = self._ordered_today[:], dict(self._line_ordinals)
-        twin._lines_today, twin._history = self._lines_today[:], self._history.copy()
+        twin = self.copy()
         twin._shoppers = Shoppers(self.scenario, self.store)
         return twin
 
@@ -605,28 +437,6 @@ class Retail:
 
 _MANAGER: frozenset[SeatId] = frozenset({SEAT})
 _NOBODY: frozenset[SeatId] = frozenset()
-
-_RULES = {
-    "day": "Actions take effect at once; end_today closes the day: customers buy, some units come back, rent is due.",
-    "shelf": "Only products on the shelf with stock on hand are sold. Prices and shelf may be changed freely.",
-    "ageing": "Units lose value evenly over their shelf life and are removed, worthless, when it is over.",
-    "orders": (
-        "Orders are paid when they are placed and arrive whole, within transit_cap days; what finds no room waits "
-        "outside, ages there, and is admitted first in, first out."
-    ),
-    "substitution": "Customers choose inside a category: products on the shelf there compete with one another.",
-    "quality": "Quality differs between suppliers and is not shown; returns and reviews reflect it.",
-    "news": "News moves demand or supplier prices for up to a week.",
-}
-_END = "The episode ends after the horizon, or when funds are negative at the close of {days} consecutive days."
-
-
-def _first_day(item: NewsItem) -> int:
-    return item.first
-
-
-def _unknown(kind: str, asked: str, hint: str) -> IllegalAction:
-    return IllegalAction("unknown_id", f"there is no {kind} {asked[:40]!r}", hint=hint)
 
 
 def _line_facts(order: Order, line: OrderLine) -> OrderLineFacts:

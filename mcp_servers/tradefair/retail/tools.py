@@ -18,11 +18,12 @@ from tradefair.contract.policy import parse_policy
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
 from tradefair.retail import views
-from tradefair.retail.answers import estimates
+from tradefair.retail.answers import estimates, feedback
 from tradefair.retail.answers.evidence import EVIDENCE_MAP, named_or_all, shelf_scope, supplier_scope
 from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,
+    DayReport,
     Funds,
     Inventory,
     NewsDetail,
@@ -43,7 +44,8 @@ from tradefair.retail.answers.results import (
     SupplierReturns,
     TodayNews,
 )
-from tradefair.retail.model import DayReport, RetailScenario, Streams
+from tradefair.retail.answers.rows import days_between
+from tradefair.retail.model import RetailScenario, Streams
 from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import LineAsked, Retail
 
@@ -214,7 +216,7 @@ def view_sales_profit_history(
     `detail` summary gives sums and day counts instead; `supplier_id` keeps units, returns and profit of its goods.
     At most 3,000 products x days in daily detail.
     """
-    days = views.days_between(market, start_date, end_date)
+    days = days_between(market, start_date, end_date)
     return views.sales(market, product_ids, days, supplier_id, detail)
 
 
@@ -238,7 +240,7 @@ def view_supplier_price_history(
     supplier_id: _Id | None = None,
 ) -> QuoteHistory:
     """Unit prices of one product by day, today included, of every supplier or of one."""
-    days = views.days_between(market, start_date, end_date, with_today=True)
+    days = days_between(market, start_date, end_date, with_today=True)
     return views.quote_history(market, product_id, days, supplier_id)
 
 
@@ -250,7 +252,7 @@ def view_product_avg_ratings(
     market: Retail, seat: SeatId, *, product_ids: _Products, start_date: _Date, end_date: _Date
 ) -> Ratings:
     """Mean stars (1 to 5) and number of the reviews dated in the range."""
-    return views.ratings(market, product_ids, views.days_between(market, start_date, end_date))
+    return feedback.ratings(market, product_ids, days_between(market, start_date, end_date))
 
 
 @tool(
@@ -268,8 +270,8 @@ def view_product_reviews(
     limit: Annotated[int, Field(ge=1, le=20)] = 20,
 ) -> Reviews:
     """Customers' reviews dated in the range, newest first: stars and text. `total_matching` counts all of them."""
-    days = views.days_between(market, start_date, end_date)
-    return views.reviews(market, product_ids, days, views.ReviewQuery(stars, limit))
+    days = days_between(market, start_date, end_date)
+    return feedback.reviews(market, product_ids, days, feedback.ReviewQuery(stars, limit))
 
 
 @tool(
@@ -289,7 +291,7 @@ def view_supplier_returns_avg_rate(
 
     `return_rate` is returned / sold, null when nothing was sold. Without `product_ids`: products that have any.
     """
-    return views.supplier_returns(market, supplier_id, views.days_between(market, start_date, end_date), product_ids)
+    return views.supplier_returns(market, supplier_id, days_between(market, start_date, end_date), product_ids)
 
 
 # --- reads: news ----------------------------------------------------------------------------------------------------
@@ -298,19 +300,19 @@ def view_supplier_returns_avg_rate(
 @tool("read", title="Today's news", evidence=("news",), refs=_news_refs, when=_has_news)
 def view_today_news(market: Retail, seat: SeatId) -> TodayNews:
     """Today's headlines and for how many days each has been listed."""
-    return views.today_news(market)
+    return feedback.today_news(market)
 
 
 @tool("read", title="News item", evidence=("news",), refs=_detail_refs, when=_has_news)
 def view_news_detail(market: Retail, seat: SeatId, *, news_id: _Id) -> NewsDetail:
     """A news item, of today or earlier, with its content."""
-    return views.news_detail(market, news_id)
+    return feedback.news_detail(market, news_id)
 
 
 @tool("read", title="Past news", evidence=("news",), record="digest", refs=_news_refs, when=_has_news)
 def view_news_history(market: Retail, seat: SeatId, *, start_date: _Date, end_date: _Date) -> NewsHistory:
     """Headlines listed on any day of the range, with their first and last listed day up to today, oldest first."""
-    return views.news_history(market, views.days_between(market, start_date, end_date, with_today=True))
+    return feedback.news_history(market, days_between(market, start_date, end_date, with_today=True))
 
 
 # --- analysis -------------------------------------------------------------------------------------------------------

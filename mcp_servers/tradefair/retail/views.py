@@ -6,29 +6,23 @@ dates is clipped to the visible days. All refuse with IllegalAction: unknown_id,
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from datetime import date
-from functools import lru_cache, partial
-from heapq import merge
-from itertools import islice
+from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.market import Brief
 from tradefair.contract.money import currency, divide_half_even
 from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
 from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,
     CostColumns,
     DailySales,
+    DayReport,
     Funds,
     Inventory,
     InventoryColumns,
     LineColumns,
-    NewsDetail,
-    NewsHistory,
     OrderColumns,
     OrderReceipt,
     PriceChange,
@@ -37,106 +31,24 @@ from tradefair.retail.answers.results import (
     QuoteColumns,
     QuoteHistory,
     Quotes,
-    RatingColumns,
-    Ratings,
     ReturnColumns,
-    ReviewColumns,
-    Reviews,
+    RulesView,
     SalesHistory,
     SalesSums,
     ShelfColumns,
     ShelfStatus,
     SupplierReturns,
-    TodayNews,
+    TurnPart,
 )
-from tradefair.retail.data import texts
-from tradefair.retail.data.texts import ProductWords, StoreWords
+from tradefair.retail.answers.rows import MAX_ROWS, Days, currencies, dates, quote, rate, require_rows
 from tradefair.retail.engine.stock import Order
-from tradefair.retail.engine.world import NewsItem
-from tradefair.retail.model import DayReport, RetailScenario, Streams, order_id, product_id, supplier_id
-from tradefair.retail.records import ReviewRow
-from tradefair.retail.rules import Retail, ShelfChange
+from tradefair.retail.model import RetailScenario, order_id, product_id, supplier_id
+from tradefair.retail.state import ShelfChange, State
+from tradefair.trading.answers import json_bytes
 
-MAX_ROWS = 3_000
 _DEFAULT_BYTES = 8_000
-_EXPLICIT_BYTES = 255_000
 _INVENTORY_ROWS = 170
 """Rows of an inventory that surely fit into an answer to default arguments."""
-_RATE_DECIMALS = 4
-
-
-class Days(NamedTuple):
-    """A clipped range of day indices, both included, with its dates."""
-
-    first: int
-    last: int
-    first_date: str
-    last_date: str
-
-    @property
-    def length(self) -> int:
-        """Days in it."""
-        return self.last - self.first + 1
-
-
-class ReviewQuery(NamedTuple):
-    """The arguments of view_product_reviews beside products and dates."""
-
-    stars: int | None
-    limit: int
-
-
-def quote(e4: int) -> float:
-    """A quote or unit cost in currency units: the double next to the exact four decimals."""
-    return e4 / 10_000
-
-
-def rate(part: float, whole: float) -> float | None:
-    """part/whole, null without a whole."""
-    return round(part / whole, _RATE_DECIMALS) if whole else None
-
-
-def places_of(market: Retail, products: Sequence[str]) -> list[int]:
-    """Places of product ids, in the order of the asking."""
-    return [market.place_of(product) for product in products]
-
-
-def require_rows(rows: int, asked: str, narrower: str) -> None:
-    """IllegalAction too_many_rows when an answer would have more than 3,000 rows."""
-    if rows > MAX_ROWS:
-        raise IllegalAction(
-            "too_many_rows", f"{asked} make {rows} rows; at most {MAX_ROWS} are answered at once", hint=narrower
-        )
-
-
-def days_between(market: Retail, start: str, end: str, *, with_today: bool = False) -> Days:
-    """The visible days of a range of dates. IllegalAction: bad_date_range when it is reversed or holds none."""
-    scenario, latest = market.scenario, market.index if with_today else market.index - 1
-    origin = scenario.first_date
-    first, last = (date.fromisoformat(start) - origin).days, (date.fromisoformat(end) - origin).days
-    if first > last:
-        raise IllegalAction(
-            "bad_date_range", "start_date lies after end_date", hint="call again with the two dates exchanged"
-        )
-    first, last = max(first, 0), min(last, latest)
-    if first > last:
-        seen = f"{origin.isoformat()}..{scenario.date_at(latest).isoformat()}"
-        raise IllegalAction(
-            "bad_date_range", f"the range holds none of the visible days {seen}", hint=f"ask for days of {seen}"
-        )
-    return Days(first, last, scenario.date_at(first).isoformat(), scenario.date_at(last).isoformat())
-
-
-def _dates(market: Retail, days: Days) -> list[str]:
-    return [market.scenario.date_at(index).isoformat() for index in range(days.first, days.last + 1)]
-
-
-def _currencies(cents: Iterable[int]) -> list[float]:
-    return [value / 100 for value in cents]
-
-
-def _json_bytes(model: Result) -> int:
-    return len(model.__pydantic_serializer__.to_json(model))
 
 
 def brief(scenario: RetailScenario, seat: SeatId) -> Brief:
@@ -156,13 +68,67 @@ def brief(scenario: RetailScenario, seat: SeatId) -> Brief:
     )
 
 
+def rules(state: State) -> RulesView:
+    """The rules, as far as the manager may know them."""
+    scenario = state.scenario
+    return RulesView(
+        goal="End with as much net worth as you can: funds, stock at its aged cost, open orders at cost.",
+        horizon_days=scenario.horizon_days,
+        first_day=scenario.start_date.isoformat(),
+        first_visible_day=scenario.first_date.isoformat(),
+        products=len(state.prices),
+        categories=[category.name for category in state.store.categories],
+        suppliers=state.supplier_ids,
+        funds_start=currency(scenario.funds_start_cents),
+        rent_per_day=currency(scenario.rent_per_day_cents),
+        storage_capacity=scenario.storage_capacity,
+        shelf_capacity=scenario.shelf_places,
+        price_max=currency(scenario.price_max_cents),
+        order_units_max=scenario.units_per_order,
+        transit_cap=scenario.supplier.transit_cap,
+        **_RULES,
+        end=_END.format(days=scenario.insolvency_days),
+    )
+
+
+def turn_part(state: State) -> TurnPart:
+    """The open day in short, with the report of the last closed one."""
+    scenario = state.scenario
+    return TurnPart(
+        day=state.clock.round,
+        date=scenario.date_at(scenario.history_days + state.clock.round - 1).isoformat(),
+        days_left=scenario.horizon_days - state.day + 1,
+        funds=currency(state.funds_cents),
+        rent_per_day=currency(scenario.rent_per_day_cents),
+        shelf_used=sum(state.on_shelf),
+        shelf_capacity=scenario.shelf_places,
+        negative_days=state.negative_days,
+        last=state.report,
+    )
+
+
+_RULES = {
+    "day": "Actions take effect at once; end_today closes the day: customers buy, some units come back, rent is due.",
+    "shelf": "Only products on the shelf with stock on hand are sold. Prices and shelf may be changed freely.",
+    "ageing": "Units lose value evenly over their shelf life and are removed, worthless, when it is over.",
+    "orders": (
+        "Orders are paid when they are placed and arrive whole, within transit_cap days; what finds no room waits "
+        "outside, ages there, and is admitted first in, first out."
+    ),
+    "substitution": "Customers choose inside a category: products on the shelf there compete with one another.",
+    "quality": "Quality differs between suppliers and is not shown; returns and reviews reflect it.",
+    "news": "News moves demand or supplier prices for up to a week.",
+}
+_END = "The episode ends after the horizon, or when funds are negative at the close of {days} consecutive days."
+
+
 # --- the store ------------------------------------------------------------------------------------------------------
 
 
-def catalogue(market: Retail, category: str | None) -> Catalogue:
+def catalogue(state: State, category: str | None) -> Catalogue:
     """Ids, categories and descriptions of all products; everything about those of one category."""
-    number = None if category is None else market.category_of(category)
-    store = market.store
+    number = None if category is None else state.category_of(category)
+    store = state.store
     shown = [item for item in store.products if number is None or item.category == number]
     found = Catalogue.model_construct(
         product_id=[item.id for item in shown],
@@ -172,7 +138,7 @@ def catalogue(market: Retail, category: str | None) -> Catalogue:
         size=None if number is None else [item.size for item in shown],
         shelf_life_days=None if number is None else [item.shelf_life_days for item in shown],
     )
-    if number is None and _json_bytes(found) > _DEFAULT_BYTES:
+    if number is None and json_bytes(found) > _DEFAULT_BYTES:
         raise IllegalAction(
             "too_many_rows",
             f"the store has {len(shown)} products, too many to list at once",
@@ -181,26 +147,26 @@ def catalogue(market: Retail, category: str | None) -> Catalogue:
     return found
 
 
-def funds(market: Retail) -> Funds:
+def funds(state: State) -> Funds:
     """Cash, net worth and the calendar."""
-    scenario = market.scenario
+    scenario = state.scenario
     return Funds(
-        funds=currency(market.funds_cents),
-        net_worth=currency(market.net_worth_cents),
-        date=market.today.isoformat(),
-        day=market.day,
-        days_left=scenario.horizon_days - market.day + 1,
+        funds=currency(state.funds_cents),
+        net_worth=currency(state.net_worth_cents),
+        date=state.today.isoformat(),
+        day=state.day,
+        days_left=scenario.horizon_days - state.day + 1,
         rent_per_day=currency(scenario.rent_per_day_cents),
-        negative_days=market.negative_days,
+        negative_days=state.negative_days,
     )
 
 
-def inventory(market: Retail, products: Sequence[str] | None, *, include_orders: bool) -> Inventory:
+def inventory(state: State, products: Sequence[str] | None, *, include_orders: bool) -> Inventory:
     """Stock of the named products, else of all that have some or stand on the shelf."""
-    stock, shelved = market.stock, market.on_shelf
+    stock, shelved = state.stock, state.on_shelf
     counts = (stock.on_hand, stock.waiting_units, stock.incoming)
     if products is not None:
-        shown = places_of(market, products)
+        shown = state.places_of(products)
     else:
         rows = zip(shelved, *counts, strict=True)
         shown = [place for place, row in enumerate(rows) if any(row)]
@@ -224,15 +190,15 @@ def inventory(market: Retail, products: Sequence[str] | None, *, include_orders:
         total_incoming=sum(stock.incoming),
         capacity=stock.capacity,
         free=stock.free,
-        orders=_orders(market, None if products is None else set(shown)) if include_orders else None,
+        orders=_orders(state, None if products is None else set(shown)) if include_orders else None,
     )
 
 
-def _orders(market: Retail, places: set[int] | None) -> OrderColumns:
+def _orders(state: State, places: set[int] | None) -> OrderColumns:
     """Open orders by (due, supplier, id), those of `places` only; every order with all its lines."""
     orders = [
         order
-        for order in market.stock.orders.values()
+        for order in state.stock.orders.values()
         if places is None or any(line.product in places for line in order.lines)
     ]
     orders.sort(key=lambda order: (order.due, order.supplier, order.number))
@@ -244,9 +210,9 @@ def _orders(market: Retail, places: set[int] | None) -> OrderColumns:
     return OrderColumns.model_construct(
         order_id=[order_id(order.number) for order in orders],
         supplier_id=[supplier_id(order.supplier) for order in orders],
-        placed=[_date_of(market, order.placed) for order in orders],
-        due=[_date_of(market, order.due) for order in orders],
-        days_left=[order.due - market.day for order in orders],
+        placed=[_date_of(state, order.placed) for order in orders],
+        due=[_date_of(state, order.due) for order in orders],
+        days_left=[order.due - state.day for order in orders],
         cost=[currency(order.cost) for order in orders],
         lines=[_units_by_product(order) for order in orders],
     )
@@ -256,37 +222,37 @@ def _units_by_product(order: Order) -> dict[str, int]:
     return {product_id(line.product): line.quantity for line in order.lines}
 
 
-def _date_of(market: Retail, day: int) -> str:
+def _date_of(state: State, day: int) -> str:
     """Date of an episode day."""
-    return market.scenario.date_at(market.scenario.history_days + day - 1).isoformat()
+    return state.scenario.date_at(state.scenario.history_days + day - 1).isoformat()
 
 
-def shelf(market: Retail) -> ShelfStatus:
+def shelf(state: State) -> ShelfStatus:
     """What stands on the shelf."""
-    places, store = market.shelf, market.store
+    places, store = state.shelf, state.store
     return ShelfStatus.model_construct(
-        capacity=market.scenario.shelf_places,
+        capacity=state.scenario.shelf_places,
         used=len(places),
         rows=ShelfColumns.model_construct(
             product_id=[product_id(place) for place in places],
             category=[store.categories[store.products[place].category].name for place in places],
-            price=[currency(market.prices[place]) for place in places],
-            on_hand=[market.stock.on_hand[place] for place in places],
+            price=[currency(state.prices[place]) for place in places],
+            on_hand=[state.stock.on_hand[place] for place in places],
         ),
     )
 
 
-def prices(market: Retail, products: Sequence[str]) -> ProductPrices:
+def prices(state: State, products: Sequence[str]) -> ProductPrices:
     """Current list prices."""
-    places = places_of(market, products)
+    places = state.places_of(products)
     return ProductPrices.model_construct(
-        product_id=list(products), price=[currency(market.prices[place]) for place in places]
+        product_id=list(products), price=[currency(state.prices[place]) for place in places]
     )
 
 
-def costs(market: Retail, products: Sequence[str]) -> ProductCosts:
+def costs(state: State, products: Sequence[str]) -> ProductCosts:
     """Unit costs and ages of what is on hand."""
-    figures = [market.stock.lot_figures(place, market.day) for place in places_of(market, products)]
+    figures = [state.stock.lot_figures(place, state.day) for place in state.places_of(products)]
     return ProductCosts.model_construct(
         products=CostColumns.model_construct(
             product_id=list(products),
@@ -297,7 +263,7 @@ def costs(market: Retail, products: Sequence[str]) -> ProductCosts:
             min_unit_cost=[quote(row.min_cost_e4) if row.units else None for row in figures],
             max_unit_cost=[quote(row.max_cost_e4) if row.units else None for row in figures],
             mean_age_days=[round(row.age_days / row.units, 2) if row.units else None for row in figures],
-            days_to_first_expiry=[row.first_expiry - market.day if row.units else None for row in figures],
+            days_to_first_expiry=[row.first_expiry - state.day if row.units else None for row in figures],
         )
     )
 
@@ -306,11 +272,11 @@ def costs(market: Retail, products: Sequence[str]) -> ProductCosts:
 
 
 def sales(
-    market: Retail, products: Sequence[str], days: Days, supplier: str | None, detail: Literal["daily", "summary"]
+    state: State, products: Sequence[str], days: Days, supplier: str | None, detail: Literal["daily", "summary"]
 ) -> SalesHistory:
     """Closed days of the products; `supplier` keeps the units (and their profit) that came from it."""
-    places = places_of(market, products)
-    number = None if supplier is None else market.number_of(supplier)
+    places = state.places_of(products)
+    number = None if supplier is None else state.number_of(supplier)
     daily = detail == "daily"
     if daily:
         require_rows(
@@ -318,12 +284,12 @@ def sales(
             f"{len(places)} products x {days.length} days",
             f"at most {max(1, MAX_ROWS // len(places))} days of these products, fewer products, or detail summary",
         )
-    rows = [_sales_of(market, place, days, number) for place in places]
+    rows = [_sales_of(state, place, days, number) for place in places]
     return SalesHistory.model_construct(
         start_date=days.first_date,
         end_date=days.last_date,
         supplier_id=supplier,
-        date=_dates(market, days) if daily else None,
+        date=dates(state, days) if daily else None,
         daily=[row.daily(product) for product, row in zip(products, rows, strict=True)] if daily else None,
         summary=None if daily else _sums(products, rows),
     )
@@ -343,18 +309,18 @@ class _Sales(NamedTuple):
     def daily(self, product: str) -> DailySales:
         return DailySales.model_construct(
             product_id=product,
-            price=_currencies(self.price),
+            price=currencies(self.price),
             in_stock=list(map(bool, self.in_stock)),
             units=self.units,
             returned=self.returned,
             expired=self.expired,
             sold_out=list(map(bool, self.sold_out)),
-            net_profit=_currencies(self.profit),
+            net_profit=currencies(self.profit),
         )
 
 
-def _sales_of(market: Retail, place: int, days: Days, supplier: int | None) -> _Sales:
-    records = market.records
+def _sales_of(state: State, place: int, days: Days, supplier: int | None) -> _Sales:
+    records = state.records
     first, last = days.first, days.last
     columns = (records.price, records.in_stock, records.expired, records.sold_out)
     price, in_stock, expired, sold_out = (column.series(place, first, last) for column in columns)
@@ -390,19 +356,19 @@ def _sums(products: Sequence[str], rows: Sequence[_Sales]) -> SalesSums:
 # --- suppliers ------------------------------------------------------------------------------------------------------
 
 
-def quotes(market: Retail, products: Sequence[str]) -> Quotes:
+def quotes(state: State, products: Sequence[str]) -> Quotes:
     """Today's offers of all suppliers."""
-    places, count = places_of(market, products), market.suppliers
+    places, count = state.places_of(products), state.suppliers
     require_rows(
         len(places) * count,
         f"{len(places)} products x {count} suppliers",
         f"at most {MAX_ROWS // count} product_ids in one call",
     )
     numbers = [supplier_id(number) for number in range(count)]
-    offers = [offer for place in places for offer in market.store.products[place].suppliers]
-    today = market.world.quotes
+    offers = [offer for place in places for offer in state.store.products[place].suppliers]
+    today = state.world.quotes
     return Quotes.model_construct(
-        date=market.today.isoformat(),
+        date=state.today.isoformat(),
         rows=QuoteColumns.model_construct(
             product_id=[product for product in products for _ in numbers],
             supplier_id=numbers * len(places),
@@ -413,10 +379,10 @@ def quotes(market: Retail, products: Sequence[str]) -> Quotes:
     )
 
 
-def quote_history(market: Retail, product: str, days: Days, supplier: str | None) -> QuoteHistory:
+def quote_history(state: State, product: str, days: Days, supplier: str | None) -> QuoteHistory:
     """Quotes of one product by day; `days` may end today."""
-    place = market.place_of(product)
-    numbers = range(market.suppliers) if supplier is None else (market.number_of(supplier),)
+    place = state.place_of(product)
+    numbers = range(state.suppliers) if supplier is None else (state.number_of(supplier),)
     require_rows(
         days.length * len(numbers),
         f"{days.length} days x {len(numbers)} suppliers",
@@ -426,18 +392,18 @@ def quote_history(market: Retail, product: str, days: Days, supplier: str | None
         product_id=product,
         start_date=days.first_date,
         end_date=days.last_date,
-        date=_dates(market, days),
+        date=dates(state, days),
         price={
-            supplier_id(number): [quote(e4) for e4 in _quote_series(market, place * market.suppliers + number, days)]
+            supplier_id(number): [quote(e4) for e4 in _quote_series(state, place * state.suppliers + number, days)]
             for number in numbers
         },
     )
 
 
-def _quote_series(market: Retail, pair: int, days: Days) -> list[int]:
+def _quote_series(state: State, pair: int, days: Days) -> list[int]:
     """Recorded quotes, and today's at the end when the range reaches today."""
-    past = market.records.pair_quote.series(pair, days.first, min(days.last, market.index - 1))
-    return [*past, market.world.quotes[pair]] if days.last == market.index else past
+    past = state.records.pair_quote.series(pair, days.first, min(days.last, state.index - 1))
+    return [*past, state.world.quotes[pair]] if days.last == state.index else past
 
 
 class _FromSupplier(NamedTuple):
@@ -447,10 +413,10 @@ class _FromSupplier(NamedTuple):
     ordered: int
 
 
-def supplier_returns(market: Retail, supplier: str, days: Days, products: Sequence[str] | None) -> SupplierReturns:
+def supplier_returns(state: State, supplier: str, days: Days, products: Sequence[str] | None) -> SupplierReturns:
     """Units sold, returned and ordered of one supplier; without `products` of all that had any in the range."""
-    number, records = market.number_of(supplier), market.records
-    places = range(records.products) if products is None else places_of(market, products)
+    number, records = state.number_of(supplier), state.records
+    places = range(records.products) if products is None else state.places_of(products)
     found: list[_FromSupplier] = []
     for place in places:
         pair = place * records.suppliers + number
@@ -477,156 +443,10 @@ def supplier_returns(market: Retail, supplier: str, days: Days, products: Sequen
     )
 
 
-# --- reviews --------------------------------------------------------------------------------------------------------
-
-
-def ratings(market: Retail, products: Sequence[str], days: Days) -> Ratings:
-    """Mean stars and numbers of reviews."""
-    found = [market.records.rating(place, days.first, days.last) for place in places_of(market, products)]
-    return Ratings.model_construct(
-        start_date=days.first_date,
-        end_date=days.last_date,
-        products=RatingColumns.model_construct(
-            product_id=list(products),
-            mean_stars=[rate(stars, count) for stars, count in found],
-            reviews=[count for _, count in found],
-        ),
-    )
-
-
-class _Placed(NamedTuple):
-    """A review with the place of its product."""
-
-    place: int
-    row: ReviewRow
-
-
-def reviews(market: Retail, products: Sequence[str], days: Days, query: ReviewQuery) -> Reviews:
-    """The newest reviews of up to ten products; on one day in store order, the last written first."""
-    log = market.records.reviews
-    places = sorted(places_of(market, products))
-    wanted = query.stars
-
-    def of_product(place: int) -> Iterable[_Placed]:
-        return (
-            _Placed(place, row)
-            for row in log.newest_first(place, days.first, days.last)
-            if wanted is None or row.stars == wanted
-        )
-
-    newest = merge(*map(of_product, places), key=lambda item: (-item.row.day, item.place))
-    shown = list(islice(newest, query.limit))
-    if wanted is None:
-        total = sum(log.count(place, days.first, days.last) for place in places)
-    else:
-        total = sum(1 for place in places for _ in of_product(place))
-    return Reviews.model_construct(
-        start_date=days.first_date,
-        end_date=days.last_date,
-        total_matching=total,
-        reviews=ReviewColumns.model_construct(
-            product_id=[product_id(item.place) for item in shown],
-            date=[market.scenario.date_at(item.row.day).isoformat() for item in shown],
-            stars=[item.row.stars for item in shown],
-            text=[_review_text(market, item) for item in shown],
-        ),
-    )
-
-
-def _review_text(market: Retail, review: _Placed) -> str:
-    """The words of a review, from its own uniforms."""
-    row, past = review.row, market.scenario.history_days
-    history = row.day < past
-    day_key = row.day + 1 if history else row.day - past + 1
-    luck = market.text_luck(history=history)
-    return texts.review_text(
-        market.store.categories[market.store.products[review.place].category].name,
-        row.stars,
-        low_quality=row.low_quality,
-        dear=row.dear,
-        draw=partial(luck.uniform, Streams.REVIEW_TEXT, day_key, review.place, row.supplier, row.lot, row.number),
-    )
-
-
-# --- news -----------------------------------------------------------------------------------------------------------
-
-
-def _words(market: Retail) -> StoreWords:
-    names = tuple(category.name for category in market.store.categories)
-    rows = market.store.products
-    return _store_words(
-        names, tuple(ProductWords(row.id, names[row.category], row.brand, row.description) for row in rows)
-    )
-
-
-@lru_cache(maxsize=8)
-def _store_words(categories: tuple[str, ...], products: tuple[ProductWords, ...]) -> StoreWords:
-    # Telling the products apart costs more than all titles of a day.
-    return StoreWords(categories, products)
-
-
-def _draw(market: Retail, item: NewsItem) -> texts.Draw:
-    """The uniforms that word an item."""
-    return partial(market.text_luck(history=item.history).uniform, Streams.NEWS_TEXT, item.day_key, item.slot)
-
-
-def _titles(market: Retail, items: Sequence[NewsItem]) -> list[str]:
-    words = _words(market)
-    return [texts.news_title(item, words, _draw(market, item)) for item in items]
-
-
-def today_news(market: Retail) -> TodayNews:
-    """Today's headlines."""
-    items = market.world.listed
-    return TodayNews.model_construct(
-        date=market.today.isoformat(),
-        news_id=[item.id for item in items],
-        title=_titles(market, items),
-        days_listed=[market.index - item.first + 1 for item in items],
-    )
-
-
-def news_detail(market: Retail, news: str) -> NewsDetail:
-    """One item that is or was listed; how long it stays listed is not told."""
-    item = market.news_of(news)
-    return NewsDetail.model_construct(
-        news_id=item.id,
-        title=_titles(market, [item])[0],
-        content=texts.news_content(item, _words(market), _draw(market, item)),
-        first_date=market.scenario.date_at(item.first).isoformat(),
-        days_listed=min(item.last, market.index) - item.first + 1,
-    )
-
-
-def news_history(market: Retail, days: Days) -> NewsHistory:
-    """Headlines of a range that may end today, oldest first."""
-    items = market.news_between(days.first, days.last)
-    share = max(1, days.length * MAX_ROWS // max(1, len(items)))
-    require_rows(len(items), f"the news of {days.length} days", f"about {share} days in one call")
-    titles = _titles(market, items)
-    date_at = market.scenario.date_at
-    found = NewsHistory.model_construct(
-        start_date=days.first_date,
-        end_date=days.last_date,
-        news_id=[item.id for item in items],
-        title=titles,
-        first_date=[date_at(item.first).isoformat() for item in items],
-        last_date=[date_at(min(item.last, market.index)).isoformat() for item in items],
-    )
-    size = _json_bytes(found)
-    if size > _EXPLICIT_BYTES:
-        raise IllegalAction(
-            "too_many_rows",
-            f"the news of {days.length} days take {size} bytes; at most {_EXPLICIT_BYTES} are answered",
-            hint=f"about {max(1, days.length * _EXPLICIT_BYTES // size - 1)} days in one call",
-        )
-    return found
-
-
 # --- answers of actions ---------------------------------------------------------------------------------------------
 
 
-def order_receipt(market: Retail, order: Order) -> OrderReceipt:
+def order_receipt(state: State, order: Order) -> OrderReceipt:
     """What was bought and what is left; nothing about quality."""
     return OrderReceipt(
         order_id=order_id(order.number),
@@ -637,8 +457,8 @@ def order_receipt(market: Retail, order: Order) -> OrderReceipt:
             line_cost=[currency(line.cost) for line in order.lines],
         ),
         total_cost=currency(order.cost),
-        funds_after=currency(market.funds_cents),
-        due_date=_date_of(market, order.due),
+        funds_after=currency(state.funds_cents),
+        due_date=_date_of(state, order.due),
     )
 
 
@@ -647,34 +467,34 @@ def price_change(old_cents: int, new_cents: int) -> PriceChange:
     return PriceChange(old_price=currency(old_cents), new_price=currency(new_cents))
 
 
-def assortment(market: Retail, change: ShelfChange) -> Assortment:
+def assortment(state: State, change: ShelfChange) -> Assortment:
     """What changed on the shelf, and what stands there without stock."""
-    places = market.shelf
+    places = state.shelf
     return Assortment(
         added=[product_id(place) for place in change.added],
         removed=[product_id(place) for place in change.removed],
         used=len(places),
-        on_shelf_without_stock=[product_id(place) for place in places if not market.stock.on_hand[place]],
+        on_shelf_without_stock=[product_id(place) for place in places if not state.stock.on_hand[place]],
     )
 
 
-def closing_receipt(market: Retail) -> DayReport:
+def closing_receipt(state: State) -> DayReport:
     """The day before its close, as far as it is known then; the report of the closed day takes its place."""
     return DayReport(
-        day=market.day,
-        date=market.today.isoformat(),
-        funds=currency(market.funds_cents),
-        net_worth=currency(market.net_worth_cents),
+        day=state.day,
+        date=state.today.isoformat(),
+        funds=currency(state.funds_cents),
+        net_worth=currency(state.net_worth_cents),
         gross_sales=0.0,
         refunds=0.0,
-        rent=currency(market.scenario.rent_per_day_cents),
+        rent=currency(state.scenario.rent_per_day_cents),
         units={},
         returns={},
         expired={},
         sold_out_products=[],
         empty_shelf_products=[],
         arrivals={},
-        waiting_units=market.stock.total_waiting,
+        waiting_units=state.stock.total_waiting,
         new_date=None,
         over=False,
         end_reason=None,

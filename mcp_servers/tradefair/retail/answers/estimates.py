@@ -16,9 +16,9 @@ from tradefair.retail.answers.results import (
     StockCover,
     SupplierRanking,
 )
+from tradefair.retail.answers.rows import quote, rate
 from tradefair.retail.model import supplier_id
-from tradefair.retail.rules import Retail
-from tradefair.retail.views import places_of, quote, rate
+from tradefair.retail.state import State
 
 EVIDENCE_DAYS = 60
 _BEST_GROUPS = 12
@@ -35,9 +35,7 @@ class _UnitCost(NamedTuple):
     basis: Literal["given", "best_by_returns", "cheapest_quote"]
 
 
-def price_response(
-    market: Retail, products: Sequence[str], window_days: int, unit_cost: float | None
-) -> PriceResponses:
+def price_response(state: State, products: Sequence[str], window_days: int, unit_cost: float | None) -> PriceResponses:
     """What past list prices sold. IllegalAction: unknown_id, invalid_arguments (a unit cost for several products)."""
     if unit_cost is not None and len(products) != 1:
         raise IllegalAction(
@@ -49,22 +47,22 @@ def price_response(
     return PriceResponses.model_construct(
         window_days=window_days,
         products=[
-            _response(market, product, place, window_days, given or _best_cost(market, place))
-            for product, place in zip(products, places_of(market, products), strict=True)
+            _response(state, product, place, window_days, given or _best_cost(state, place))
+            for product, place in zip(products, state.places_of(products), strict=True)
         ],
     )
 
 
-def _best_cost(market: Retail, place: int) -> _UnitCost:
+def _best_cost(state: State, place: int) -> _UnitCost:
     """Today's quote of the supplier that returns recommend, else the cheapest one."""
-    evidence = analysis.supplier_evidence(market.records, place, market.world.quotes, EVIDENCE_DAYS)
+    evidence = analysis.supplier_evidence(state.records, place, state.world.quotes, EVIDENCE_DAYS)
     best = evidence[analysis.best_visible_supplier(evidence)]
     known = best.sold >= analysis.EVIDENCE_UNITS
     return _UnitCost(best.quote_e4, "best_by_returns" if known else "cheapest_quote")
 
 
-def _response(market: Retail, product: str, place: int, window_days: int, cost: _UnitCost) -> PriceResponse:
-    days = analysis.price_days(market.records, place, window_days)
+def _response(state: State, product: str, place: int, window_days: int, cost: _UnitCost) -> PriceResponse:
+    days = analysis.price_days(state.records, place, window_days)
     groups = analysis.price_groups(days)
     optimum = analysis.price_optimum(groups, cost.e4)
     best = sorted(groups, key=lambda group: (-group.daily_profit(cost.e4), group.price))[:_BEST_GROUPS]
@@ -83,7 +81,7 @@ def _response(market: Retail, product: str, place: int, window_days: int, cost: 
         mean_units_at_best=round(optimum.demand, _DECIMALS),
         unit_cost=quote(cost.e4),
         unit_cost_basis=cost.basis,
-        current_price=currency(market.prices[place]),
+        current_price=currency(state.prices[place]),
         single_price=len(groups) == 1,
         semi_log_slope=None if slope is None else round(slope, _DECIMALS),
     )
@@ -92,21 +90,19 @@ def _response(market: Retail, product: str, place: int, window_days: int, cost: 
 # --- supplier evidence (6.11) ---------------------------------------------------------------------------------------
 
 
-def supplier_ranking(market: Retail, products: Sequence[str], window_days: int) -> SupplierRanking:
+def supplier_ranking(state: State, products: Sequence[str], window_days: int) -> SupplierRanking:
     """Returns by supplier and the two rankings that they give."""
-    places = places_of(market, products)
+    places = state.places_of(products)
     return SupplierRanking.model_construct(
         window_days=window_days,
-        products=[
-            _ranked(market, product, place, window_days) for product, place in zip(products, places, strict=True)
-        ],
+        products=[_ranked(state, product, place, window_days) for product, place in zip(products, places, strict=True)],
     )
 
 
-def _ranked(market: Retail, product: str, place: int, window_days: int) -> RankedSuppliers:
-    records = market.records
-    evidence = analysis.supplier_evidence(records, place, market.world.quotes, window_days)
-    offers = market.store.products[place].suppliers
+def _ranked(state: State, product: str, place: int, window_days: int) -> RankedSuppliers:
+    records = state.records
+    evidence = analysis.supplier_evidence(records, place, state.world.quotes, window_days)
+    offers = state.store.products[place].suppliers
     last = records.days - 1
     return RankedSuppliers.model_construct(
         product_id=product,
@@ -121,17 +117,17 @@ def _ranked(market: Retail, product: str, place: int, window_days: int) -> Ranke
         transit_days_min=[offer.transit_min for offer in offers],
         transit_days_max=[offer.transit_max for offer in offers],
         rank_by_returns=[supplier_id(number) for number in analysis.returns_order(evidence)],
-        rank_by_margin=[supplier_id(number) for number in analysis.margin_order(evidence, market.prices[place])],
+        rank_by_margin=[supplier_id(number) for number in analysis.margin_order(evidence, state.prices[place])],
     )
 
 
 # --- stock cover ----------------------------------------------------------------------------------------------------
 
 
-def stock_cover(market: Retail, products: Sequence[str], window_days: int) -> StockCover:
+def stock_cover(state: State, products: Sequence[str], window_days: int) -> StockCover:
     """Days that the stock lasts at the mean sales of the days on which it was on offer."""
-    places, stock = places_of(market, products), market.stock
-    means = [_mean_units(market, place, window_days) for place in places]
+    places, stock = state.places_of(products), state.stock
+    means = [_mean_units(state, place, window_days) for place in places]
     on_hand = [stock.on_hand[place] for place in places]
     waiting = [stock.waiting_units[place] for place in places]
     incoming = [stock.incoming[place] for place in places]
@@ -146,13 +142,13 @@ def stock_cover(market: Retail, products: Sequence[str], window_days: int) -> St
         mean_daily_units=means,
         cover_days=_cover(on_hand, means),
         cover_with_incoming=_cover(everything, means),
-        next_arrival_days=[None if day is None else day - market.day for day in due],
-        units_expiring_in_7_days=[stock.lot_figures(place, market.day).expiring_units for place in places],
+        next_arrival_days=[None if day is None else day - state.day for day in due],
+        units_expiring_in_7_days=[stock.lot_figures(place, state.day).expiring_units for place in places],
     )
 
 
-def _mean_units(market: Retail, place: int, window_days: int) -> float | None:
-    offered = [day.units for day in analysis.price_days(market.records, place, window_days) if day.in_stock]
+def _mean_units(state: State, place: int, window_days: int) -> float | None:
+    offered = [day.units for day in analysis.price_days(state.records, place, window_days) if day.in_stock]
     return rate(sum(offered), len(offered))
 
 

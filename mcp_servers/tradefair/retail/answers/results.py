@@ -13,6 +13,72 @@ from tradefair.contract.tool import Result, Untrusted
 _Foreign = Annotated[str, Untrusted()]
 
 
+class DayReport(Result):
+    """What the manager is told about a closed day, in currency units and units; tables leave zeros out.
+
+    `sold_out_products`: demand exceeded opening stock. `new_date` is the day that opens, null when the episode is over.
+    """
+
+    day: int
+    date: str
+    funds: float
+    net_worth: float
+    gross_sales: float
+    refunds: float
+    rent: float
+    units: dict[str, int]
+    returns: dict[str, int]
+    expired: dict[str, int]
+    sold_out_products: list[str]
+    empty_shelf_products: list[str]
+    arrivals: dict[str, int]
+    waiting_units: int
+    new_date: str | None
+    over: bool
+    end_reason: str | None
+
+
+class TurnPart(Result):
+    """The market's part of `view_turn`; `days_left` counts the open day, `last` is the last closed day's report."""
+
+    day: int
+    date: str
+    days_left: int
+    funds: float
+    rent_per_day: float
+    shelf_used: int
+    shelf_capacity: int
+    negative_days: int
+    last: DayReport | None
+
+
+class RulesView(Result):
+    """The rules as the manager may know them; amounts in currency units."""
+
+    goal: str
+    horizon_days: int
+    first_day: str
+    first_visible_day: str
+    products: int
+    categories: list[str]
+    suppliers: list[str]
+    funds_start: float
+    rent_per_day: float
+    storage_capacity: int
+    shelf_capacity: int
+    price_max: float
+    order_units_max: int
+    transit_cap: int
+    day: str
+    shelf: str
+    ageing: str
+    orders: str
+    substitution: str
+    quality: str
+    news: str
+    end: str
+
+
 class Catalogue(Result):
     """The store's products; the last three columns only for one category."""
 

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.money import divide_half_even, to_minor
+from tradefair.retail.engine.day_records import Records
 from tradefair.retail.engine.demand import normal
 from tradefair.retail.engine.sales import DayBook, Shoppers
 from tradefair.retail.engine.stock import Taken
@@ -32,7 +33,6 @@ from tradefair.retail.model import (
     Streams,
     product_id,
 )
-from tradefair.retail.records import Records
 
 _DECIMALS = 9
 _MAX_QUALITY = 5.0

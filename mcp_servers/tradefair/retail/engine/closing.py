@@ -6,12 +6,12 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from tradefair.contract.money import currency
+from tradefair.retail.answers.results import DayReport
 from tradefair.retail.engine.sales import DayBook
 from tradefair.retail.engine.stock import Stock
 from tradefair.retail.engine.world import NewsItem
 from tradefair.retail.model import (
     DayFacts,
-    DayReport,
     NewsFacts,
     OrderLineFacts,
     ProductColumns,

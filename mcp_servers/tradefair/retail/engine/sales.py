@@ -9,6 +9,7 @@ import math
 from collections.abc import Sequence
 from datetime import date
 
+from tradefair.retail.engine.day_records import DayColumns, ReviewLog, ReviewRow
 from tradefair.retail.engine.demand import (
     attraction,
     binomial_inverse,
@@ -23,7 +24,6 @@ from tradefair.retail.engine.demand import (
 from tradefair.retail.engine.stock import Taken
 from tradefair.retail.engine.world import Luck
 from tradefair.retail.model import FeedbackRules, RetailScenario, Store, Streams
-from tradefair.retail.records import DayColumns, ReviewLog, ReviewRow
 
 
 class Shoppers:

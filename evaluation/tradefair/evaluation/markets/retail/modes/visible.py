@@ -19,8 +19,8 @@ from tradefair.retail.analysis import (
     price_optimum,
     supplier_evidence,
 )
+from tradefair.retail.engine.day_records import DayColumns, Records
 from tradefair.retail.model import DayFacts, RetailScenario, product_id, supplier_id
-from tradefair.retail.records import DayColumns, Records
 from tradefair.retail.rules import Retail
 
 _PRICE_WINDOW = 30
