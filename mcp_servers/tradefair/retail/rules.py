@@ -267,12 +267,6 @@ class Retail(State):
             news=self.world.listed,
             orders=self.lines_today,
             arrivals={},
-            funds=0,
-            stock_value=0,
-            open_order_cost=0,
-            waiting_units=0,
-            negative_days=0,
-            end_reason=None,
         )
 
     def _review_effect(self, place: int) -> float:

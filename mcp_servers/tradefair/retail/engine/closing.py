@@ -51,12 +51,12 @@ class ClosedDay(NamedTuple):
     news: Sequence[NewsItem]
     orders: Sequence[OrderLineFacts]
     arrivals: dict[int, int]
-    funds: int
-    stock_value: int
-    open_order_cost: int
-    waiting_units: int
-    negative_days: int
-    end_reason: str | None
+    funds: int = 0
+    stock_value: int = 0
+    open_order_cost: int = 0
+    waiting_units: int = 0
+    negative_days: int = 0
+    end_reason: str | None = None
 
     @property
     def stock_outs(self) -> list[str]:

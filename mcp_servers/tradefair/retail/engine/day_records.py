@@ -117,24 +117,8 @@ class DayColumns(NamedTuple):
     pair_cost: Sequence[int]
 
 
-_PRODUCT_COLUMNS = (
-    ("price", "q"),
-    ("in_stock", "b"),
-    ("units", "i"),
-    ("revenue", "q"),
-    ("refunds", "q"),
-    ("cost_of_goods", "q"),
-    ("returned", "i"),
-    ("expired", "i"),
-    ("sold_out", "b"),
-)
-_PAIR_COLUMNS = (
-    ("pair_quote", "q"),
-    ("pair_units", "i"),
-    ("pair_returned", "i"),
-    ("pair_ordered", "q"),
-    ("pair_cost", "q"),
-)
+_STORED = tuple(name for name in DayColumns._fields if name not in ("stars", "reviews"))
+"""The columns that are kept day by day; of stars and reviews only running totals are."""
 
 
 class Records:
@@ -172,7 +156,7 @@ class Records:
 
     def close_day(self, day: DayColumns) -> bytes:
         """Append a closed day (its reviews are added apart); its bytes, for the running hash."""
-        parts = [getattr(self, name).add(getattr(day, name)) for name, _ in (*_PRODUCT_COLUMNS, *_PAIR_COLUMNS)]
+        parts = [getattr(self, name).add(getattr(day, name)) for name in _STORED]
         self._stars.add(day.stars)
         self._ratings.add(day.reviews)
         self._sold.add(day.pair_units)
