@@ -42,9 +42,8 @@ def test_the_namespace_has_no_init_and_no_package_twice() -> None:
     assert len(names) == len(set(names)) > 10
 
 
-@pytest.mark.parametrize("package", packages(), ids=lambda package: package.name)
-def test_every_package_says_that_it_is_typed(package: Path) -> None:
-    assert (package / "py.typed").is_file()
+def test_every_package_says_that_it_is_typed() -> None:
+    assert [package.name for package in packages() if not (package / "py.typed").is_file()] == []
 
 
 def test_constraints_pin_every_direct_dependency_and_name_no_index() -> None:

@@ -100,11 +100,12 @@ def test_names_of_a_program_do_not_reach_into_the_modules(sandbox: Sandbox) -> N
     assert run(sandbox, code + "round(statistics.correlation([1, 2, 3], [1, 2, 4]), 6)").value == 0.981981
 
 
-@pytest.mark.parametrize("module", MODULES)
-def test_every_public_name_exists_in_the_namesake(module: str) -> None:
-    assert set(public_names(module)) <= set(dir(ORIGINALS[module]))
+def test_every_public_name_exists_in_the_namesake() -> None:
+    named = [(module, name) for module in MODULES for name in public_names(module)]
+    assert [f"{module}.{name}" for module, name in named if not hasattr(ORIGINALS[module], name)] == []
 
 
-@pytest.mark.parametrize("module", AVAILABLE)
-def test_every_module_said_to_be_available_can_be_imported(sandbox: Sandbox, module: str) -> None:
-    assert run(sandbox, f"import {module}\n1") == CodeReport("", 1, None, 0)
+def test_every_module_said_to_be_available_can_be_imported(sandbox: Sandbox) -> None:
+    imported = CodeReport("", 1, None, 0)
+    assert run(sandbox, "import absent\n1") != imported
+    assert [module for module in AVAILABLE if run(sandbox, f"import {module}\n1") != imported] == []
