@@ -223,18 +223,21 @@ class Episode:
 
     async def close(self) -> None:
         """Commit what is queued and let go of the log. The episode can be opened again unless it is over."""
-        for timer in (self._deadline, self._ticking):
-            if timer is not None:
-                timer.cancel()
+        self._cancel_timers()
         if self._rebuild is not None:
             await asyncio.wait([self._rebuild])
         await self._writer.close()
         # After the writer: its last commit may have begun the sealing.
         if self._sealing is not None:
             await asyncio.wait([self._sealing])
-        if self._seal_again is not None:
-            self._seal_again.cancel()
+        # Again: a rebuild and the last commit each set the deadline anew, and a seal that failed its next try.
+        self._cancel_timers()
         await self._log.close()
+
+    def _cancel_timers(self) -> None:
+        for timer in (self._deadline, self._ticking, self._seal_again):
+            if timer is not None:
+                timer.cancel()
 
     async def end(self, reason: EndReason) -> None:
         """End the episode now, as `truncated:…`; an end that was reached before stays. Raises StorageUnavailable."""
@@ -604,6 +607,8 @@ class Episode:
             except HarnessFailure:
                 logger.exception("%s cannot go on to its next tick", self.id)
                 self._doom = "truncated:harness_failure"
+                # The rebuild ends the episode. If the log cannot be read now, the next tick asks for it again.
+                self._arm_tick()
                 return
             self._play_scripted()
         self._arm_tick()
