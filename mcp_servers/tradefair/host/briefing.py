@@ -1,4 +1,7 @@
-"""What a seat is told in words: the server's instructions and the prompt `play_<market>`. No strategy in either."""
+"""The texts for a seat: the server's instructions and the prompt `play_<market>`. Neither holds any strategy.
+
+Advice here would be measured as the agent's own skill.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +41,7 @@ def prompt_name(core: Core) -> str:
 
 
 def prompt_text(core: Core, seat: SeatId, tools: Mapping[str, Tool], detail: str) -> str:
-    """The prompt: take the seat and play to the end; with `full`, every tool in a line."""
+    """The prompt: take the seat and play to the end. With `detail` = full it lists each tool in a line."""
     text = f"Play this market to its end, in seat {seat}.\n\n{instructions(core, seat)}"
     return text if detail == "brief" else f"{text}\n\n{_tool_lines(tools)}"
 

@@ -22,10 +22,14 @@ CLIENTS = {
 
 
 def snippet(client: str, name: str, arguments: Sequence[str], *, remote: bool = False) -> dict[str, object]:
-    """The JSON for `client`: server `name` is `tradefair` with `arguments`. A remote one needs a token in `env`."""
+    """The configuration of `client` (a key of CLIENTS) in which the server `name` is `tradefair` with `arguments`.
+
+    `remote`: the seat is hosted elsewhere, so the entry has a place for its token in `env`.
+    """
     entry: dict[str, object] = {"command": _executable(), "args": list(arguments)}
     if remote:
         entry["env"] = {TOKEN_VARIABLE: "<the seat's token>"}
+    # These two tell kinds of servers apart by `type`; the others know a stdio server by its command.
     if client in ("vscode", "claude-code"):
         entry = {"type": "stdio", **entry}
     return {"servers" if client == "vscode" else "mcpServers": {name: entry}}
@@ -49,8 +53,9 @@ def read_token(variable: str, file: Path | None) -> str:
 
 def _executable() -> str:
     """The absolute path of the console script: clients start servers with an almost empty PATH."""
-    beside = Path(sys.executable).absolute().parent / "tradefair"
-    if beside.is_file():
-        return str(beside)
+    # First next to this interpreter: that one belongs to the environment in which the snippet is asked for.
+    script = Path(sys.executable).absolute().parent / "tradefair"
+    if script.is_file():
+        return str(script)
     found = shutil.which("tradefair")
     return str(Path(found).absolute()) if found else "tradefair"

@@ -1,4 +1,4 @@
-"""A client of the control plane: one method per thing that it does, its refusals as exceptions of the common tree."""
+"""A client of the control plane: one method per route, with refusals as exceptions of the common tree."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tradefair.contract.errors import HarnessFailure, ScenarioError, SeatError, 
 from tradefair.host import control_bodies as bodies
 from tradefair.host.status import EpisodeState, EpisodeStatus, HostStatus
 
-_TIMEOUT = httpx2.Timeout(30, read=600)
+_TIMEOUT = httpx2.Timeout(30, read=600)  # seconds; creating many episodes takes a while
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -74,7 +74,7 @@ class ControlClient:
         return self._ask("GET", _path(episode), EpisodeStatus)
 
     def export(self, episode: str) -> bytes:
-        """A copy of an episode's trace as of now: the bytes of a `.trace` file. It holds everybody's secrets."""
+        """A copy of an episode's trace as of now: the bytes of a `.trace` file. It holds the secrets of all seats."""
         return self._send("GET", f"{_path(episode)}/export", None).content
 
     def _ask(self, method: str, path: str, answer: type[M], body: BaseModel | None = None) -> M:
@@ -98,11 +98,11 @@ def _path(episode: str) -> str:
 def _refusal(answer: httpx2.Response) -> TradefairError:
     try:
         error = orjson.loads(answer.content)["error"]
-        code, said = str(error["code"]), f"{error['message']}; {error['hint']}"
+        code, text = str(error["code"]), f"{error['message']}; {error['hint']}"
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return HarnessFailure(f"HTTP {answer.status_code}: no control plane answers there")
     if code in ("unauthorized", "unknown_id", "episode_over"):
-        return SeatError(said)
+        return SeatError(text)
     if code == "invalid_arguments":
-        return ScenarioError(said)
-    return StorageUnavailable(said) if code == "storage_unavailable" else HarnessFailure(said)
+        return ScenarioError(text)
+    return StorageUnavailable(text) if code == "storage_unavailable" else HarnessFailure(text)

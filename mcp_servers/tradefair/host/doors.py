@@ -22,7 +22,7 @@ from starlette.types import Message, Receive, Scope, Send
 from tradefair.host.quotas import Gate, Quotas
 
 MAX_OPEN_REQUESTS = 64
-_REQUESTS_PER_CALL = 4  # a call of the stateless era may come with a listing, a read and a stream
+_REQUESTS_PER_CALL = 4  # a client also connects, lists, reads and listens
 
 _log = logging.getLogger("tradefair.host")
 _MAX_SESSIONS = 16

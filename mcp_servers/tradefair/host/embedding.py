@@ -1,7 +1,8 @@
 """Embedders and the similarity service: texts become vectors outside the rules, cosines enter as recorded inputs.
 
 Rules never see a vector: a market asks for the cosines of one text with others (`InputRequest` of source `similarity`),
-and the answer, six decimals each, is an `input` event. Vectors are kept in one append-only file per embedder.
+and the answer, rounded to six decimals, is recorded as an `input` event. So re-execution needs no embedder, and two
+machines agree. Vectors are kept in one append-only file per embedder.
 """
 
 from __future__ import annotations
@@ -28,17 +29,17 @@ from tradefair.contract.market import InputRequest
 from tradefair.host.services import Service, Services
 
 SOURCE = "similarity"
-_BATCH = 64
+_BATCH = 64  # texts per request
 _TIMEOUT_S = 30.0
 _RETRIES = 3
-_BACKOFF_S = 0.5
-_DECIMALS = 6
+_BACKOFF_S = 0.5  # before the first retry; doubled before each further one
+_DECIMALS = 6  # float32 vectors agree in about seven digits between processors
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
 _FOLDER = "all-MiniLM-L6-v2"
 
 
 class Embedder(Protocol):
-    """Texts to vectors. `id` names everything that decides a vector: scores of different ids are not comparable."""
+    """Turns texts into vectors. `id` names all that decides a vector: scores of different ids cannot be compared."""
 
     @property
     def id(self) -> str:
@@ -47,22 +48,23 @@ class Embedder(Protocol):
 
     @property
     def dimensions(self) -> int:
-        """Length of every vector."""
+        """Length of a vector."""
         ...
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One vector per text, in order. Blocks; raises ScenarioError when there is none."""
+        """One vector per text, in order: `[text][dimension]`. Blocks. Raises ScenarioError when there is none."""
         ...
 
 
 class OpenAIEmbedder:
-    """Any OpenAI-compatible `/embeddings` endpoint. Neither its address nor its key ever enters a trace."""
+    """An OpenAI-compatible `/embeddings` endpoint. Neither its address nor its key enters a trace."""
 
     def __init__(self, base_url: str, model: str, key: str = "", *, backoff_s: float = _BACKOFF_S) -> None:
         self._url = base_url.rstrip("/") + "/embeddings"
         self._model = model
         self._headers = {"authorization": f"Bearer {key}"} if key else {}
         self._backoff_s = backoff_s
+        # Asked once: endpoints do not say how long their vectors are, and `id` must.
         self.dimensions = len(self._batch(["a"])[0])
         self.id = f"openai/{model}@{self.dimensions}"
 
@@ -100,6 +102,7 @@ class OpenAIEmbedder:
 def _vectors(content: bytes, count: int) -> list[list[float]]:
     """The vectors of an answer in the order of the texts; finite, not zero, all of one length."""
     try:
+        # Sorted: the order of the rows is not promised, only their index.
         rows: list[dict[str, Any]] = sorted(json.loads(content)["data"], key=lambda row: row["index"])
         found = [[float(number) for number in row["embedding"]] for row in rows]
     except (ValueError, KeyError, TypeError) as error:
@@ -212,20 +215,20 @@ def _texts(value: JsonValue) -> list[str]:
     return [str(text) for text in value]
 
 
-def _cosines(one: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
-    """Six decimals, which two machines agree on; 0 with a vector of zeros."""
+def _cosines(vector: Sequence[float], others: Sequence[Sequence[float]]) -> list[float]:
+    """Cosines of `vector` with `others`, rounded to six decimals; 0 with a vector of zeros."""
     if not others:
         return []
     import numpy as np
 
-    first, rest = np.asarray(one, dtype=np.float64), np.asarray(others, dtype=np.float64)
+    first, rest = np.asarray(vector, dtype=np.float64), np.asarray(others, dtype=np.float64)
     norms = np.linalg.norm(rest, axis=1) * np.linalg.norm(first)
     cosines = np.divide(rest @ first, norms, out=np.zeros(len(rest)), where=norms > 0)
     return [round(min(1.0, max(-1.0, float(cosine))), _DECIMALS) for cosine in cosines]
 
 
 def similarity_services(needs: Sequence[InputRequest]) -> Services:
-    """The services that answer a scenario's needs. ScenarioError for a need that nothing here can meet."""
+    """The services that answer a scenario's needs. Raises ScenarioError for a need that none of them can meet."""
     found: dict[str, Service] = {}
     for request in needs:
         payload = request.payload
@@ -236,7 +239,7 @@ def similarity_services(needs: Sequence[InputRequest]) -> Services:
 
 
 def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> CachedEmbedder:
-    """The embedder of a scenario, by `TRADEFAIR_…` variables. ScenarioError says what is missing."""
+    """The embedder `name`, set up by `TRADEFAIR_…` variables. Raises ScenarioError, which says what is missing."""
     given = os.environ if environment is None else environment
     home = given.get("TRADEFAIR_CACHE") or str(Path.home() / ".cache" / "tradefair")
     if name == "openai":
@@ -250,7 +253,7 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
         from tradefair.host.minilm import MiniLM
 
         base = Path(given.get("TRADEFAIR_DATA", ""))
-        folder = next((one for one in (base / _FOLDER, base) if (one / "model.safetensors").is_file()), None)
+        folder = next((path for path in (base / _FOLDER, base) if (path / "model.safetensors").is_file()), None)
         if folder is None:
             raise ScenarioError(
                 f"embedder = minilm: put config.json, vocab.txt and model.safetensors of {_FOLDER} into a folder of "

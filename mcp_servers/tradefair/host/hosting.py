@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
     from tradefair.host.sandbox import Sandbox
 
-BODY_LIMIT = 1_048_576  # bytes of one request: 16 times the longest program that execute_code takes
+BODY_LIMIT = 1_048_576  # bytes of one request; a call's arguments may take a sixteenth of it
 MAX_EPISODES = 1_000
 _MAX_PAST = 2_000  # closed episodes that the status page still names
 _AGAIN_S = 1.0

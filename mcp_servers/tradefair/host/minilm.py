@@ -1,7 +1,7 @@
 """A BERT sentence encoder (all-MiniLM-L6-v2 and its like) from a local folder, with numpy alone.
 
-The folder holds `config.json`, `vocab.txt` and `model.safetensors`. Vectors are the mean over attended tokens, scaled
-to length 1. Nothing is downloaded and nothing of the weights enters a trace but twelve digits of their digest.
+The folder holds `config.json`, `vocab.txt` and `model.safetensors`. A vector is the mean over the attended tokens,
+scaled to length 1. Nothing is downloaded. Of the weights, only twelve digits of their digest enter a trace.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from tradefair.contract.errors import ScenarioError
 
 Array = NDArray[np.float32]
 
-_MAX_TOKENS = 256
-_MAX_WORD = 100
-_EPSILON = 1e-12
+_MAX_TOKENS = 256  # the model's max_seq_length
+_MAX_WORD = 100  # characters; BERT's tokenizer takes longer words for unknown
+_EPSILON = 1e-12  # BERT's layer_norm_eps
 _TYPES = {"F32": np.dtype("<f4"), "F16": np.dtype("<f2")}
-_MAX_HEADER = 10_000_000
+_MAX_HEADER = 10_000_000  # bytes; a damaged length must not be read as gigabytes
 
 
 def read_safetensors(path: Path) -> dict[str, Array]:
-    """The F32 and F16 tensors by name, as float32; others, such as places as integers, are left out.
+    """The F32 and F16 tensors of a file by name, as float32. Others, such as integer positions, are left out.
 
-    ScenarioError for a damaged header.
+    Raises ScenarioError for a file that cannot be read and for a damaged header.
     """
     try:
         raw = path.read_bytes()
@@ -61,13 +61,14 @@ def _tensor(raw: bytes, start: int, entry: Mapping[str, Any]) -> Array:
 
 
 def word_pieces(text: str, vocabulary: Mapping[str, int]) -> list[str]:
-    """BERT's uncased WordPiece: lower case, no accents, punctuation and CJK apart, longest pieces first."""
+    """BERT's uncased WordPiece: lower case, no accents, punctuation and CJK characters alone, longest pieces first."""
     return [piece for word in _words(text) for piece in _pieces(word, vocabulary)]
 
 
 def _words(text: str) -> Iterator[str]:
     word = ""
     for char in unicodedata.normalize("NFD", text.lower()):
+        # Mn are the accents that NFD has split off; control characters are dropped as in BERT's cleaning step.
         kind = unicodedata.category(char)
         if kind == "Mn" or char in "\x00\ufffd" or (kind.startswith("C") and char not in "\t\n\r"):
             continue
@@ -124,9 +125,10 @@ class MiniLM:
         except (ValueError, KeyError, TypeError) as error:
             raise ScenarioError(f"{folder}: config.json does not describe a BERT encoder: {error!r}"[:300]) from None
         weights = folder / "model.safetensors"
-        self._tensors = {name.removeprefix("bert."): one for name, one in read_safetensors(weights).items()}
-        self._vocabulary = {word: place for place, word in enumerate(words)}
+        self._tensors = {name.removeprefix("bert."): tensor for name, tensor in read_safetensors(weights).items()}
+        self._vocabulary = {word: index for index, word in enumerate(words)}
         self.id = f"minilm/{hashlib.sha256(weights.read_bytes()).hexdigest()[:12]}"
+        # Tried now: weights that do not fit must be named before an episode begins.
         try:
             self._encode("a")
         except (KeyError, ValueError, IndexError) as error:
@@ -139,9 +141,9 @@ class MiniLM:
     def _encode(self, text: str) -> Array:
         known = self._vocabulary
         pieces = ["[CLS]", *word_pieces(text, known)[: _MAX_TOKENS - 2], "[SEP]"]
-        places = np.array([known[piece] for piece in pieces])
-        hidden = self._tensors["embeddings.word_embeddings.weight"][places]
-        hidden = hidden + self._tensors["embeddings.position_embeddings.weight"][: len(places)]
+        tokens = np.array([known[piece] for piece in pieces])
+        hidden = self._tensors["embeddings.word_embeddings.weight"][tokens]
+        hidden = hidden + self._tensors["embeddings.position_embeddings.weight"][: len(tokens)]
         hidden = hidden + self._tensors["embeddings.token_type_embeddings.weight"][0]
         hidden = self._norm("embeddings.LayerNorm", hidden)
         for layer in range(self._layers):
@@ -163,6 +165,7 @@ class MiniLM:
             for part in ("query", "key", "value")
         )
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(size)
+        # The maximum is subtracted first, or exp would overflow.
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))
         weights /= weights.sum(axis=-1, keepdims=True)
         return (weights @ value).transpose(1, 0, 2).reshape(count, width)
@@ -182,5 +185,5 @@ def _erf() -> np.ufunc:
 
 
 def _gelu(values: Array) -> Array:
-    """x·Φ(x) with the exact error function."""
+    """x·Φ(x) with the exact error function: the tanh approximation differs in the fourth decimal."""
     return (values * (1 + _erf()(values / math.sqrt(2)).astype(np.float32)) / 2).astype(np.float32)

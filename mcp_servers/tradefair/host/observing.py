@@ -1,7 +1,7 @@
-"""What somebody without a seat may read: the tools that a market declares public, and nothing that a seat owns.
+"""What an observer, who has no seat, may read: the tools that a market declares public, and nothing that a seat owns.
 
-An observer's call is no event. It changes nothing, belongs to no seat, and whether somebody watched must not show in
-the hash of a trace; it sees what is committed.
+An observer's call is no event. It changes nothing and belongs to no seat, and the hash of a trace must not depend on
+whether somebody watched. It sees what is committed (decision 0030).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def observer_instructions(core: Core) -> str:
 
 
 def observe(core: Core, name: str, arguments: object) -> CallResult:
-    """One public read. Every refusal is an answer."""
+    """Carry out one public read. A refusal is an answer too, never an exception."""
     from tradefair.host.episode import CallResult
 
     turn = TurnMark(*core.market.clock[:2], turn_over=True, over=core.ended is not None)

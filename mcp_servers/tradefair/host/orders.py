@@ -1,4 +1,4 @@
-"""An order: everything that makes an episode, checked when it is given, carried out when the episode starts."""
+"""An order: all that makes an episode, checked when it is given and carried out when the episode starts."""
 
 from __future__ import annotations
 
@@ -16,14 +16,15 @@ from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import MAX_SEED, SeatPlan, new_episode, plan_seats
 
-MAX_TTL_S = 31_536_000.0
+MAX_TTL_S = 31_536_000.0  # a year
 _SeatName = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class Order(BaseModel):
-    """One episode as it is asked for. `scenario` is the name of an installed one, never a file.
+    """One episode as it is asked for.
 
-    `seats` are those played from outside: ids, `all`, or nothing for the scenario's own choice.
+    `scenario` names an installed one, never a file: an order comes over the network. `seats` are those played from
+    outside: ids, `all`, or None for the scenario's own choice. `ttl_s` is the time to live in seconds.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -47,7 +48,7 @@ class Checked(NamedTuple):
 
 
 def checked(order: Order) -> Checked:
-    """What the order's names stand for. Raises ScenarioError for whatever cannot be played."""
+    """Resolve the names of an order. Raises ScenarioError for what cannot be played, before anything is kept."""
     kind = market_type(order.market)
     scenario = load_scenario(order.market, order.scenario or default_scenario(order.market), order.overrides)
     seats = list(kind.create(scenario, 0).seats) if order.seats == "all" else order.seats

@@ -1,8 +1,8 @@
 """Standard input and output as a transport in which a request with broken Unicode is answered like any other.
 
-JSON can spell half a surrogate pair (`"\\ud800"`), and writers of JSON do when a text was cut inside a character. The
-SDK's reader takes such a line for none and answers nothing: the client waits until it gives up. Here the request goes
-on to the server, which refuses the argument by name, as over HTTP. Lines that are no request stay what they are.
+JSON can encode half a surrogate pair (`"\\ud800"`), and writers do so when a text was cut inside a character. The SDK's
+reader drops such a line and answers nothing, so that the client waits until it gives up. Here the request goes on to
+the server, which refuses the argument by name, as over HTTP. Lines that are no request are handled as before.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pydantic import ValidationError
 
 
 class Pipes(NamedTuple):
-    """What a server is run on; streams of the SDK, whose types are its own."""
+    """The two streams that a server runs on, of the SDK's own types."""
 
     reading: Any
     writing: Any

@@ -14,7 +14,7 @@ from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN
 
 MAX_OPEN_CALLS = 32
-_DOWN_S = 5.0  # about as long as a host takes to close its episodes and start again
+_DOWN_S = 5.0  # seconds; a guess at how long a restart takes
 
 
 class Quotas(NamedTuple):

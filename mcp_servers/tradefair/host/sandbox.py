@@ -30,17 +30,18 @@ from tradefair.host.sandbox_values import ForeignValue, TooLarge, plain_data
 if TYPE_CHECKING:
     from pydantic_monty import FunctionSnapshot, Monty, MontySession, SyncSnapshot
 
-_EPOCH = datetime(2000, 1, 1)
-_LAST_DAY = 2_000_000
-_GRACE_S = 0.5
+_EPOCH = datetime(2000, 1, 1)  # what round 0 is for a program that asks for today's date
+_LAST_DAY = 2_000_000  # days from the epoch; datetime ends in the year 9999
+_GRACE_S = 0.5  # what the library may take to notice that the time is up
 _WAIT_FOR_WORKER_S = 60.0
-_RUNS_PER_WORKER = 500
+_RUNS_PER_WORKER = 500  # then it is replaced, so that no leak of the interpreter grows without bound
+# Looking an unknown name up suspends the program as a call does: this many on top of the allowed calls.
 _SPARE_LOOKUPS = 300
 _ATTEMPTS = 3
 
 
 class CodeReport(NamedTuple):
-    """What a program printed, the value of its last expression as plain data, and what ended it early."""
+    """What a program printed, the value of its last expression as plain JSON data, and the error that ended it or None."""
 
     output: str
     value: JsonValue
@@ -60,7 +61,7 @@ class ToolSignature(NamedTuple):
 
 
 class InnerAnswer(NamedTuple):
-    """What a tool call inside a program gave: its result, or the refusal that is raised there."""
+    """The answer to a tool call inside a program: its result, or the refusal that is raised there."""
 
     data: JsonValue = None
     error: ErrorInfo | None = None
@@ -85,7 +86,7 @@ class Sandbox:
         self.close()
 
     def close(self) -> None:
-        """Stop the workers. A later run starts them anew."""
+        """Stop the workers. A later run starts new ones."""
         with self._lock:
             pool, self._pool = self._pool, None
         if pool is not None:
@@ -101,13 +102,14 @@ class Sandbox:
         seed: int,
         day: int = 0,
     ) -> CodeReport:
-        """Run one program to its end; blocks for `limits.seconds` of its computing, plus its tool calls.
+        """Run one program to its end. Blocks for at most `limits.seconds` of its computing, plus its tool calls.
 
-        `call` is asked for every tool call, in this thread, one at a time; what it raises ends the run and is raised
-        here. `seed` must be something that the seat may know, never the episode's: a program can find it out.
-        Everything that the program does wrong is in the report: code_error, code_limit, busy (no worker came free).
-        Raises HarnessFailure when the workers cannot be started.
+        `call` answers each tool call, in this thread, one at a time; an exception of it ends the run and is raised
+        here. `seed` must be something that the seat may know, never the episode's: a program can find it out. What the
+        program does wrong is in the report: code_error, code_limit, busy (no worker came free). Raises HarnessFailure
+        when the workers cannot be started.
         """
+        # Before the code is read at all: the reader below takes time in proportion to its length.
         if len(code) > self.limits.code_chars:
             return CodeReport("", None, limit_reached("code", self.limits), 0)
         try:
@@ -122,7 +124,7 @@ class Sandbox:
             return run.report(session, prepared, constants)
 
     def _enter(self, stack: ExitStack, seed: int, day: int) -> MontySession | None:
-        """A fresh session, None when no worker came free in time. A worker may have died while it was idle."""
+        """A fresh session; None when no worker came free in time."""
         from pydantic_monty import MontyError
 
         for _ in range(_ATTEMPTS):
@@ -131,7 +133,7 @@ class Sandbox:
             except TimeoutError:
                 return None
             except MontyError:
-                continue
+                continue  # the worker died while it was idle; the pool starts another
         raise HarnessFailure("the code sandbox loses its workers before they run anything")
 
     def _checkout(self, seed: int, day: int) -> MontySession:
@@ -143,6 +145,7 @@ class Sandbox:
                 "max_recursion_depth": limits.recursion,
                 "max_suspensions": limits.inner_calls + _SPARE_LOOKUPS,
             },
+            # No clock and no entropy: the same program must give the same report when the trace is checked.
             os_policy={
                 "datetime": _EPOCH + timedelta(days=min(max(day, 0), _LAST_DAY)),
                 "sleep": "zero",
@@ -154,6 +157,7 @@ class Sandbox:
     def _started(self) -> Monty:
         from pydantic_monty import Monty
 
+        # Locked: two first programs must not start two pools, of which one would never be closed.
         with self._lock:
             if self._pool is None:
                 try:
@@ -171,7 +175,7 @@ class Sandbox:
 
 
 class _Stopped(Exception):
-    """Ends a program from outside; it cannot catch this."""
+    """Ends a program from outside. The program cannot catch it, because it is never raised inside."""
 
     def __init__(self, info: ErrorInfo) -> None:
         super().__init__(info.code)
@@ -183,7 +187,7 @@ class _OutputFull(Exception):
 
 
 class _Output:
-    """Collects what a program prints, up to `max_bytes` of UTF-8."""
+    """Collects what a program prints, up to `max_bytes` bytes of UTF-8."""
 
     def __init__(self, max_bytes: int) -> None:
         self._left = max_bytes
@@ -217,7 +221,7 @@ class _Run:
         self._inner_calls = 0
 
     def report(self, session: MontySession, program: Prepared, constants: Mapping[str, JsonValue]) -> CodeReport:
-        """Feed the modules that the program imports, then the program."""
+        """Run the modules that the program imports, then the program."""
         from pydantic_monty import MontyError
 
         value: JsonValue = None
@@ -230,12 +234,13 @@ class _Run:
             error = stopped.info
         except MontyError as failure:
             error = explain_failure(failure, self._limits, len(program.modules), tuple(self._tools))
+        # The program may have caught the exception of a full output and gone on: it counts all the same.
         if self._output.full:
             value, error = None, limit_reached("output", self._limits)
         return CodeReport(self._output.text(), value, error, self._inner_calls)
 
     def _functions(self) -> dict[str, Callable[[], None]]:
-        """Stand-ins: the library reads their names only, as every call comes back to `_answer`."""
+        """Stand-ins for the tools. The library reads only their names: each call comes back to `_answer`."""
         return {name: _stand_in(name) for name in self._tools}
 
     def _drive(self, session: MontySession, source: str, inputs: dict[str, Any]) -> object:
@@ -253,6 +258,7 @@ class _Run:
             return snapshot.resume()
         if not isinstance(snapshot, FunctionSnapshot):
             raise _Stopped(_unsupported())
+        # Files, network, processes: the library then raises in the program what an empty system would.
         if snapshot.is_os_function:
             return snapshot.resume_not_handled()
         name = str(snapshot.function_name)
@@ -265,6 +271,7 @@ class _Run:
         return snapshot.resume({"exc_type": "RuntimeError", "message": _refusal(answer.error)})
 
     def _inner(self, name: str, signature: ToolSignature, snapshot: FunctionSnapshot) -> InnerAnswer:
+        # Not an exception that the program could catch: it would go on calling.
         if self._inner_calls >= self._limits.inner_calls:
             raise _Stopped(limit_reached("calls", self._limits))
         self._inner_calls += 1

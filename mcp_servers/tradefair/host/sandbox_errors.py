@@ -1,7 +1,7 @@
 """What went wrong in the sandbox, as one `ErrorInfo`: which line, what happened, what to do instead.
 
-Only the text of the program's own exception is passed on. Faults of the worker process are told in our words: its
-messages may name files of this machine.
+Only the text of the program's own exception is passed on. Faults of the worker process are described in our words,
+because its messages may name files of this machine.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
 if TYPE_CHECKING:
     from pydantic_monty import MontyError, MontyRuntimeError, MontySyntaxError
 
-MAX_TEXT_BYTES = 2_048
+MAX_TEXT_BYTES = 2_048  # of a message or hint: a program could raise an exception of megabytes
 _FEED = re.compile(r"<python-input-\d+>")
 _MISSING_SYNTAX = "The monty syntax parser does not yet support "
 _SYNTAX_HINTS = {
@@ -72,7 +72,7 @@ def limit_reached(kind: str, limits: CodeLimits) -> ErrorInfo:
     return ErrorInfo("code_limit", message, hint, True)
 
 
-class _Told(NamedTuple):
+class _Explained(NamedTuple):
     message: str
     hint: str
 
@@ -81,6 +81,7 @@ def explain_failure(error: MontyError, limits: CodeLimits, feed: int, tools: tup
     """The answer for an error that ended the program; `feed` is the number of its snippet in the session."""
     from pydantic_monty import MontyCrashedError, MontyRuntimeError, MontySyntaxError
 
+    # A worker that does not stop by itself when its time is up is killed by the pool: that is a timeout too.
     if isinstance(error, MontyCrashedError):
         return limit_reached("time", limits) if error.timed_out else _crashed()
     if not isinstance(error, (MontyRuntimeError, MontySyntaxError)):
@@ -90,9 +91,9 @@ def explain_failure(error: MontyError, limits: CodeLimits, feed: int, tools: tup
     if limit:
         return limit_reached(limit, limits)
     line = _line(error, f"<python-input-{feed}>")
-    told = _told(kind, text, tools)
+    explained = _explained(kind, text, tools)
     where = f"line {line}: " if line else ""
-    return ErrorInfo("code_error", cut(where + told.message), cut(told.hint), True)
+    return ErrorInfo("code_error", cut(where + explained.message), cut(explained.hint), True)
 
 
 def _crashed() -> ErrorInfo:
@@ -110,27 +111,27 @@ def _limit_kind(kind: str, text: str) -> str:
 
 
 def _line(error: MontyRuntimeError | MontySyntaxError, file: str) -> int:
-    """The innermost line of the program itself, 0 if none is known."""
+    """The innermost line of the program itself, not of a module of ours; 0 if none is known."""
     return next((frame.line for frame in reversed(error.traceback()) if frame.filename == file), 0)
 
 
-def _told(kind: str, text: str, tools: tuple[str, ...]) -> _Told:
-    """The words for an exception that the program raised or met."""
+def _explained(kind: str, text: str, tools: tuple[str, ...]) -> _Explained:
+    """Message and hint for an exception that the program raised or met."""
     clean = _FEED.sub("the code", text[: 2 * MAX_TEXT_BYTES])
     if kind == "NotImplementedError" and clean.startswith(_MISSING_SYNTAX):
         clean = f"this Python has no {clean.removeprefix(_MISSING_SYNTAX)}"
     message = f"{kind}: {clean}" if clean else kind
     if "cannot suspend in this synchronous context" in clean:
         name = clean.split("'")[1] if "'" in clean else "a tool"
-        return _Told(f"{name} cannot be called from inside a callback (key=, map, filter)", CALLBACK_HINT)
+        return _Explained(f"{name} cannot be called from inside a callback (key=, map, filter)", CALLBACK_HINT)
     if kind in ("ModuleNotFoundError", "ImportError"):
-        return _Told(message, IMPORT_HINT)
+        return _Explained(message, IMPORT_HINT)
     if kind == "NotImplementedError":
-        return _Told(
+        return _Explained(
             message, next((hint for word, hint in _SYNTAX_HINTS.items() if word in clean), "write it without that")
         )
     if kind == "PermissionError" or "is not supported in this environment" in clean:
-        return _Told(message, _NO_FILES)
+        return _Explained(message, _NO_FILES)
     if kind == "NameError":
-        return _Told(message, _NAME_HINT + (", ".join(tools) or "none"))
-    return _Told(message, "mend that line and run the code again")
+        return _Explained(message, _NAME_HINT + (", ".join(tools) or "none"))
+    return _Explained(message, "mend that line and run the code again")

@@ -1,8 +1,8 @@
 """One look at a program before it runs: names what cannot work, and points imports at our own modules.
 
-Works on tokens, never on a parse tree: the host's parser would recurse over text that an agent wrote, and knows an
-older grammar than the sandbox. A program that cannot be cut into tokens passes as it is; the sandbox's own parser then
-says what is wrong with it.
+It works on tokens, never on a parse tree: the host's parser would recurse over text that an agent wrote, and it knows
+an older grammar than the sandbox. A program that cannot be split into tokens passes unchanged; the sandbox's own parser
+then says what is wrong with it.
 """
 
 from __future__ import annotations
@@ -30,6 +30,7 @@ _USEFUL = (
 IMPORT_HINT = "use lists and dictionaries with " + ", ".join(_USEFUL)
 CALLBACK_HINT = "call it in a plain loop first, keep the answers in a dictionary, and read that in the callback"
 _CALLBACKS = frozenset({"filter", "map", "max", "min", "sort", "sorted"})
+# Most programs have none of these words and are not tokenized at all.
 _WORTH_A_LOOK = re.compile(r"\b(?:import|lambda|map|filter|key)\b")
 _MAX_NESTING = 200  # the sandbox's parser refuses deeper programs by itself
 _SILENT = frozenset({tokenize.NL, tokenize.COMMENT})
@@ -45,7 +46,7 @@ class CodeRefused(Exception):
 
 
 class Prepared(NamedTuple):
-    """A program as it will be run, with the modules of ours that it imports. Line numbers are the author's."""
+    """A program as it will be run, and the modules of ours that it imports. Line numbers are still the author's."""
 
     source: str
     modules: tuple[str, ...]
@@ -60,6 +61,7 @@ class _Clause(NamedTuple):
 
 def prepare(code: str, tools: Collection[str]) -> Prepared:
     """Check and rewrite `code`, in which `tools` are the names of callable tools. Raises CodeRefused."""
+    # One kind of line end, so that offsets below can be counted by splitting at it.
     source = code.replace("\r\n", "\n").replace("\r", "\n")
     if not _WORTH_A_LOOK.search(source):
         return Prepared(source, ())
@@ -96,6 +98,7 @@ def _rewrite_imports(source: str, imports: list[list[TokenInfo]]) -> Prepared:
     for line in source.split("\n"):
         starts.append(starts[-1] + len(line) + 1)
     used: set[str] = set()
+    # From the last to the first: a replacement must not move the offsets of those that are still to come.
     for statement in reversed(imports):
         first, last = statement[0], statement[-1]
         replacement = _import_text(statement, used)
@@ -107,7 +110,7 @@ def _rewrite_imports(source: str, imports: list[list[TokenInfo]]) -> Prepared:
 
 
 def _import_text(statement: list[TokenInfo], used: set[str]) -> str | None:
-    """What stands in for an import of ours, over as many lines; None leaves it as it is. Fills `used`."""
+    """The text that replaces an import of our modules, over as many lines; None leaves it unchanged. Fills `used`."""
     words = [token.string for token in statement]
     if words[0] == "import":
         return _plain_import(statement, _clauses(words[1:]), used)
@@ -157,7 +160,10 @@ def _clauses(words: list[str]) -> list[_Clause]:
 
 
 def _require(statement: list[TokenInfo], module: str) -> None:
-    """Refuse an unconditional import of a module that is missing; one in a `try` or `def` is left to its luck."""
+    """Refuse an import of a missing module at the top level.
+
+    One in a `try` or `def` may be meant to fail, and may run.
+    """
     top = module.partition(".")[0]
     known = top in AVAILABLE or top == "__future__" or not top.isidentifier()
     if statement[0].start[1] == 0 and not known:
@@ -166,7 +172,7 @@ def _require(statement: list[TokenInfo], module: str) -> None:
 
 @dataclass
 class _Frame:
-    """An open bracket: whose call it is, and whether a lambda stands in the current argument."""
+    """An open bracket: the function that it calls, and whether a lambda is open in the current argument."""
 
     callee: str = ""
     in_lambda: bool = False
@@ -174,6 +180,8 @@ class _Frame:
 
 
 def _refuse_tools_in_callbacks(tokens: list[TokenInfo], tools: Collection[str]) -> None:
+    # A tool call suspends the interpreter, which it cannot do while a builtin runs the callback. Without this check the
+    # program would fail only when that line is reached, after it has used up its calls.
     frames: list[_Frame] = []
     watched = _never_rebound(tokens, tools)
     for index, token in enumerate(tokens[:-1]):
@@ -189,7 +197,7 @@ def _refuse_tools_in_callbacks(tokens: list[TokenInfo], tools: Collection[str]) 
 
 
 def _callback_of(frames: list[_Frame], before: str, before_that: str, after: str) -> str:
-    """The builtin that would call the tool itself, or ""."""
+    """The builtin that would call the tool; "" where none would."""
     if after == "(":
         return next((frame.callee for frame in frames if frame.callee and frame.in_lambda), "")
     callee = frames[-1].callee if frames else ""
@@ -213,7 +221,7 @@ def _follow(frames: list[_Frame], token: TokenInfo, before: str) -> None:
 
 
 def _never_rebound(tokens: list[TokenInfo], tools: Collection[str]) -> frozenset[str]:
-    """Tools whose names the program does not give to something else."""
+    """The tools whose names the program does not use for something else."""
     rebound = {
         token.string
         for before, token, after in zip([tokens[0], *tokens], tokens, tokens[1:], strict=False)

@@ -1,7 +1,7 @@
 """What comes out of the sandbox becomes plain data, or is refused before anything tries to encode it.
 
-Values cross the boundary with their sharing kept: a list of sixty bytes can read as 2^60 lists. The walk therefore
-pays for every node it visits out of one budget, and stops when the budget or the depth is used up.
+Values cross the boundary with their sharing kept: sixty lists, each holding the one before twice, read as 2^60 lists.
+The walk therefore pays for each node that it visits from one budget, and stops when budget or depth is used up.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical
 
-MAX_DEPTH = 32
-_MAX_INT = 2**63 - 1
-_BYTES_PER_NODE = 2
+MAX_DEPTH = 32  # levels of nesting
+_MAX_INT = 2**63 - 1  # what orjson and SQLite keep exactly
+_BYTES_PER_NODE = 2  # the shortest that a node can take in JSON: a digit and a comma
 
 
 class ForeignValue(ValueError):
@@ -48,6 +48,7 @@ class _Walk:
 
     def visit(self, value: object, path: tuple[str, ...]) -> JsonValue:
         self._pay(_BYTES_PER_NODE - 1)
+        # Before int: a bool is an int to Python, and would read as 1 or 0 in JSON.
         if value is None or isinstance(value, bool):
             return value
         if isinstance(value, str):
@@ -70,6 +71,7 @@ class _Walk:
         if isinstance(value, (list, tuple)):
             return self._rows(cast("list[object]", value), path)
         if isinstance(value, (set, frozenset)):
+            # Sorted by their JSON: the order of a set differs from process to process, and the report must not.
             rows = self._rows(list(cast("set[object]", value)), path)
             return cast("JsonValue", sorted(rows, key=canonical))
         raise ForeignValue(f"{_kind(value)}{_at(path)}")
@@ -81,6 +83,7 @@ class _Walk:
         plain: dict[str, JsonValue] = {}
         for key, item in items.items():
             name = self._key(key, path)
+            # {1: "a", "1": "b"} is a dictionary of two in Python and would lose one in JSON.
             if name in plain:
                 raise ForeignValue(f"two keys that read {name[:40]!r} in JSON{_at(path)}")
             plain[name] = self.visit(item, (*path, f"[{name[:40]!r}]"))
@@ -94,6 +97,7 @@ class _Walk:
         raise ForeignValue(f"a dictionary key that is {_kind(key)}{_at(path)}")
 
     def _text(self, value: str, path: tuple[str, ...]) -> str:
+        # Characters, not bytes: a lower bound, so that the text is not encoded before it is known to be short enough.
         self._pay(len(value))
         try:
             value.encode()
@@ -122,7 +126,7 @@ def _at(path: tuple[str, ...]) -> str:
 
 
 def _kind(value: object) -> str:
-    """What a value is, in a few words. The library sends stand-ins for what lives in the sandbox only."""
+    """What a value is, in a few words. For objects that exist only inside the sandbox the library sends stand-ins."""
     name = type(value).__name__
     if isinstance(value, type) or getattr(value, "kind", None) == "type":
         return "a class"

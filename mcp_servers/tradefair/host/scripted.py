@@ -161,7 +161,7 @@ class Scripted:
         elif self._past is not None and event["seq"] < self._past.loose_until:
             self._astray[seat] = revision
         else:
-            raise TraceError(f"event {event['seq']}: the policy of {seat} no longer plays as in the trace")
+            raise TraceError(f"event {event['seq']}: the policy of {seat} does not play as in the trace")
 
     def followed(self, core: Core, event: Mapping[str, Any], answer: Answer | None) -> None:
         """Give the policy the answer to its call, once the recorded command was re-executed."""

@@ -1,4 +1,4 @@
-"""How a host stands: what its control plane answers and its status page shows. Nothing here is for seats."""
+"""The state of a host: what its control plane answers and its status page shows. Nothing here is for seats."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
 
 EpisodeState = Literal["pending", "running", "ended", "closed"]
-_LEAST_FREE_BYTES = 16 * 2**20
+_LEAST_FREE_BYTES = 16 * 2**20  # with less left, the next batches of many episodes may not fit
 
 
 class _Report(BaseModel):
@@ -28,7 +28,7 @@ class _Report(BaseModel):
 
 
 class TokenStatus(_Report):
-    """A token that is worth something, without the token."""
+    """A valid token, without the token itself."""
 
     grant: str
     scope: GrantScope
@@ -36,7 +36,10 @@ class TokenStatus(_Report):
 
 
 class SeatStatus(_Report):
-    """A seat: who decides for it, whether the clock waits for it, and what came from its clients so far."""
+    """A seat: who decides for it, whether the market waits for it, and what its clients have done so far.
+
+    `idle_s` is in seconds since the last call; None before the first. Counts begin with this process.
+    """
 
     seat: SeatId
     role: str
@@ -49,7 +52,7 @@ class SeatStatus(_Report):
 
 
 class EpisodeSummary(_Report):
-    """An episode in a line. `ended` ones can still be read; `closed` ones are traces only."""
+    """An episode in a line. An `ended` one can still be read by its seats; of a `closed` one only the trace is left."""
 
     episode: str
     state: EpisodeState
@@ -72,7 +75,7 @@ class EpisodeStatus(EpisodeSummary):
 
 
 class HostStatus(_Report):
-    """The host as a whole. `episodes` are the newest of those that were asked for; `total` says how many there are."""
+    """The host as a whole. `episodes` are the newest of those asked for, `total` is the number of all of them."""
 
     ready: bool
     reasons: list[str]
@@ -89,7 +92,7 @@ class HostStatus(_Report):
 
 
 async def readiness(host: Host) -> list[str]:
-    """Why the host takes no calls or no episodes now; empty when it does."""
+    """The reasons why the host takes no calls or no episodes now; empty when it does."""
     reasons: list[str] = []
     if host.tasks is None:
         reasons.append("not serving yet")
@@ -97,7 +100,7 @@ async def readiness(host: Host) -> list[str]:
         reasons.append("draining")
     if host.folder is not None:
         reasons += _storage_troubles(str(host.folder))
-    if await host.logs.trouble() is not None:  # why is for the log: anybody may read this
+    if await host.logs.trouble() is not None:  # the reason goes to the log: this answer needs no token
         reasons.append("storage: the store cannot be reached")
     return reasons
 
@@ -138,15 +141,15 @@ async def host_status(host: Host, *, state: EpisodeState | None = None, limit: i
 def episode_status(host: Host, name: str) -> EpisodeStatus:
     """One episode with its seats and tokens. Raises SeatError for an unknown one."""
     tokens = [
-        TokenStatus(grant=one.id, scope=one.scope, seat=None if one.scope == OBSERVER_SCOPE else one.seat)
-        for one in host.tokens.of(name)
+        TokenStatus(grant=grant.id, scope=grant.scope, seat=None if grant.scope == OBSERVER_SCOPE else grant.seat)
+        for grant in host.tokens.of(name)
     ]
     if name in host.pending:
         line, seats = _pending(host, name), _ordered_seats(host, name)
     elif name in host.episodes:
         line, seats = _summary(host, host.episodes[name]), _seats(host, host.episodes[name])
     else:
-        line, seats = next((one for one in _past(host) if one.episode == name), None), []
+        line, seats = next((past for past in _past(host) if past.episode == name), None), []
     if line is None:
         raise SeatError(f"there is no episode {name[:80]!r} here")
     return EpisodeStatus(**line.__dict__, seats=seats, tokens=tokens)

@@ -1,4 +1,4 @@
-"""The status page: one HTML document without scripts, fonts or pictures, made anew for every request."""
+"""The status page: one HTML document without scripts, fonts or pictures, made for each request."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _NUMBERS = frozenset({"Seed", "Awaited", "Events", "Age"})
 
 
 def page(status: HostStatus, url: str) -> str:
-    """The document; everything in it that came from outside is escaped."""
+    """The document. All text from outside is escaped."""
     state = '<span class="ready">ready</span>'
     if not status.ready:
         state = f'<span class="draining">not ready: {escape("; ".join(status.reasons))}</span>'

@@ -1,8 +1,8 @@
-"""What is added to the span of a call where OpenTelemetry is set up: which event of which trace it became.
+"""What is added to the span of a call where OpenTelemetry is set up: the event and the trace that it became.
 
-The SDK wraps every request in a span and continues a client's `traceparent`; without a configured OpenTelemetry SDK
-those spans are no-ops and so is this. Names are those of `tradefair export --format otlp`. No argument, result or
-text of anybody is ever put on a span: a collector may stand where a seat's rival reads.
+The SDK wraps each request in a span and continues a client's `traceparent`; without a configured OpenTelemetry SDK
+those spans are no-ops, and so is this. Names are those of `tradefair export --format otlp`. No argument, result or text
+is put on a span: a rival of the seat may be able to read the collector.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _NETWORK = {"stdio": "pipe", "http": "tcp"}
 
 
 def enrich(episode: Episode, seat: SeatId, transport: str, result: CallResult) -> None:
-    """Put episode, seat, clock and what became of a call on the span that is open, if one is recorded."""
+    """Put episode, seat, clock and outcome of a call on the open span, if it is recorded."""
     span = get_current_span()
     if not span.is_recording():
         return
