@@ -41,7 +41,7 @@ _ATTEMPTS = 3
 
 
 class CodeReport(NamedTuple):
-    """What a program printed, the value of its last expression as plain JSON data, and the error that ended it or None."""
+    """What a program printed, the value of its last expression as plain JSON data, and the error that ended it."""
 
     output: str
     value: JsonValue
