@@ -1,7 +1,7 @@
 """The bargaining market keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot bargaining > tests/snapshots/bargaining.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check bargaining --write-snapshot tests/snapshots/bargaining.json`.
 """
 
 from __future__ import annotations

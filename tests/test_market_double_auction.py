@@ -1,7 +1,7 @@
 """The double_auction market keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot double_auction > tests/snapshots/double_auction.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check double_auction --write-snapshot tests/snapshots/double_auction.json`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The marketplace keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot marketplace > tests/snapshots/marketplace.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check marketplace --write-snapshot tests/snapshots/marketplace.json`.
 """
 
 from __future__ import annotations

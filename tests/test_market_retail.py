@@ -1,7 +1,7 @@
 """The retail market keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot retail > tests/snapshots/retail.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check retail --write-snapshot tests/snapshots/retail.json`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The supply-chain market keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot supply_chain > tests/snapshots/supply_chain.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check supply_chain --write-snapshot tests/snapshots/supply_chain.json`.
 """
 
 from __future__ import annotations

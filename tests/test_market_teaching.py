@@ -1,7 +1,7 @@
 """The teaching market keeps the contract.
 
-A change of its tools shows in the snapshot, which is written anew with
-`python -m tradefair.testing snapshot teaching > tests/snapshots/teaching.json`.
+A change of its tools shows in the snapshot, which is recorded again with
+`tradefair check teaching --write-snapshot tests/snapshots/teaching.json`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ def test_the_table_holds_every_command_once() -> None:
     assert len(set(names)) == len(names)
     assert set(_WANTED) <= set(names)
     groups = [command.group for command in COMMANDS]
-    assert sorted(groups, key=["Play", "Audit", "Look"].index) == groups
+    assert sorted(groups, key=["Play", "Audit", "Look", "Build"].index) == groups
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)

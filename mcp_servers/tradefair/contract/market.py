@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from enum import StrEnum
 from typing import Any, Literal, NamedTuple, Protocol, TypeAlias, runtime_checkable
 
@@ -243,4 +243,14 @@ class Remarks(Protocol):
 
     def remarks(self, scenario: Any) -> Mapping[str, str]:
         """Sentences by name; none for a scenario that holds no surprise."""
+        ...
+
+
+@runtime_checkable
+class Reveals(Protocol):
+    """A market whose closures tell everyone something that was private to a seat until then."""
+
+    @property
+    def revealed(self) -> Collection[str]:
+        """Dotted paths into what closures tell, such as `row.sold.*`; `*` stands for any key or index."""
         ...

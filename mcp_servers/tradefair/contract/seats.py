@@ -19,6 +19,13 @@ class SeatSpec(NamedTuple):
     role: str
 
 
+class Addressee:
+    """Marks an argument that names the recipient of a message: `to: Annotated[SeatId, Addressee()]`.
+
+    No other argument of a tool names a seat. The mark leaves no trace in the tool's schema.
+    """
+
+
 def check_seat_id(text: str) -> SeatId:
     """`text` as a seat id; SeatError when it cannot be one."""
     if not _SEAT_ID.fullmatch(text):

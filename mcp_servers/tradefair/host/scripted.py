@@ -208,7 +208,8 @@ class Scripted:
             records += done.records
             answer = done.answer
             if answer is None or answer.status == "failed":
-                raise HarnessFailure(f"{call.tool} of {seat} failed: {answer.fault if answer else None!r}")
+                fault = answer.fault if answer else None
+                raise HarnessFailure(f"{call.tool} of {seat} failed: {fault!r}") from fault
             if answer.turn.turn_over:
                 turns.close()
                 return

@@ -353,6 +353,8 @@ class _SupplyChainType:
     policies = POLICIES
     streams = Streams
     errors = _ERRORS
+    # Sales end where the stock does, and holding costs can bankrupt: both tell of books that were private.
+    revealed = ("rows.*.sold", "rows.*.status")
 
     def create(self, scenario: SupplyChainScenario, seed: int) -> SupplyChain:
         """A fresh episode. ScenarioError: an unresolved embedder, no such policy, a file of data that was not there."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple
 
 import orjson
@@ -14,7 +14,7 @@ from tradefair.contract.core import Answer, Core
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Tool
-from tradefair.testing.bench import Service
+from tradefair.testing.bench import Bench
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 
 _MAX_WORDS = 200
@@ -33,11 +33,12 @@ class Question(NamedTuple):
 class Seated:
     """One seat of a Core; remembers the words that it has read, to use them as ids and cursors."""
 
-    def __init__(self, core: Core, seat: SeatId, services: Mapping[str, Service]) -> None:
+    def __init__(self, core: Core, seat: SeatId, bench: Bench) -> None:
         self.core = core
         self.seat = seat
         self.words: list[str] = list(core.market.seats)
-        self._services = services
+        self._services = bench.services
+        self._codes = bench.codes
 
     @property
     def tools(self) -> list[Tool]:
@@ -55,20 +56,22 @@ class Seated:
         answer = self.core.call(self.seat, question.tool, question.arguments, inputs=inputs).answer
         assert answer is not None
         if answer.status == "failed":
-            raise HarnessFailure(f"{question} of {self.seat} failed: {answer.fault!r}")
+            raise HarnessFailure(f"{question} of {self.seat} failed: {answer.fault!r}") from answer.fault
+        if answer.error is not None:
+            self._codes.setdefault(answer.error.code, f"{question} of {self.seat}")
         if answer.body is not None and len(self.words) < _MAX_WORDS:
             self.words += [word for word in words_in(orjson.loads(answer.body)) if word not in self.words]
         return answer
 
-    def readings(self, key: Sequence[KeyPart], *, each: int = 3) -> Iterator[Question]:
-        """Every read and analysis tool: with its defaults first, then `each` times with made-up arguments."""
+    def readings(self, key: Sequence[KeyPart], *, times: int = 3) -> Iterator[Question]:
+        """Every read and analysis tool: with its defaults first, then `times` times with made-up arguments."""
         reads = [tool for tool in self.tools if tool.read_only]
         yield from (Question(tool.name, {}) for tool in reads)
-        yield from self._invented([tool for tool in reads if tool.subject == "market"], key, each)
+        yield from self._invented([tool for tool in reads if tool.subject == "market"], key, times)
 
-    def actions(self, key: Sequence[KeyPart], *, each: int = 3) -> Iterator[Question]:
-        """Every action, `each` times with made-up arguments."""
-        yield from self._invented([tool for tool in self.tools if tool.kind == "action"], key, each)
+    def actions(self, key: Sequence[KeyPart], *, times: int = 3) -> Iterator[Question]:
+        """Every action, `times` times with made-up arguments."""
+        yield from self._invented([tool for tool in self.tools if tool.kind == "action"], key, times)
 
     def nonsense(self) -> Iterator[Question]:
         """What is refused whatever the market: unknown tools, and every market tool with hostile arguments."""
@@ -79,9 +82,9 @@ class Seated:
                     Question(tool.name, arguments) for arguments in hostile_arguments(tool) if _refused(tool, arguments)
                 )
 
-    def _invented(self, tools: Sequence[Tool], key: Sequence[KeyPart], each: int) -> Iterator[Question]:
+    def _invented(self, tools: Sequence[Tool], key: Sequence[KeyPart], times: int) -> Iterator[Question]:
         for tool in tools:
-            for number in range(each if tool.input_schema.get("properties") else 1):
+            for number in range(times if tool.input_schema.get("properties") else 1):
                 arguments = invent_arguments(tool, (self.seat, *key, number), self.words)
                 if arguments is not None:
                     yield Question(tool.name, arguments)

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import NamedTuple, TypeAlias
-
-from pydantic import JsonValue
+from typing import Any, NamedTuple
 
 from tradefair.catalog import load_scenario, scenario_ids
 from tradefair.contract.market import MarketType, ReadsData
 from tradefair.contract.scenario import Scenario
-from tradefair.testing.playthrough import Playthrough, play_scripted
+from tradefair.testing.authors_code import collected
+from tradefair.testing.playthrough import Playthrough, Service, play_scripted
 
 RANDOM = "random_legal"
+PASSIVE = "passive"
 SLOW_MARK = "(slow)"
 """A scenario whose description holds this is left out unless the author asks for it."""
-
-Service: TypeAlias = Callable[[JsonValue], JsonValue]
-"""Stands for an outside service in the checks: the same payload must give the same answer."""
 
 
 class Failure(NamedTuple):
@@ -47,47 +44,89 @@ class Bench:
         services: Mapping[str, Service] | None = None,
     ) -> None:
         self.market_type = market_type
-        self.scenarios = bundled_scenarios(market_type, slow=slow) if scenarios is None else list(scenarios)
         self.seeds = tuple(seeds)
+        self.slow = slow
         self.services = dict(services or {})
+        self.unplayable: list[Failure] = []
+        """What could not be loaded or played, with the reason."""
+        self.codes: dict[str, str] = {}
+        """Error codes that the checks were answered, each with the first call that was refused so."""
+        self._given = scenarios
 
     @cached_property
-    def _outcomes(self) -> tuple[list[Playthrough], list[Failure]]:
-        played: list[Playthrough] = []
-        failures: list[Failure] = []
-        for scenario in self.scenarios:
-            for seed in self.seeds:
-                try:
-                    played.append(play_scripted(self.market_type, scenario, seed, RANDOM))
-                except Exception as error:  # whatever an author's code raises is a finding
-                    failures.append(Failure("random_legal_finishes", scenario.id, seed, f"cannot be played: {error!r}"))
-        return played, failures
+    def scenarios(self) -> list[Scenario]:
+        """What is played: the given scenarios, or those of the market's package that can be loaded."""
+        if self._given is not None:
+            return list(self._given)
+        found, fault = collected(lambda: bundled_scenarios(self.market_type, slow=self.slow), slow=self.slow)
+        if fault is not None:
+            self.unplayable.append(Failure("presets_play", "", None, f"the presets cannot be loaded: {fault}"))
+        return found
 
-    @property
+    @cached_property
     def played(self) -> list[Playthrough]:
         """Every scenario under every seed, as far as they could be played."""
-        return self._outcomes[0]
+        return [
+            played for scenario in self.scenarios for played in self.play(scenario, self.seeds, "random_legal_finishes")
+        ]
 
-    @property
-    def unplayable(self) -> list[Failure]:
-        """The rest, with the reason."""
-        return self._outcomes[1]
+    @cached_property
+    def lapsed(self) -> list[Playthrough]:
+        """Every scenario under the first seed with `passive` in all seats: what the default actions do."""
+        played: list[Playthrough] = []
+        for scenario in self.scenarios:
+            played += self.play(scenario, self.seeds[:1], "determinism", PASSIVE)
+        return played
 
     @cached_property
     def probed(self) -> list[Playthrough]:
-        """The same without call limits, which would refuse a check's questions."""
-        return [
-            played
-            if not played.scenario.limits
-            else play_scripted(self.market_type, played.scenario.model_copy(update={"limits": ()}), played.seed, RANDOM)
-            for played in self.played
-        ]
+        """The same as `played` without call limits, which would refuse a check's questions."""
+        probed: list[Playthrough] = []
+        for played in self.played:
+            scenario = played.scenario
+            if scenario.limits:
+                scenario = scenario.model_copy(update={"limits": ()})
+                probed += self.play(scenario, (played.seed,), "random_legal_finishes")
+            else:
+                probed.append(played)
+        return probed
+
+    def play(
+        self,
+        scenario: Scenario,
+        seeds: Sequence[int],
+        check: str,
+        policies: str | Mapping[str, str] = RANDOM,
+        **options: Any,
+    ) -> Iterator[Playthrough]:
+        """Playthroughs under the seeds; the first that fails is noted as a failure of `check`, and ends the series.
+
+        Options are those of `play_scripted`.
+        """
+        # Under other seeds it would mostly fail alike, and a game without an end takes seconds each time.
+        for seed in seeds:
+            found, fault = collected(
+                lambda seed=seed: [play_scripted(self.market_type, scenario, seed, policies, **options)],
+                slow=self.slow,
+            )
+            if fault is not None:
+                seated = "" if policies == RANDOM else f" with {_short(policies)}"
+                self.unplayable.append(Failure(check, scenario.id, seed, f"cannot be played{seated}: {fault}"))
+                return
+            yield from found
+
+
+def _short(policies: str | Mapping[str, str]) -> str:
+    if isinstance(policies, str):
+        return f"{policies} in every seat"
+    # Policies and not seats: a market may have hundreds of seats.
+    return ", ".join(dict.fromkeys(policies.values()))[:100]
 
 
 def bundled_scenarios(market_type: MarketType, *, slow: bool = False) -> list[Scenario]:
     """A market's own scenarios; those marked `(slow)` in their description only with `slow`.
 
-    Those on data of a folder that is not here are left out.
+    Those on data of a folder that is not here are left out. Raises ScenarioError for one that cannot be loaded.
     """
     found = [load_scenario(market_type.name, name) for name in scenario_ids(market_type.name)]
     if isinstance(market_type, ReadsData):

@@ -17,9 +17,9 @@ from tradefair.contract.seats import SeatId
 from tradefair.host.episode import CallResult, Episode
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services
-from tradefair.testing.bench import RANDOM, Bench, Failure, Service
+from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
-from tradefair.testing.playthrough import Playthrough, policy_maker
+from tradefair.testing.playthrough import Playthrough, Service, policy_maker
 
 _ACTIONS = 3
 _MAX_CALLS = 200
@@ -28,7 +28,7 @@ _MAX_CALLS = 200
 def call_keys(bench: Bench) -> list[Failure]:
     """Each action of the first seat is sent several times with one call key, through a real Episode and its log."""
     first_seed = [played for played in bench.probed if played.seed == bench.seeds[0]]
-    return check("call_keys", first_seed, lambda played: _complaints(bench, played))
+    return check("call_keys", bench, first_seed, lambda played: _complaints(bench, played))
 
 
 def _complaints(bench: Bench, played: Playthrough) -> list[str]:

@@ -8,7 +8,6 @@ from typing import Any
 
 import orjson
 
-from tradefair.testing.bench import RANDOM
 from tradefair.testing.playthrough import play_scripted
 
 
@@ -16,8 +15,9 @@ def _main() -> None:
     # Written by the parent process, over a pipe of its own.
     order: Any = pickle.load(sys.stdin.buffer)
     market_type, wanted = order
-    heads = [play_scripted(market_type, scenario, seed, RANDOM).head for scenario, seed in wanted]
-    sys.stdout.buffer.write(orjson.dumps(heads))
+    heads = [play_scripted(market_type, scenario, seed, policy).head for scenario, seed, policy in wanted]
+    # On a line of its own: a market that prints must not spoil the answer.
+    sys.stdout.buffer.write(b"\n" + orjson.dumps(heads))
 
 
 if __name__ == "__main__":

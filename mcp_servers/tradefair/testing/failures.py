@@ -1,22 +1,27 @@
-"""Runs one check over many playthroughs and turns what it says, or raises, into failures."""
+"""Turns what a check says of a market, or raises, into failures."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tradefair.testing.bench import Failure
+from tradefair.testing.authors_code import collected
+from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.playthrough import Playthrough
 
 
 def check(
-    name: str, played: Iterable[Playthrough], complaints: Callable[[Playthrough], Iterable[str]]
+    name: str, bench: Bench, played: Iterable[Playthrough], complaints: Callable[[Playthrough], Iterable[str]]
 ) -> list[Failure]:
     """The complaints about each playthrough; an exception of the author's code is one."""
     failures: list[Failure] = []
-    for one in played:
-        try:
-            said = list(complaints(one))
-        except Exception as error:
-            said = [f"raised {error!r}"]
-        failures += [Failure(name, one.scenario.id, one.seed, text) for text in said]
+    for playthrough in played:
+        texts, fault = collected(lambda playthrough=playthrough: complaints(playthrough), slow=bench.slow)
+        texts += [] if fault is None else [fault]
+        failures += [Failure(name, playthrough.scenario.id, playthrough.seed, text) for text in texts]
     return failures
+
+
+def check_once(name: str, bench: Bench, complaints: Callable[[Bench], Iterable[str]]) -> list[Failure]:
+    """The complaints about the market as a whole."""
+    texts, fault = collected(lambda: complaints(bench), slow=bench.slow)
+    return [Failure(name, "", None, text) for text in (*texts, *([] if fault is None else [fault]))]

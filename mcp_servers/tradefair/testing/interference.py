@@ -26,7 +26,7 @@ def non_interference(bench: Bench) -> list[Failure]:
     in one where `MarketType.perturb_private` changed what is private to the others and where the others then act
     differently. Results, refusals, receipts, turn marks and tool lists must be equal.
     """
-    return check("non_interference", bench.probed, lambda played: _Trial(bench, played).complaints())
+    return check("non_interference", bench, bench.probed, lambda played: _Trial(bench, played).complaints())
 
 
 class _Heard(NamedTuple):
@@ -72,14 +72,14 @@ class _Trial:
             self._others_act(there.core, seat, salt)
             yield from _differences("after others acted", _look(here, questions), _look(there, questions))
         # Every other time with made-up actions, which are mostly refused.
-        attempts = list(here.actions(key, each=4)) if salt % 2 else []
+        attempts = list(here.actions(key, times=4)) if salt % 2 else []
         own = self._act(here, attempts)
         yield from _differences("in its own turn", own, self._act(there, attempts))
         if first is not here:
             yield from _differences("in its own turn, as last and as first", own, self._act(first, attempts))
 
     def _at(self, place: int, seat: SeatId) -> Seated:
-        return Seated(self._played.at(place), seat, self._bench.services)
+        return Seated(self._played.at(place), seat, self._bench)
 
     def _others_act(self, core: Core, seat: SeatId, policy_key: int) -> None:
         """Everybody else who is awaited acts; the phase stays open, because it waits for `seat`."""

@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property, partial
+from typing import Any, TypeAlias, TypeVar
+
+import orjson
+from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical, first_hash, next_hash
-from tradefair.contract.core import Core, Record
+from tradefair.contract.core import Core, Done, Record
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.market import MarketType
+from tradefair.contract.market import InputRequest, LapseReason, MarketType
 from tradefair.contract.policy import Draw, Policy, parse_policy
 from tradefair.contract.replay import Replayed
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.host.scripted import Scripted
+from tradefair.testing.authors_code import NoEnd
+
+_T = TypeVar("_T")
+
+MIN_CLOSURES = 10_000
+CLOSURES_PER_PHASE = 50
+MAX_EVENTS = 200_000
+
+Service: TypeAlias = Callable[[JsonValue], JsonValue]
+"""Stands for an outside service in the checks: the same payload must give the same answer."""
+
+
+class BoundedCore(Core):
+    """A Core that stops a game without an end; `run` of the scripted seats would never return from one.
+
+    The bound is `max(10_000, 50 x rounds x phases x seats)` closures, or 200,000 events: far above what any scenario
+    with an end needs, and reached within seconds.
+    """
+
+    def __init__(self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario) -> None:
+        super().__init__(market_type, manifest, scenario)
+        rounds = getattr(scenario, "rounds", 1)
+        self._closures = 0
+        self._most = CLOSURES_PER_PHASE * max(rounds if isinstance(rounds, int) else 1, 1) * len(self.market.seats)
+        self._phases: set[str] = set()
+
+    def call(self, seat: SeatId, name: str, arguments: object, **options: Any) -> Done:
+        """As in `Core`; raises NoEnd after too many events."""
+        self._count_events()
+        return super().call(seat, name, arguments, **options)
+
+    def lapse(self, seat: SeatId, reason: LapseReason) -> Done:
+        """As in `Core`; raises NoEnd after too many events."""
+        self._count_events()
+        return super().lapse(seat, reason)
+
+    def _count_events(self) -> None:
+        if self.seq > MAX_EVENTS:
+            raise NoEnd(f"no end after {self.seq:,} events: {self._open()} is open")
+
+    # Also reached while no seat is awaited, when Core closes phase after phase within one command.
+    def _close(self, records: list[Record]) -> None:
+        self._closures += 1
+        self._phases.add(self.market.clock.phase)
+        if self._closures > max(MIN_CLOSURES, self._most * len(self._phases)):
+            raise NoEnd(f"no end after {self._closures - 1:,} closures: {self._open()} is open")
+        super()._close(records)
+
+    def _open(self) -> str:
+        clock = self.market.clock
+        return f"round {clock.round}, phase {clock.phase!r}"
 
 
 class Playthrough:
-    """One finished episode. `at` takes it up again at any place between two commands."""
+    """One episode, finished unless it was cut short. `at` goes back to any event number between two commands."""
 
     def __init__(self, market_type: MarketType, core: Core, bodies: list[bytes]) -> None:
         self.market_type = market_type
@@ -37,27 +92,40 @@ class Playthrough:
         return head.hex()
 
     @cached_property
-    def places(self) -> list[int]:
-        """The numbers of events after which a seat decides; `at` takes one of them."""
+    def events(self) -> list[dict[str, Any]]:
+        """Every event as plain data, in order."""
+        return [orjson.loads(body) for body in self.bodies]
+
+    @cached_property
+    def awaited(self) -> Mapping[int, frozenset[SeatId]]:
+        """The seats that are awaited after each event after which a seat decides, by event number."""
         follower = self.follower()
-        found: list[int] = []
+        found: dict[int, frozenset[SeatId]] = {}
         for number, body in enumerate(self.bodies, 1):
             step = follower.step(body)
             waits_for_call = step.event["event"] == "input" and step.event["for"] is not None
             if not follower.due() and not waits_for_call and follower.core.ended is None:
-                found.append(number)
+                found[number] = follower.core.market.awaited()
         return found
+
+    @cached_property
+    def places(self) -> list[int]:
+        """The numbers of events after which a seat decides; `at` takes one of them."""
+        return list(self.awaited)
+
+    @cached_property
+    def openings(self) -> list[int]:
+        """The places at which a phase has just been opened: no seat has acted in it."""
+        closing = ("episode_started", "phase_closed", "round_closed")
+        return [place for place in self.places if self.events[place - 1]["event"] in closing]
 
     def spread(self, count: int) -> list[int]:
         """At most `count` places, evenly over the episode, the first and the last among them."""
-        places = self.places
-        if len(places) <= count or count < 2:
-            return places[:count] if count < 2 else places
-        return [places[index * (len(places) - 1) // (count - 1)] for index in range(count)]
+        return evenly(self.places, count)
 
     def follower(self) -> Replayed:
         """A fresh episode that can be stepped through the events."""
-        return Replayed(Core(self.market_type, self.manifest, self.scenario))
+        return Replayed(BoundedCore(self.market_type, self.manifest, self.scenario))
 
     def at(self, place: int) -> Core:
         """The episode as it was after `place` events; the caller may do with it what it likes."""
@@ -72,12 +140,17 @@ def play_scripted(
     scenario: Scenario,
     seed: int,
     policies: str | Mapping[str, str] = "random_legal",
+    *,
+    services: Mapping[str, Service] | None = None,
+    events: int | None = None,
 ) -> Playthrough:
-    """Play to the end. `policies` is one spelling for all seats, or spellings by seat id or role.
+    """Play to the end, or until there are so many `events` (the playthrough is unfinished then).
 
-    Raises ScenarioError for an unknown policy, HarnessFailure for a tool that fails or a seat that nobody plays.
+    `policies` is one policy for all seats, or policies by seat id or role, such as `half(greed=1)`. `services` answer
+    what policies ask of outside services, by source. Raises ScenarioError for an unknown policy, HarnessFailure for a
+    tool that fails or a seat that no policy plays, NoEnd for a game that does not end.
     """
-    core = Core.create(market_type, scenario, seed)
+    core = BoundedCore.create(market_type, scenario, seed)
     makers: dict[SeatId, Callable[[], Policy]] = {}
     privileged: set[SeatId] = set()
     for spec in core.market.seats.values():
@@ -86,13 +159,26 @@ def play_scripted(
         if market_type.policies[parse_policy(spelling)[0]].privileged:
             privileged.add(spec.id)
     scripted = Scripted(makers, privileged=frozenset(privileged))
+    if services:
+        scripted.answer = partial(_answer, services)
     records: list[Record] = list(core.start().records)
-    while core.ended is None:
+    while core.ended is None and (events is None or core.seq < events):
         played = scripted.run(core)
         if not played:
-            raise HarnessFailure(f"nobody can act in round {core.market.clock.round}, and the episode is not over")
+            raise HarnessFailure(f"no seat can act in round {core.market.clock.round}, and the episode is not over")
         records += played
     return Playthrough(market_type, core, [record.body for record in records])
+
+
+def _answer(services: Mapping[str, Service], request: InputRequest) -> JsonValue:
+    return services[request.source](request.payload)
+
+
+def evenly(items: Sequence[_T], count: int) -> list[_T]:
+    """At most `count` of the items, evenly over all, the first and (from two on) the last among them."""
+    if len(items) <= count or count < 2:
+        return list(items[:count])
+    return [items[index * (len(items) - 1) // (count - 1)] for index in range(count)]
 
 
 def policy_maker(

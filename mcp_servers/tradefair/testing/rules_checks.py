@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import orjson
-
 from tradefair.contract.replay import Divergence
 from tradefair.testing.asking import Question, Seated, some_seats
 from tradefair.testing.bench import Bench, Failure
@@ -18,14 +16,18 @@ _SEATS = 4
 
 
 def random_legal_finishes(bench: Bench) -> list[Failure]:
-    """`random_legal` in every seat acts, is refused no action, and brings each scenario to its end by the rules."""
-    return [*bench.unplayable, *check("random_legal_finishes", bench.played, _finishes)]
+    """`random_legal` in every seat acts, is refused no action, and brings each scenario to its end by the rules.
+
+    A game without an end is stopped after a bounded number of closures or events (`BoundedCore`).
+    """
+    failures = check("random_legal_finishes", bench, bench.played, _finishes)
+    return [*(failure for failure in bench.unplayable if failure.check == "random_legal_finishes"), *failures]
 
 
 def _finishes(played: Playthrough) -> Iterator[str]:
     if not (played.core.ended or "").startswith("terminated:"):
         yield f"the episode ended as {played.core.ended}"
-    called = [event for event in map(orjson.loads, played.bodies) if event["event"] == "tool_called"]
+    called = [event for event in played.events if event["event"] == "tool_called"]
     actions = [event for event in called if event["kind"] == "action"]
     if not actions:
         yield "random_legal never took an action"
@@ -37,7 +39,7 @@ def _finishes(played: Playthrough) -> Iterator[str]:
 
 def replay_is_identical(bench: Bench) -> list[Failure]:
     """Re-executing the events gives the same bytes."""
-    return check("replay_is_identical", bench.played, _replays)
+    return check("replay_is_identical", bench, bench.played, _replays)
 
 
 def _replays(played: Playthrough) -> Iterator[str]:
@@ -52,7 +54,7 @@ def _replays(played: Playthrough) -> Iterator[str]:
 
 def conservation(bench: Bench) -> list[Failure]:
     """`MarketType.check` holds at the start and after every closure."""
-    return check("conservation", bench.played, _conserves)
+    return check("conservation", bench, bench.played, _conserves)
 
 
 def _conserves(played: Playthrough) -> Iterator[str]:
@@ -70,7 +72,7 @@ def _conserves(played: Playthrough) -> Iterator[str]:
 
 def reads_change_nothing(bench: Bench) -> list[Failure]:
     """Reads and analyses leave the state's digest as it is, and a second look shows the same."""
-    return check("reads_change_nothing", bench.probed, lambda played: _reads(bench, played))
+    return check("reads_change_nothing", bench, bench.probed, lambda played: _reads(bench, played))
 
 
 def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
@@ -78,7 +80,7 @@ def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
         core = played.at(place)
         before = core.market.digest()
         for seat in some_seats(core, turn, _SEATS):
-            seated = Seated(core, seat, bench.services)
+            seated = Seated(core, seat, bench)
             for question in seated.readings((played.seed, place)):
                 first, second = seated.ask(question), seated.ask(question)
                 if core.market.digest() != before:
@@ -91,19 +93,19 @@ def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
 
 def refusals_change_nothing(bench: Bench) -> list[Failure]:
     """Invalid and rejected calls leave the state's digest as it is."""
-    return check("refusals_change_nothing", bench.probed, lambda played: _refusals(bench, played))
+    return check("refusals_change_nothing", bench, bench.probed, lambda played: _refusals(bench, played))
 
 
 def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
     for turn, place in enumerate(played.spread(_PLACES)):
         core = played.at(place)
         for seat in some_seats(core, turn, _SEATS):
-            seated = Seated(core, seat, bench.services)
+            seated = Seated(core, seat, bench)
             nonsense = seated.nonsense() if turn == 0 else ()
-            for question in (*nonsense, *seated.actions((played.seed, place), each=6)):
+            for question in (*nonsense, *seated.actions((played.seed, place), times=6)):
                 if core.ended is not None:
                     core = played.at(place)
-                    seated = Seated(core, seat, bench.services)
+                    seated = Seated(core, seat, bench)
                 before = core.market.digest()
                 answer = seated.ask(question)
                 if answer.status != "ok" and core.market.digest() != before:
@@ -113,14 +115,14 @@ def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
 
 def default_results_are_small(bench: Bench) -> list[Failure]:
     """With default arguments no result takes more than 8 kB."""
-    return check("default_results_are_small", bench.probed, lambda played: _sizes(bench, played))
+    return check("default_results_are_small", bench, bench.probed, lambda played: _sizes(bench, played))
 
 
 def _sizes(bench: Bench, played: Playthrough) -> Iterator[str]:
     for turn, place in enumerate(reversed(played.spread(_PLACES))):
         core = played.at(place)
         for seat in some_seats(core, turn, _SEATS):
-            seated = Seated(core, seat, bench.services)
+            seated = Seated(core, seat, bench)
             for tool in seated.tools:
                 if not tool.read_only or tool.input_schema.get("required"):
                     continue

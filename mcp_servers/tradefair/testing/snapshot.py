@@ -1,6 +1,6 @@
 """The schema snapshot: a market's tool declarations as a file, so that a change of what agents see is a readable diff.
 
-python -m tradefair.testing snapshot double_auction > tests/snapshots/double_auction.json
+tradefair check double_auction --write-snapshot tests/snapshots/double_auction.json
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def snapshot_bytes(market_type: MarketType) -> bytes:
 
 def schema_snapshot(market_type: MarketType, path: Path) -> list[Failure]:
     """The declarations are those of the file at `path`."""
-    again = f"python -m tradefair.testing snapshot {market_type.name} > {path.name}"
+    again = f"tradefair check {market_type.name} --write-snapshot {path.name}"
     if not path.exists():
         return [Failure("schema_snapshot", "", None, f"{path.name} does not exist; write it: {again}")]
     recorded, now = path.read_bytes().splitlines(), snapshot_bytes(market_type).splitlines()

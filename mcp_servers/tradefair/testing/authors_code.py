@@ -1,0 +1,98 @@
+"""Runs code of a market's author: what it raises, and a loop that never returns, becomes one line of text."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import traceback
+from collections.abc import Callable, Generator, Iterable
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from tradefair.contract.errors import TradefairError
+
+PATIENCE_S = 30.0
+SLOW_PATIENCE_S = 600.0
+# Frames of these packages are skipped: the author wants to know the last line of the market's own code.
+_OURS = ("tradefair.contract.", "tradefair.testing.", "tradefair.host.", "pydantic.", "pydantic_core.")
+
+_T = TypeVar("_T")
+
+
+class Stopped(BaseException):
+    """The kit stops code of the market. Not an `Exception`: Core would answer it as a fault of one call."""
+
+
+class TookTooLong(Stopped):
+    """A loop that never returns."""
+
+
+class NoEnd(Stopped):
+    """A game that never ends."""
+
+
+def collected(work: Callable[[], Iterable[_T]], *, slow: bool = False) -> tuple[list[_T], str | None]:
+    """What `work` yields, and one line about how it failed (None when it did not).
+
+    Everything that author's code can raise is caught, SystemExit and endless recursion included; KeyboardInterrupt is
+    not, because it comes from the person who runs the kit. What was yielded before the failure is kept.
+    """
+    found: list[_T] = []
+    try:
+        with _patience(SLOW_PATIENCE_S if slow else PATIENCE_S):
+            # One by one: `list(...)` would lose what came before the failure.
+            for item in work():
+                found.append(item)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return found, described(error)
+    return found, None
+
+
+def described(error: BaseException) -> str:
+    """One line: the message, then file, line and function where the market's own code was last."""
+    root = error
+    while root.__cause__ is not None:
+        root = root.__cause__
+    if isinstance(error, TradefairError | Stopped):
+        text = str(error)
+    else:
+        text = "raised " + traceback.format_exception_only(root)[-1].strip()
+    place = _last_place(root)
+    return f"{text} ({place})" if place else text
+
+
+def _last_place(error: BaseException) -> str:
+    frames = [
+        (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
+    ]
+    theirs = [(frame, line) for module, frame, line in frames if not module.startswith(_OURS)]
+    if not theirs:
+        return ""
+    frame, line = theirs[-1]
+    return f"{Path(frame.f_code.co_filename).name}, line {line}, in {frame.f_code.co_name}"
+
+
+@contextmanager
+def _patience(seconds: float) -> Generator[None]:
+    """Raise TookTooLong in the block after `seconds` of this process's own computing time.
+
+    Only where there are such timers (not on Windows) and in the main thread: elsewhere an endless loop hangs.
+    """
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: Any) -> None:
+        raise TookTooLong(f"did not return within {seconds:g} s of computing time")
+
+    # Computing time, not time on the wall: a busy machine must not make a sound market fail.
+    before = signal.signal(signal.SIGVTALRM, stop)
+    outer = signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_VIRTUAL, *outer)
+        signal.signal(signal.SIGVTALRM, before)

@@ -1,0 +1,113 @@
+"""The command `check`: the conformance kit for an installed market."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+from difflib import get_close_matches
+from pathlib import Path
+from time import monotonic
+from typing import Annotated, Any
+
+import orjson
+import typer
+
+from tradefair.catalog import market_names, market_type
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import MarketType
+from tradefair.testing.authors_code import collected
+from tradefair.testing.bench import Failure
+from tradefair.testing.kit import CHECKS, Check, check_market
+from tradefair.testing.snapshot import snapshot_bytes
+
+_QUIET_S = 2.0
+
+
+def check(
+    market: Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")],
+    slow: Annotated[bool, typer.Option("--slow", help="Long scenarios too, and more of each episode.")] = False,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", metavar="NAME", help="Only this check (repeatable).")
+    ] = None,
+    snapshot: Annotated[
+        Path | None, typer.Option("--snapshot", metavar="FILE", help="Compare the tools with this recorded file.")
+    ] = None,
+    write_snapshot: Annotated[
+        Path | None, typer.Option("--write-snapshot", metavar="FILE", help="Record the tools, and check nothing.")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the checks and failures as JSON.")] = False,
+) -> None:
+    """Test a market against the contract: every check of the conformance kit on its bundled scenarios.
+
+    Exit code 0 when the market keeps the contract, 1 when a check has found something.
+    """
+    _known(market, market_names(), "market", "installed")
+    chosen = list(dict.fromkeys(only or CHECKS))
+    for name in chosen:
+        _known(name, list(CHECKS), "check", "known")
+    kind = _loaded(market)
+    if write_snapshot is not None:
+        write_snapshot.write_bytes(snapshot_bytes(kind))
+        return
+    progress = _Progress(len(chosen))
+    failures = check_market(kind, slow=slow, only=chosen, snapshot=snapshot, progress=progress)
+    if as_json:
+        sys.stdout.buffer.write(
+            orjson.dumps(_content(kind, progress.begun, failures), option=orjson.OPT_INDENT_2) + b"\n"
+        )
+    elif failures:
+        print("\n".join(map(str, failures)))
+        print(f"\n{market} {kind.version}: {_count(len(failures), 'failure')} in {_count(len(chosen), 'check')}")
+    else:
+        print(f"{market} {kind.version} keeps the contract ({_count(len(chosen), 'check')})")
+    if failures:
+        raise typer.Exit(1)
+
+
+def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
+    if name not in names:
+        near = get_close_matches(name, names, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"{which} are {', '.join(names)}"
+        raise ScenarioError(f"there is no {what} {name[:80]!r}; {hint}")
+
+
+def _loaded(market: str) -> MarketType:
+    # A market whose module fails while it is imported is its author's to mend, and no fault of the harness.
+    found, fault = collected(lambda: [market_type(market)])
+    if fault is not None:
+        raise ScenarioError(f"the market {market} cannot be loaded: {fault}")
+    return found[0]
+
+
+class _Progress:
+    """Says on stderr which check runs, once the work takes longer than a moment."""
+
+    def __init__(self, count: int) -> None:
+        self._count = count
+        self._start = monotonic()
+        self.begun: list[Check] = []
+
+    def __call__(self, check: Check) -> None:
+        self.begun.append(check)
+        if monotonic() - self._start > _QUIET_S:
+            print(f"check {len(self.begun)} of {self._count}: {check.name}", file=sys.stderr, flush=True)
+
+
+def _content(kind: MarketType, begun: Sequence[Check], failures: Sequence[Failure]) -> dict[str, Any]:
+    found = {check.name: [failure._asdict() for failure in failures if failure.check == check.name] for check in begun}
+    checks = [
+        {"name": check.name, "sentence": check.sentence, "passed": not found[check.name], "failures": found[check.name]}
+        for check in begun
+    ]
+    return {
+        "market": kind.name,
+        "version": kind.version,
+        "passed": not failures,
+        "checks": checks,
+        # Found on the way by checks that were not asked for, such as a scenario that cannot be played.
+        "other_failures": [failure._asdict() for failure in failures if failure.check not in found],
+    }
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

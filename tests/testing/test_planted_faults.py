@@ -1,0 +1,520 @@
+"""One fault at a time in a small foreign market: each is found by the check that is meant for it, and named."""
+
+from __future__ import annotations
+
+import importlib
+import random
+import re
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import pytest
+from pydantic import BaseModel, Field
+from tests.testing import foreign
+from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, Row
+
+from tradefair.contract.errors import IllegalAction
+from tradefair.contract.market import Closure, LapseReason
+from tradefair.contract.policy import PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract.seats import SeatId
+from tradefair.contract.tool import Tool, ToolTable, tool
+from tradefair.testing import CHECKS, Bench, check_market
+
+HIDDEN = "never in the seats' hands"
+
+
+def _kind(rules: type[Box] = Box, /, **attributes: Any) -> Any:
+    """A market type with other rules, or other attributes; functions among them become methods."""
+    return type("PlantedType", (BoxType,), {"rules": rules, **attributes})()
+
+
+def _tools(*tools: Tool) -> ToolTable:
+    return ToolTable(*{**BOX.tools, **{item.name: item for item in tools}}.values())
+
+
+# --- the rules ----------------------------------------------------------------------------------------------------
+
+
+class NeverAwaits(Box):
+    """No seat is ever asked, and the game never ends: Core closes round after round within one command."""
+
+    def awaited(self) -> frozenset[SeatId]:
+        return frozenset()
+
+    def end(self) -> None:
+        pass
+
+    def row(self) -> Row:
+        return Row(round=self.clock.round, bids={}, winner=None, price=0)
+
+    def digest(self) -> bytes:
+        return repr(self.clock).encode()
+
+
+class NeverEnds(Box):
+    def end(self) -> None:
+        self.rows = self.rows[-1:]
+
+
+class FirstCome(Box):
+    def best(self, bids: Mapping[SeatId, int]) -> SeatId:
+        return max(bids, key=lambda seat: bids[seat])
+
+
+class TellsOrder(Box):
+    def row(self) -> Row:
+        return super().row().model_copy(update={"note": [*self.sealed]})
+
+
+class TellsWhoWasLate(Box):
+    def row(self) -> Row:
+        return super().row().model_copy(update={"note": [seat for seat in self.sealed if self.sealed[seat] is None]})
+
+
+class LapseByClock(Box):
+    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+        self.sealed[seat] = time.time_ns() % 7
+        return "no_bid"
+
+
+class LapseByLuck(Box):
+    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+        self.sealed[seat] = random.randrange(7)
+        return "no_bid"
+
+
+class Numbered(Box):
+    """Counts how often a market was made, in the class."""
+
+    made = 0
+
+    def __init__(self, scenario: Any, seed: int) -> None:
+        super().__init__(scenario, seed)
+        type(self).made += 1
+        self.values["A1"] = type(self).made
+
+
+class TellsSum(Box):
+    def row(self) -> Row:
+        return super().row().model_copy(update={"note": sum(self.values.values())})
+
+
+class TellsKeenest(Box):
+    def row(self) -> Row:
+        return super().row().model_copy(update={"note": max(SEATS, key=lambda seat: (self.values[seat], seat))})
+
+
+class BlindToSealed(Box):
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "sealed": None}
+
+
+class BlindToLapses(Box):
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "sealed": {seat: bid for seat, bid in self.sealed.items() if bid is not None}}
+
+
+class SeesWhoSealed(Box):
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "sealed": sorted(self.sealed)}
+
+
+class BlindToHistory(Box):
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "past": None, "money": None}
+
+
+class SeesLastRowOnly(Box):
+    def state(self) -> dict[str, Any]:
+        return {**super().state(), "past": [row.model_dump() for row in self.rows[-1:]], "money": None}
+
+
+class Quits(Box):
+    def advance(self) -> Closure:
+        sys.exit("enough")
+
+
+class QuitsWhenSilent(Box):
+    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+        raise SystemExit(0)
+
+
+class Digs(Box):
+    def digest(self) -> bytes:
+        return self.digest()
+
+
+class Hangs(Box):
+    def advance(self) -> Closure:
+        while True:
+            pass
+
+
+class MintsMoney(Box):
+    def advance(self) -> Closure:
+        closure = super().advance()
+        self.money["A1"] += 1
+        return closure
+
+
+class RareCode(Box):
+    def feed(self, source: str, payload: Any) -> None:
+        raise IllegalAction("nothing_is_fed", HIDDEN)
+
+
+class OddCode(Box):
+    def bid(self, seat: SeatId, amount: int) -> None:
+        code = "_".join(["too", "poor"])
+        if amount > self.money[seat]:
+            raise IllegalAction(code, "too much")
+        super().bid(seat, amount)
+
+
+class NoReadMarks(Box):
+    def __init__(self, scenario: Any, seed: int) -> None:
+        super().__init__(scenario, seed)
+        del self.read_marks
+
+
+class NoNewsMark(Box):
+    news_mark: Any = property(lambda self: self.missing)  # hides the method of the base, as if there were none
+
+
+class ListedMarks(Box):
+    def __init__(self, scenario: Any, seed: int) -> None:
+        super().__init__(scenario, seed)
+        self.read_marks: Any = []
+
+
+class ShortLapse(Box):
+    def lapse(self, seat: SeatId) -> str:  # type: ignore[override]  # pyright: ignore[reportIncompatibleMethodOverride]
+        return super().lapse(seat, "deadline")
+
+
+class PlainClock(Box):
+    def __init__(self, scenario: Any, seed: int) -> None:
+        super().__init__(scenario, seed)
+        self.clock: Any = tuple(self.clock)
+
+
+# --- what is declared ---------------------------------------------------------------------------------------------
+
+
+@tool("action", title="Bid")
+def bid_for(market: Box, seat: SeatId, *, seat_id: str, amount: Annotated[int, Field(ge=0, le=9)]) -> Done:
+    """Bid for a seat."""
+    market.bid(seat, amount)
+    return Done(round=1)
+
+
+@tool("action", title="Bid")
+def bid_as(market: Box, seat: SeatId, *, bidder: Literal["A1", "A2"], amount: int) -> Done:
+    """Bid as a seat."""
+    market.bid(seat, amount)
+    return Done(round=1)
+
+
+@tool("action", title="Bid")
+def bid_by_default(market: Box, seat: SeatId, *, bidder: str = "A1") -> Done:
+    """Bid as a seat."""
+    market.bid(seat, 0)
+    return Done(round=1)
+
+
+class Order(BaseModel):
+    token: str
+
+
+@tool("action", title="Bid")
+def bid_orders(market: Box, seat: SeatId, *, orders: list[Order]) -> Done:
+    """Bid with tokens."""
+    raise IllegalAction("unknown_id", "no")
+
+
+@tool("action", title="Bid")
+def bid_named(market: Box, seat: SeatId, *, who: str) -> Done:
+    """Bid under the own name."""
+    if who != seat:
+        raise IllegalAction("unknown_id", "that is not you")
+    market.bid(seat, 0)
+    return Done(round=1)
+
+
+class Falls:
+    def turn(self, now: TurnView) -> Turns:
+        yield ToolCall("view_value")
+        raise KeyError("value")
+
+
+def _falls(params: Any, draw: Any) -> Falls:
+    return Falls()
+
+
+def _unmade(params: Any, draw: Any) -> Any:
+    raise ValueError("needs greed=N")
+
+
+def _with_policy(make: Callable[..., Any]) -> dict[str, PolicySpec]:
+    return {**BOX.policies, "bold": PolicySpec("bold", make, BIDDER)}
+
+
+def _no_check(self: Any, market: Box) -> None:
+    return None
+
+
+def _same_check(self: Any, market: Box) -> None:
+    assert market.money == dict(market.money)
+
+
+def _falling_perturbation(self: Any, market: Box, seat: SeatId, salt: int) -> Box:
+    raise ZeroDivisionError("no other seats")
+
+
+PLANTED: list[tuple[str, str, Any, str]] = [
+    (
+        "never ends, asks no seat",
+        "random_legal_finishes",
+        _kind(NeverAwaits),
+        "no end after 10,000 closures: round 100",
+    ),
+    (
+        "order of arrival breaks ties",
+        "arrival_leaves_no_mark",
+        _kind(FirstCome),
+        "winner is A. or A., depending on which",
+    ),
+    ("order of arrival is told", "arrival_leaves_no_mark", _kind(TellsOrder), "note.0 is A1 or A3.*seat acts first"),
+    ("order of lapses is told", "arrival_leaves_no_mark", _kind(TellsWhoWasLate), "note.0 is A. or A.*acts first"),
+    (
+        "clock in lapse",
+        "determinism",
+        _kind(LapseByClock),
+        "passive in every seat, played again in this process: event",
+    ),
+    ("entropy in lapse", "determinism", _kind(LapseByLuck), "passive in every seat, played again in this process"),
+    ("state of the class", "determinism", _kind(Numbered), "random_legal in every seat, played again in this process"),
+    (
+        "sum of private values",
+        "closures_tell_nothing",
+        _kind(TellsSum),
+        r"the public note of a closed bid is \d+ or \d+",
+    ),
+    (
+        "whose value is highest",
+        "closures_tell_nothing",
+        _kind(TellsKeenest),
+        "public note .* is A. or A..*private to others",
+    ),
+    (
+        "digest without sealed acts",
+        "digest_sees_everything",
+        _kind(BlindToSealed),
+        "bid of A1 leaves the digest as it was",
+    ),
+    ("digest without lapses", "digest_sees_everything", _kind(BlindToLapses), "the lapse of A1 leaves the digest"),
+    ("digest of who sealed", "digest_sees_everything", _kind(SeesWhoSealed), "misses what is sealed"),
+    ("digest without history", "digest_sees_everything", _kind(BlindToHistory), "misses history"),
+    ("digest of the last row", "digest_sees_everything", _kind(SeesLastRowOnly), "misses history"),
+    ("money is made", "conservation", _kind(MintsMoney), "round 1: money was made"),
+    (
+        "check() asserts nothing",
+        "conservation_can_fail",
+        _kind(check=_no_check),
+        r"accepts every tampered state: \d+ numbers",
+    ),
+    ("check() compares nothing", "conservation_can_fail", _kind(check=_same_check), "accepts every tampered state"),
+    ("undeclared code", "errors_are_declared", _kind(OddCode), "bid.* of A. gave 'too_poor', which is neither"),
+    (
+        "undeclared code, never seen",
+        "errors_are_declared",
+        _kind(RareCode),
+        "line .* raises 'nothing_is_fed', which is neither",
+    ),
+    ("code without a text", "errors_are_declared", _kind(errors={"above_budget": " "}), "no text for 'above_budget'"),
+    (
+        "argument seat_id",
+        "tools_take_no_seat",
+        _kind(tools=_tools(bid_for)),
+        "bid_for takes 'seat_id': no tool takes a seat",
+    ),
+    (
+        "choice of seats",
+        "tools_take_no_seat",
+        _kind(tools=_tools(bid_as)),
+        "bid_as takes 'bidder', which names the seat A1",
+    ),
+    (
+        "default is a seat",
+        "tools_take_no_seat",
+        _kind(tools=_tools(bid_by_default)),
+        "bid_by_default .*names the seat A1",
+    ),
+    (
+        "token within a list",
+        "tools_take_no_seat",
+        _kind(tools=_tools(bid_orders)),
+        "takes 'token': no tool takes a token",
+    ),
+    (
+        "own name as argument",
+        "tools_take_no_seat",
+        _kind(tools=_tools(bid_named)),
+        "takes 'who', the caller's own seat",
+    ),
+    ("no read_marks", "keeps_the_protocol", _kind(NoReadMarks), "^Market.read_marks is missing"),
+    ("no news_mark", "keeps_the_protocol", _kind(NoNewsMark), "^Market.news_mark is missing"),
+    (
+        "read_marks is a list",
+        "keeps_the_protocol",
+        _kind(ListedMarks),
+        "Market.read_marks is a list; it must be a dict",
+    ),
+    ("lapse without a reason", "keeps_the_protocol", _kind(ShortLapse), r"Market.lapse must take \(seat, reason\)"),
+    ("clock is a tuple", "keeps_the_protocol", _kind(PlainClock), "Market.clock is a tuple; it must be a Clock"),
+    ("no request", "keeps_the_protocol", _kind(request=None), "MarketType.request is a NoneType; it must be a method"),
+    ("no passive", "keeps_the_protocol", _kind(policies={"random_legal": foreign.RANDOM}), "no 'passive'"),
+    (
+        "policy falls",
+        "presets_play",
+        _kind(policies=_with_policy(_falls)),
+        "bold.*KeyError.*line .* in turn",
+    ),
+    ("policy cannot be made", "presets_play", _kind(policies=_with_policy(_unmade)), "bold.*needs greed=N.*in _unmade"),
+    ("rules quit", "random_legal_finishes", _kind(Quits), "raised SystemExit: enough .*line .* in advance"),
+    ("default action quits", "determinism", _kind(QuitsWhenSilent), "with passive in every seat: raised SystemExit"),
+    ("digest never returns", "random_legal_finishes", _kind(Digs), "RecursionError.* in digest"),
+    (
+        "perturbation fails",
+        "non_interference",
+        _kind(perturb_private=_falling_perturbation),
+        "ZeroDivisionError.*others?",
+    ),
+]
+
+
+def _bench(market: Any, *scenarios: Any) -> Bench:
+    return Bench(market, scenarios=scenarios or [SCENARIO], seeds=(1, 2))
+
+
+def test_at_least_21_faults_are_planted_and_none_twice() -> None:
+    names = [name for name, *_ in PLANTED]
+    assert len(names) == len(set(names)) >= 21
+    assert {check for _, check, *_ in PLANTED} <= CHECKS.keys()
+
+
+@pytest.mark.parametrize(
+    ("check", "market", "message"), [fault[1:] for fault in PLANTED], ids=[fault[0] for fault in PLANTED]
+)
+def test_a_planted_fault_is_found_by_its_check_and_named(check: str, market: Any, message: str) -> None:
+    failures = CHECKS[check](_bench(market))
+    assert {failure.check for failure in failures} == {check}
+    assert any(re.search(message, failure.message) for failure in failures), list(map(str, failures))
+
+
+@pytest.mark.parametrize("check", CHECKS)
+def test_the_market_without_a_fault_passes(check: str) -> None:
+    assert CHECKS[check](_bench(BOX)) == []
+
+
+def test_the_whole_kit_never_falls_over_a_fault() -> None:
+    for rules in (Quits, QuitsWhenSilent, Digs, NoReadMarks):
+        assert check_market(_kind(rules), scenarios=[SCENARIO], seeds=(1,))
+
+
+def test_what_breaks_the_protocol_is_all_that_is_said() -> None:
+    failures = check_market(_kind(NoReadMarks), scenarios=[SCENARIO])
+    assert [str(failure) for failure in failures] == ["keeps_the_protocol: Market.read_marks is missing"]
+
+
+@pytest.mark.parametrize(
+    ("seats", "message"),
+    [
+        ({"A9": "passive"}, "seats.A9 is no seat and no role; seats are A1, A2, A3"),
+        ({"A1": "clever"}, "with clever, random_legal: box has no policy 'clever' for the role bidder"),
+    ],
+)
+def test_a_preset_that_cannot_be_played_is_named(seats: dict[str, str], message: str) -> None:
+    scenario = SCENARIO.model_copy(update={"seats": {"bidder": "random_legal", **seats}})
+    (failure,) = CHECKS["presets_play"](_bench(BOX, scenario))
+    assert message in str(failure)
+
+
+def test_a_loop_that_never_returns_is_stopped(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tradefair.testing.authors_code.PATIENCE_S", 0.2)
+    (failure,) = CHECKS["random_legal_finishes"](_bench(_kind(Hangs)))
+    assert "did not return within 0.2 s of computing time" in failure.message
+    assert "in advance" in failure.message
+
+
+@pytest.mark.slow
+def test_a_game_in_which_seats_act_for_ever_is_stopped() -> None:
+    (failure,) = CHECKS["random_legal_finishes"](_bench(_kind(NeverEnds)))
+    assert failure.message.startswith("cannot be played: no end after 10,000 closures")
+
+
+def test_an_interrupt_by_the_person_is_none_of_the_kits_failures() -> None:
+    class Interrupted(Box):
+        def advance(self) -> Closure:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        CHECKS["random_legal_finishes"](_bench(_kind(Interrupted)))
+
+
+# --- the source ---------------------------------------------------------------------------------------------------
+
+
+IMPURE = [
+    ("import time", "time.time()", "imports time"),
+    ("from os import urandom as luck", "luck(1)", "imports os"),
+    ("from datetime import date as day", "day.today()", r"calls .today\(\)"),
+    ("import datetime", "datetime.datetime.now()", r"calls .now\(\)"),
+    ("", 'hash("A1")', r"calls hash\(\)"),
+    ("", 'open("/dev/null")', r"calls open\(\)"),
+    ("", '__import__("random")', r"calls __import__\(\)"),
+    ("from importlib import import_module", 'import_module("random")', "imports random"),
+    ("import numpy as np", "np.random.default_rng()", "draws from numpy.random"),
+    ("from numpy.random import default_rng", "default_rng()", "draws from numpy.random"),
+    ("", "self.helper()", "never_alone_{name}.helper, line 1: imports secrets"),
+]
+
+
+@pytest.mark.parametrize("fault", range(len(IMPURE)), ids=[f"{line} {call}".strip() for line, call, _ in IMPURE])
+def test_rules_that_ask_the_world_outside_are_named(
+    fault: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    imports, call, message = IMPURE[fault]
+    name = f"f{fault}"
+    package = tmp_path / f"never_alone_{name}"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "helper.py").write_text("import secrets\n" if "helper" in call else "")
+    (package / "unused.py").write_text("import socket\n")
+    (package / "rules.py").write_text(
+        f"{imports}\nfrom . import helper\nfrom tests.testing.foreign import BoxType\n\n\n"
+        f"class Kind(BoxType):\n    def rarely(self):\n        return {call}\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    kind = importlib.import_module(f"never_alone_{name}.rules").Kind()
+    failures = CHECKS["rules_are_pure"](_bench(kind))
+    assert {failure.check for failure in failures} == {"rules_are_pure"}
+    said = [failure.message for failure in failures]
+    assert len(said) == 1, said
+    assert re.search(message.format(name=name), said[0])
+
+
+def test_loaders_in_the_room_data_may_read_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    room = tmp_path / "reading_market" / "data"
+    room.mkdir(parents=True)
+    (room.parent / "__init__.py").write_text("")
+    (room / "__init__.py").write_text("from pathlib import Path\n\nTEXT = Path(__file__).read_text()\n")
+    (room.parent / "rules.py").write_text(
+        "from reading_market.data import TEXT\nfrom tests.testing.foreign import BoxType\n\n\n"
+        "class Kind(BoxType):\n    text = TEXT\n"
+    )
+    monkeypatch.setattr(sys, "path", [str(tmp_path), *sys.path])
+    kind = importlib.import_module("reading_market.rules").Kind()
+    assert CHECKS["rules_are_pure"](_bench(kind)) == []
