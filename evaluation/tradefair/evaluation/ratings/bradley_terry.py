@@ -9,7 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradefair.evaluation.ratings.duels import Duel, fraction
-from tradefair.evaluation.ratings.normal import Floats
+from tradefair.evaluation.ratings.shuffles import Floats
 
 _PRIOR = 0.01
 _START, _POINTS = 1500.0, 400 / math.log(10)

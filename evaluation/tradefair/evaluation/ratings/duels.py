@@ -9,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 
 from tradefair.contract.chance import Chance
-from tradefair.evaluation.ratings.normal import Floats
-from tradefair.evaluation.ratings.shuffles import resampled_sums
+from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8

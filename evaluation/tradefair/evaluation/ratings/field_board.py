@@ -13,10 +13,9 @@ from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
 from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.normal import Floats
 from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
-from tradefair.evaluation.ratings.shuffles import resampled_sums
+from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 
 PASSES = 200

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from tradefair.contract.chance import Chance
 from tradefair.evaluation.ratings.duels import Duel
-from tradefair.evaluation.ratings.normal import Floats
-from tradefair.evaluation.ratings.shuffles import shuffled_orders
+from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
 _SCALE = 173.7178
 _START, _START_RD, _START_SIGMA, _TAU = 1500.0, 350.0, 0.06, 0.5

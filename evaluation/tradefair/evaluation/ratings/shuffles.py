@@ -7,12 +7,14 @@ Dror & Shaw 2011), whose key is drawn from the chance.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract.chance import Chance, KeyPart
-from tradefair.evaluation.ratings.normal import Floats
+
+Floats: TypeAlias = NDArray[np.float64]
 
 _KEY_BITS = 2.0**53
 _TOP_53_BITS = np.uint64(11)

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from tradefair.contract.chance import Chance
-from tradefair.evaluation.ratings.normal import Floats, quick_hazard
-from tradefair.evaluation.ratings.shuffles import shuffled_orders
+from tradefair.evaluation.arithmetic import special
+from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
 _MOST_TURNS = 40
 _STILL = 1e-4
@@ -192,6 +192,12 @@ def _messages(
     return total[0].T, total[1].T
 
 
+def hazard(t: Floats) -> Floats:
+    """φ(t)/Φ(t): how far a normal variable known to be above -t lies above its mean, in standard deviations."""
+    # By the scaled function, as both φ and Φ vanish far in the lower tail. Far in the upper one it overflows: 0.
+    return math.sqrt(2.0 / math.pi) / special().erfcx(t / -math.sqrt(2.0))
+
+
 def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]:
     """Messages of factors to both performances, given what else is known of them (their cavities)."""
     variance_better, variance_worse = 1.0 / better.precision, 1.0 / worse.precision
@@ -200,7 +206,7 @@ def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]
     root = np.sqrt(spread)
     gap = mean_better - mean_worse
     t = gap / root
-    excess = quick_hazard(t)
+    excess = hazard(t)
     shrink = np.minimum(np.maximum(excess * (excess + t), 0.0), 1.0 - 1e-12)
     # The truncated difference N(gap + excess·root, spread·(1 - shrink)) divided by what was known of it.
     known = 1.0 / (spread * (1.0 - shrink))

@@ -1,4 +1,4 @@
-"""Statistics of paired episodes: small code of our own, checked against scipy in tests; scipy is not needed to run."""
+"""Statistics of paired episodes: small code of our own, checked against scipy in the tests. Student's t is scipy's."""
 
 from tradefair.evaluation.statistics.counts import kaplan_meier, mcnemar_p, pass_hat_k
 from tradefair.evaluation.statistics.paired import (
@@ -12,7 +12,6 @@ from tradefair.evaluation.statistics.paired import (
     percentile,
     sign_flip,
 )
-from tradefair.evaluation.statistics.student import t_quantile, t_tail
 
 __all__ = [
     "FLIPS_EXACT_TO",
@@ -27,6 +26,4 @@ __all__ = [
     "pass_hat_k",
     "percentile",
     "sign_flip",
-    "t_quantile",
-    "t_tail",
 ]

@@ -14,7 +14,7 @@ import numpy as np
 
 from tradefair.contract import salts
 from tradefair.contract.chance import Chance
-from tradefair.evaluation.statistics.student import t_quantile
+from tradefair.evaluation.arithmetic import special
 
 FLIPS_EXACT_TO = 16
 """Up to this many pairs all 2^n sign patterns are counted."""
@@ -50,8 +50,13 @@ def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, 
     mean, deviation = mean_sd(differences)
     if mean is None or deviation is None:
         return None
-    half = t_quantile((1 + level) / 2, len(differences) - 1) * deviation / math.sqrt(len(differences))
+    half = _t_quantile((1 + level) / 2, len(differences) - 1) * deviation / math.sqrt(len(differences))
     return round(mean - half, _DECIMALS), round(mean + half, _DECIMALS)
+
+
+def _t_quantile(probability: float, df: int) -> float:
+    """t with P(T <= t) = `probability` under Student's law with `df` degrees of freedom."""
+    return float(special().stdtrit(df, probability))
 
 
 def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, draws: int = _DRAWS) -> SignFlip | None:
@@ -105,7 +110,7 @@ def minimum_detectable(deviation: float, n: int, *, alpha: float = 0.05, power: 
     """
     if n < 2:
         return None
-    return (t_quantile(1 - alpha / 2, n - 1) + t_quantile(power, n - 1)) * deviation / math.sqrt(n)
+    return (_t_quantile(1 - alpha / 2, n - 1) + _t_quantile(power, n - 1)) * deviation / math.sqrt(n)
 
 
 def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
