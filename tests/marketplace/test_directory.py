@@ -101,14 +101,14 @@ def test_filters_hold_by_the_truth() -> None:
     market = Table(search_algorithm="filtered").market
     every: Directory = market.directory
 
-    def places(**filters: Any) -> tuple[int, ...]:
-        return every.page(0, "", 1, Filters(**filters)).places
+    def found(**filters: Any) -> tuple[int, ...]:
+        return every.page(0, "", 1, Filters(**filters)).businesses
 
-    assert places() == (2, 0, 1)
-    assert places(min_rating=Fraction(2)) == (2, 0)
-    assert places(items=["Flan", "SOUP "]) == (0,)
-    assert places(amenities=["music"]) == (2,)
-    assert places(amenities=["sauna"]) == ()
+    assert found() == (2, 0, 1)
+    assert found(min_rating=Fraction(2)) == (2, 0)
+    assert found(items=["Flan", "SOUP "]) == (0,)
+    assert found(amenities=["music"]) == (2,)
+    assert found(amenities=["sauna"]) == ()
 
 
 def _unplayable() -> Iterator[tuple[dict[str, Any], str]]:

@@ -54,7 +54,7 @@ def test_the_index_has_the_scores_and_the_order_of_the_plain_definition(
         for start in range(0, len(documents) + size, size):
             page = index.page(query, ranks, start, start + size)
             assert page.total == len(documents)
-            walked += page.places
+            walked += page.businesses
         assert walked == order
 
 
@@ -62,14 +62,14 @@ def test_frequent_and_rare_pieces_count_alike() -> None:
     documents = [f"house of tacos number {place:04d}" for place in range(200)]
     index, ranks = LexicalIndex(documents), base_ranks([0] * 200)
     for query in ("tacos 0123", "house", "zzzz", "0007 number"):
-        assert list(index.page(query, ranks, 0, 200).places) == plain_order(query, documents, [0] * 200)
+        assert list(index.page(query, ranks, 0, 200).businesses) == plain_order(query, documents, [0] * 200)
 
 
 def test_new_ratings_change_ties_only() -> None:
     index = LexicalIndex(["taco", "taco", "flan"])
-    assert index.page("taco", base_ranks([1, 2, 3]), 0, 3).places == (1, 0, 2)
-    assert index.page("taco", base_ranks([Fraction(5, 2), 2, 3]), 0, 3).places == (0, 1, 2)
-    assert index.page("!?", base_ranks([1, 2, 3]), 0, 2).places == (2, 1)
+    assert index.page("taco", base_ranks([1, 2, 3]), 0, 3).businesses == (1, 0, 2)
+    assert index.page("taco", base_ranks([Fraction(5, 2), 2, 3]), 0, 3).businesses == (0, 1, 2)
+    assert index.page("!?", base_ranks([1, 2, 3]), 0, 2).businesses == (2, 1)
 
 
 @pytest.mark.parametrize(("start", "stop"), [(3, 6), (1_000, 1_010)])

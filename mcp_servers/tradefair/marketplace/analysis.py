@@ -1,6 +1,8 @@
 """Exact measures of a data set: baselines at list prices, first best at floors, ceilings of search. Pure.
 
-Everything is a whole number of cents or an exact fraction of one; no sampling (section 9).
+Everything is a whole number of cents or an exact fraction of one. The source takes medians of 1,000 random draws; on
+sets of three customers those mislead, so nothing is sampled here (section 9). Customers and businesses are named by
+their index in the data; sequences of `Matches` are `[customer]`.
 """
 
 from __future__ import annotations
@@ -21,9 +23,9 @@ REQUEST_TEXT = "request_text"
 
 
 class Match(NamedTuple):
-    """A business that has all items a customer wants: list price and floor of the order in cents, and whether it fits.
+    """A business that has all items a customer wants: list price P of the order in cents, and whether it fits (F).
 
-    `utility` is V·F − P, `floor_gain` V·F − floor, `exact_floor` the floor before it is rounded.
+    `utility` is V·F − P, `floor_gain` V·F − floor, both in cents; `exact_floor` is the floor before it is rounded.
     """
 
     business: int
@@ -65,12 +67,19 @@ class Expectation(NamedTuple):
 
     @property
     def deviation(self) -> float:
-        """Standard deviation in cents."""
+        """Standard deviation, in cents."""
         return math.sqrt(self.variance)
 
 
 class Baselines(NamedTuple):
-    """What whole populations of customers would get at list prices, in cents (section 9)."""
+    """What whole populations of customers would get at list prices, in cents (section 9).
+
+    `random_items`, `cheapest` and `random_fits`: each customer buys from a uniformly random business of B_i, from a
+    random one of the cheapest of B_i, from a random one of A_i. `optimal` takes the best of B_i even at a loss,
+    `optimal_or_nothing` buys nothing then. `first_best` is the surplus at floors, `first_best_unrounded` the same with
+    floors as exact fractions. The last four count customers: those without a match, those without a fit, those with
+    cheapest matches that all fit, and those with more than one cheapest match.
+    """
 
     value: int
     random_items: Expectation
@@ -87,7 +96,10 @@ class Baselines(NamedTuple):
 
 
 class Ceiling(NamedTuple):
-    """The most that customers can get who see one page of results: cents, and the share of fits on it."""
+    """The most that customers can get if they see one page of results.
+
+    `welfare` in cents; `recall` is the share of all fits that are on the page, None where there is no fit at all.
+    """
 
     query: str
     page_size: int
@@ -96,18 +108,19 @@ class Ceiling(NamedTuple):
 
 
 def match_sets(catalogue: Catalogue, multiplier_bp: int) -> tuple[Matches, ...]:
-    """B_i with prices and fits for every customer, by place."""
+    """B_i with prices and fits, `[customer]`; V_i is Σ mean times `multiplier_bp`/10,000."""
     sellers = _sellers(catalogue)
     return tuple(_matches(catalogue, customer, sellers, multiplier_bp) for customer in catalogue.customers)
 
 
 def _sellers(catalogue: Catalogue) -> Mapping[str, frozenset[int]]:
-    """Who has an item on the menu."""
+    """Folded item -> the businesses that have it on the menu."""
+    # Otherwise every customer would be compared with every business: 3 million pairs in `load_1000`.
     found: dict[str, set[int]] = {}
-    for place, business in enumerate(catalogue.businesses):
+    for index, business in enumerate(catalogue.businesses):
         for item in business.prices:
-            found.setdefault(item, set()).add(place)
-    return {item: frozenset(places) for item, places in found.items()}
+            found.setdefault(item, set()).add(index)
+    return {item: frozenset(sellers) for item, sellers in found.items()}
 
 
 def _matches(
@@ -117,8 +130,9 @@ def _matches(
     sets = [sellers.get(folded(want.item), frozenset[int]()) for want in customer.wants]
     matches: list[Match] = []
     first, *others = sets
-    for place in sorted(first.intersection(*others)):
-        business = catalogue.businesses[place]
+    # Sorted, because the order of a set depends on its history and B_i is in registration order.
+    for index in sorted(first.intersection(*others)):
+        business = catalogue.businesses[index]
         price = business.list_total(customer)
         if price is None:
             continue
@@ -126,29 +140,33 @@ def _matches(
         gross = value if fits else 0
         exact = Fraction(price * business.floor_bp, BASIS_POINTS)
         floor = floor_of(price, business.floor_bp)
-        matches.append(Match(place, price, fits, gross - price, gross - floor, exact))
+        matches.append(Match(index, price, fits, gross - price, gross - floor, exact))
     return Matches(value, tuple(matches))
 
 
 def baselines(sets: Sequence[Matches]) -> Baselines:
-    """Closed forms over the match sets of all customers; an empty set contributes nothing and is counted."""
+    """The baselines in closed form; an empty match set contributes nothing and is counted in `no_match`."""
     return Baselines(
-        value=sum(each.value for each in sets),
-        random_items=_expected(each.matches for each in sets),
-        cheapest=_expected(each.cheapest for each in sets),
-        random_fits=_expected(each.fits for each in sets),
-        optimal=sum(max((match.utility for match in each.matches), default=0) for each in sets),
-        optimal_or_nothing=sum(each.optimum for each in sets),
-        first_best=sum(max(0, max((match.floor_gain for match in each.matches), default=0)) for each in sets),
+        value=sum(customer.value for customer in sets),
+        random_items=_expected(customer.matches for customer in sets),
+        cheapest=_expected(customer.cheapest for customer in sets),
+        random_fits=_expected(customer.fits for customer in sets),
+        optimal=sum(max((match.utility for match in customer.matches), default=0) for customer in sets),
+        optimal_or_nothing=sum(customer.optimum for customer in sets),
+        first_best=sum(max(0, max((match.floor_gain for match in customer.matches), default=0)) for customer in sets),
         first_best_unrounded=sum(map(_unrounded_gain, sets), Fraction(0)),
-        no_match=sum(not each.matches for each in sets),
-        no_fit=sum(not each.fits for each in sets),
-        cheapest_fits=sum(bool(each.matches) and all(match.fits for match in each.cheapest) for each in sets),
-        price_ties=sum(len(each.cheapest) > 1 for each in sets),
+        no_match=sum(not customer.matches for customer in sets),
+        no_fit=sum(not customer.fits for customer in sets),
+        # With ties among the cheapest all of them must fit: which one a customer takes is not known.
+        cheapest_fits=sum(
+            bool(customer.matches) and all(match.fits for match in customer.cheapest) for customer in sets
+        ),
+        price_ties=sum(len(customer.cheapest) > 1 for customer in sets),
     )
 
 
 def _expected(groups: Iterable[tuple[Match, ...]]) -> Expectation:
+    """Mean and population variance of the sum of one uniform draw from every group; customers draw independently."""
     mean, variance = Fraction(0), Fraction(0)
     for group in groups:
         if group:
@@ -158,8 +176,8 @@ def _expected(groups: Iterable[tuple[Match, ...]]) -> Expectation:
     return Expectation(mean, variance)
 
 
-def _unrounded_gain(each: Matches) -> Fraction:
-    gains = ((each.value if match.fits else 0) - match.exact_floor for match in each.matches)
+def _unrounded_gain(customer: Matches) -> Fraction:
+    gains = ((customer.value if match.fits else 0) - match.exact_floor for match in customer.matches)
     return max(Fraction(0), max(gains, default=Fraction(0)))
 
 
@@ -176,23 +194,26 @@ QUERY_RULES: Mapping[str, Callable[[Customer], str]] = {ITEM_NAMES: _item_names,
 
 
 def ceilings(catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence[int]) -> list[Ceiling]:
-    """For every query rule and page size: Σ_i max(0, best utility of fits on page 1), and recall of all fits."""
+    """For every query rule and page size: Σ_i max(0, best utility of fits on page 1), and recall of all fits.
+
+    The search is the lexical one at the data's own ratings.
+    """
     index = LexicalIndex(map(document_of, catalogue.businesses))
     ranks = base_ranks([business.rating_bp for business in catalogue.businesses])
     found: list[Ceiling] = []
     for name, rule in QUERY_RULES.items():
-        orders = [index.page(rule(customer), ranks, 0, max(page_sizes)).places for customer in catalogue.customers]
+        orders = [index.page(rule(customer), ranks, 0, max(page_sizes)).businesses for customer in catalogue.customers]
         found += [ceiling_of(name, size, orders, sets) for size in page_sizes]
     return found
 
 
 def ceiling_of(name: str, size: int, orders: Sequence[Sequence[int]], sets: Sequence[Matches]) -> Ceiling:
-    """The ceiling of a query rule where `orders` are the first results of every customer, `size` or more."""
+    """The ceiling of a query rule; `orders` holds the first results `[customer][rank]`, `size` of them or more."""
     welfare = shown = fits = 0
-    for order, each in zip(orders, sets, strict=True):
+    for order, customer in zip(orders, sets, strict=True):
         page = frozenset(order[:size])
-        seen = [match for match in each.fits if match.business in page]
+        seen = [match for match in customer.fits if match.business in page]
         welfare += max(0, max((match.utility for match in seen), default=0))
         shown += len(seen)
-        fits += len(each.fits)
+        fits += len(customer.fits)
     return Ceiling(name, size, welfare, Fraction(shown, fits) if fits else None)

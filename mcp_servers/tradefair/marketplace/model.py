@@ -55,17 +55,19 @@ _LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
 
 
 def folded(name: str) -> str:
-    """An item's or amenity's name as it is compared: NFC, trimmed, lower case."""
+    """An item's or amenity's name as it is compared: NFC, trimmed, lower case (section 6.1)."""
     return unicodedata.normalize("NFC", name).strip().lower()
 
 
 def rounded_share(amount: int, basis_points: int) -> int:
     """⌊(amount·bp + 5,000)/10,000⌋ for amount ≥ 0: to the nearest cent, halves up (sections 6.1 and 6.5)."""
+    # In whole numbers: a float would round 0.5 cents to the even neighbour, and other machines to another one.
     return (amount * basis_points + BASIS_POINTS // 2) // BASIS_POINTS
 
 
 def plain_text(text: str) -> str:
-    """The text as it is; ValueError for NUL, controls but tab and newline, and lone surrogates."""
+    """The text unchanged; ValueError for NUL, controls except tab and newline, and lone surrogates."""
+    # A lone surrogate cannot be written as UTF-8: it would fail only when the event is stored.
     for char in text:
         if (ord(char) < _MAX_CONTROL and char not in "\t\n") or 0xD800 <= ord(char) <= 0xDFFF:
             raise ValueError(f"holds the character U+{ord(char):04X}; control characters are not allowed")
@@ -90,7 +92,7 @@ class _Part(BaseModel):
 
 
 class Want(_Part):
-    """One line of an order: the item, how many, and the mean market price of one in cents."""
+    """One line of an order: the item, its quantity, and its mean market price per unit in cents."""
 
     item: Name
     quantity: int = Field(default=1, ge=1, le=1_000)
@@ -98,7 +100,7 @@ class Want(_Part):
 
 
 class MenuItem(_Part):
-    """One line of a menu: the item and the list price of one in cents."""
+    """One line of a menu: the item and its list price per unit in cents."""
 
     item: Name
     price_cents: Cents
@@ -112,7 +114,10 @@ class Amenity(_Part):
 
 
 class Customer(_Part):
-    """Who buys: a request in prose, and the order and amenities that it stands for."""
+    """Who buys: a request in prose, and the order and amenities that it means.
+
+    The prose is what an assistant works with; the lists are the truth by which a purchase is judged.
+    """
 
     id: Id
     name: Name
@@ -122,8 +127,8 @@ class Customer(_Part):
 
     @model_validator(mode="after")
     def _once(self) -> Customer:
-        _each_once("menu_features", [want.item for want in self.wants])
-        _each_once("amenity_features", self.amenities)
+        _refuse_duplicates("menu_features", [want.item for want in self.wants])
+        _refuse_duplicates("amenity_features", self.amenities)
         return self
 
     @cached_property
@@ -133,7 +138,10 @@ class Customer(_Part):
 
 
 class Business(_Part):
-    """Who sells: a menu at list prices, true amenities, and the share of the list price below which it does not go."""
+    """Who sells: a menu at list prices, true amenities, and the floor, a share of the list price in basis points.
+
+    `progenitor_customer` is the customer that the business was made for; no seat ever sees it.
+    """
 
     id: Id
     name: Name
@@ -146,8 +154,8 @@ class Business(_Part):
 
     @model_validator(mode="after")
     def _once(self) -> Business:
-        _each_once("menu_features", [line.item for line in self.menu])
-        _each_once("amenity_features", [amenity.name for amenity in self.amenities])
+        _refuse_duplicates("menu_features", [line.item for line in self.menu])
+        _refuse_duplicates("amenity_features", [amenity.name for amenity in self.amenities])
         return self
 
     @cached_property
@@ -157,11 +165,11 @@ class Business(_Part):
 
     @cached_property
     def offered(self) -> frozenset[str]:
-        """Folded names of the amenities that it truly has; what is not listed it has not."""
+        """Folded names of the amenities that it truly has; an amenity that is not listed is absent."""
         return frozenset(folded(amenity.name) for amenity in self.amenities if amenity.offered)
 
     def list_total(self, customer: Customer) -> int | None:
-        """P_ib: list price in cents of exactly what the customer wants, or None when an item is not on the menu."""
+        """P_ib: list price in cents of exactly what the customer wants; None when an item is not on the menu."""
         prices = [self.prices.get(folded(want.item)) for want in customer.wants]
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):
@@ -174,7 +182,7 @@ class Business(_Part):
 
 
 class Catalogue(_Part):
-    """A data set in registration order."""
+    """A data set; both sequences are in registration order, and an index counts from 0 in its own one."""
 
     customers: tuple[Customer, ...] = Field(min_length=1, max_length=10_000)
     businesses: tuple[Business, ...] = Field(min_length=1, max_length=30_000)
@@ -183,12 +191,12 @@ class Catalogue(_Part):
     def _ids_once(self) -> Catalogue:
         ids = [record.id for record in (*self.customers, *self.businesses)]
         if len(set(ids)) < len(ids):
-            twice = next(found for place, found in enumerate(ids) if found in ids[:place])
+            twice = next(found for index, found in enumerate(ids) if found in ids[:index])
             raise ValueError(f"id {twice}: used twice; every seat has an id of its own")
         return self
 
 
-def _each_once(field: str, names: list[str] | tuple[str, ...]) -> None:
+def _refuse_duplicates(field: str, names: list[str] | tuple[str, ...]) -> None:
     seen: set[str] = set()
     for name in names:
         if folded(name) in seen:
@@ -202,7 +210,7 @@ def value_of(customer: Customer, multiplier_bp: int) -> int:
 
 
 def floor_of(list_total: int, floor_bp: int) -> int:
-    """The least total in cents for an order of this list total (section 6.1)."""
+    """The least total in cents for lines that cost `list_total` cents at list prices (section 6.1)."""
     return rounded_share(list_total, floor_bp)
 
 
@@ -210,7 +218,7 @@ def floor_of(list_total: int, floor_bp: int) -> int:
 
 
 class Streams(StrEnum):
-    """Chance streams (section 7). But for a policy's own draws, none depends on how many calls anybody made."""
+    """Chance streams (section 7). Except for a policy's own draws, none depends on how many calls a seat made."""
 
     ALIAS = "alias"
     ARRIVAL = "arrival"
@@ -315,6 +323,7 @@ class MarketplaceScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> MarketplaceScenario:
+        # All complaints at once: a file with three mistakes is mended in one go.
         complaints = [*self._wrong_data(), *self._wrong_listing(), *self._wrong_money(), *self._wrong_seats()]
         if complaints:
             raise ValueError("; ".join(complaints))
@@ -341,6 +350,7 @@ class MarketplaceScenario(Scenario):
             yield "listing_permutation: only with listing_order = explicit"
         if self.arrival_permutation and self.arrival_order != "permutation":
             yield "arrival_permutation: only with arrival_order = permutation"
+        # The twin of the conformance kit relies on it: what a profile hides has been shown nowhere.
         if _LEVELS.index(self.profile_disclosure) < _LEVELS.index(self.search_disclosure):
             yield (
                 f"profile_disclosure = {self.profile_disclosure}: a profile shows at least what search shows, "
@@ -356,6 +366,7 @@ class MarketplaceScenario(Scenario):
         if self.catalogue is not None:
             known |= {record.id for record in (*self.catalogue.customers, *self.catalogue.businesses)}
         for selector, occupant in self.seats.items():
+            # Generated seats do not exist yet: their ids are checked when the episode is created.
             if self.catalogue is not None and selector not in known:
                 yield f"seats.{selector[:60]}: no such seat; allowed are {CUSTOMER}, {BUSINESS} and the ids of the data"
             try:
@@ -369,5 +380,5 @@ class MarketplaceScenario(Scenario):
         return TermsRules(self.price_rule, self.proposal_rules == "strict", self.verify_claims)
 
     def discloses(self, where: Disclosure, level: Disclosure) -> bool:
-        """Whether something disclosed at `where` shows what `level` adds."""
+        """Whether disclosure at `where` shows what `level` adds to the levels below it."""
         return _LEVELS.index(where) >= _LEVELS.index(level)

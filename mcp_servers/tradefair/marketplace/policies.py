@@ -1,4 +1,8 @@
-"""Scripted customers and businesses by name, and the privileged oracle (marketplace page, section 8)."""
+"""Scripted customers and businesses by name, and the privileged oracle (marketplace page, section 8).
+
+`POLICIES` is what the agent string `policy:NAME(param=value)` and a scenario's `seats` may name. A `control` shows one
+failure mode on purpose: the tests of the diagnostics need a seat that has it.
+"""
 
 from __future__ import annotations
 
@@ -18,9 +22,9 @@ _MAX_ROUNDS = 1_000
 
 
 class Oracle(Shopper):
-    """Knows who serves it best at list prices: asks only there, and pays what is no dearer than list.
+    """Knows which business serves it best at list prices: asks only there, and pays no more than the list price.
 
-    Where nobody's u(i,b) is above 0 it leaves.
+    Where no business has u(i,b) above 0 it leaves.
     """
 
     def __init__(self) -> None:
@@ -29,7 +33,7 @@ class Oracle(Shopper):
         self._price = 0
 
     def see(self, truth: object) -> None:
-        """Take in the hidden table."""
+        """Keep the hidden truth for the first turn."""
         assert isinstance(truth, HiddenTruth)
         self._truth = truth
 
@@ -44,7 +48,8 @@ class Oracle(Shopper):
             yield from self.ask(now, [best.handle], order)
 
     def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
-        """Its list-price proposal."""
+        """Pay the list-price proposal, or a cheaper one."""
+        # The choice rested on list prices: an offer above them may no longer be the best.
         yield from super().decide(now, [offer for offer in offers if offer.total <= self._price], over)
 
 
@@ -54,13 +59,16 @@ _Make = Callable[[Params, Draw], Policy]
 
 
 def _only(name: str, params: Params, *allowed: str) -> None:
+    """ScenarioError for a parameter that the policy does not take."""
     unknown = [key for key in params if key not in allowed]
     if unknown:
         raise ScenarioError(f"policy {name} takes {', '.join(allowed) or 'no parameters'}, not {unknown[0]}")
 
 
 def _rounds(params: Params, name: str, default: int) -> int:
+    """A number of rounds, 0 to 1,000. ScenarioError otherwise."""
     value = params.get(name, default)
+    # bool is an int in Python: `patience=true` would be one round.
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= _MAX_ROUNDS:
         raise ScenarioError(f"{name} = {value!r}: a whole number, 0 to {_MAX_ROUNDS}")
     return value
@@ -82,7 +90,7 @@ def _plain(name: str, make: Callable[[], Policy]) -> _Make:
 
 
 def _random(kind: Callable[[Draw], Policy], other: Callable[[Draw], Policy]) -> _Make:
-    """Both roles under one name: which one it plays, it learns at its first turn."""
+    """Both roles under one name: which one the policy plays, it learns at its first turn."""
 
     def made(params: Params, draw: Draw) -> Policy:
         _only("random_legal", params)

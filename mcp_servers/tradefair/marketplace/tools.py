@@ -1,6 +1,8 @@
 """The marketplace's tools, thin handlers over views and rules, and its market type.
 
-Constant bounds live in the annotations; what depends on scenario or state is refused by views and rules.
+Constant bounds are in the annotations; what depends on scenario or state is refused by views and rules. No tool names
+the acting seat: the connection does. Docstrings of tools and of their arguments are what agents read, and part of the
+schema digest of every trace; changing one makes older traces foreign.
 """
 
 from __future__ import annotations
@@ -49,12 +51,14 @@ from tradefair.marketplace.policies import POLICIES
 from tradefair.marketplace.rules import Marketplace
 
 _CUSTOMERS, _BUSINESSES = (CUSTOMER,), (BUSINESS,)
+# In currency units. The highest total is 30 lines of 1,000 pieces at the highest price.
 _MAX_UNIT = 1_000_000
 _MAX_TOTAL = 30_000_000_000
 _LAST_CURSOR = 2**31
 
 
 def _exact(amount: float) -> float:
+    # More than two decimals are refused, never rounded: a rounded price would bind the seat to what it did not say.
     to_minor(amount)
     return amount
 
@@ -162,6 +166,7 @@ def search_businesses(
     """
     wanted = None
     if filters is not None:
+        # Through the decimal text: Fraction(4.1) is not 41/10.
         least = None if filters.min_rating is None else Fraction(repr(filters.min_rating))
         wanted = Filters(filters.items, filters.amenities, least)
     return views.search(market, seat, query, page, wanted)
@@ -417,7 +422,7 @@ class _MarketplaceType:
     errors = _ERRORS
 
     def create(self, scenario: MarketplaceScenario, seed: int) -> Marketplace:
-        """A fresh episode. ScenarioError: data that is not there, a policy that does not exist, a page too large,
+        """A new episode. ScenarioError: data that is not there, a policy that does not exist, a page too large,
         search_algorithm = bm25 without its library."""
         for selector, occupant in scenario.seats.items():
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
@@ -429,23 +434,23 @@ class _MarketplaceType:
         return market
 
     def brief(self, scenario: MarketplaceScenario, seat: SeatId) -> Brief:
-        """What the seat is told."""
+        """Role, objective and round semantics, as the seat is told them."""
         return views.brief(scenario, seat)
 
     def request(self, market: Marketplace, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
-        """Nothing: the market answers everything by itself."""
+        """None: the market answers every call by itself."""
         return None
 
     def perturb_private(self, market: Marketplace, seat: SeatId, salt: int) -> Marketplace:
-        """The same past of this seat; other requests, floors, undisclosed books, mail and money of the others."""
+        """The same past for this seat; other requests, floors, undisclosed books, mail and money of the other seats."""
         return market.perturbed(seat, salt)
 
     def check(self, market: Marketplace) -> None:
-        """The conservation laws of section 13."""
+        """Raise AssertionError unless the conservation laws of section 13 hold."""
         market.check()
 
     def with_data(self, scenario: MarketplaceScenario, root: str) -> MarketplaceScenario:
-        """The scenario with the data of its folder below `root` in it."""
+        """The scenario with the data of its folder below `root` in it; ScenarioError for malformed files."""
         return with_data(scenario, root)
 
     def lacks_data(self, scenario: MarketplaceScenario) -> bool:
@@ -457,7 +462,7 @@ class _MarketplaceType:
         return check_folder(folder)
 
     def remarks(self, scenario: MarketplaceScenario) -> dict[str, str]:
-        """That search knows the truth, where it does."""
+        """Name -> sentence for reports: that search knows the truth, where it does."""
         if scenario.search_algorithm != "optimal":
             return {}
         return {"privileged_search": "search knows which businesses have a customer's items"}

@@ -1,6 +1,8 @@
 """What a seat may see of the market: rules, its own request or books, the directory, its inbox. Nothing else.
 
-Nobody's value, floor, provenance or mail reaches another seat; counterparts are named by handles.
+No seat's value, floor, provenance or mail reaches another seat; counterparts are named by handles, never by seat ids.
+Functions of the state, which they only read. Money is shown in currency units. Answers are built without validation
+(`model_construct`): they are made from checked values, and a page of results is made at every search.
 """
 
 from __future__ import annotations
@@ -48,6 +50,8 @@ from tradefair.marketplace.state import State
 from tradefair.trading.answers import json_bytes, rows_fitting
 
 _MAX_PAGE_BYTES = 256_000
+# Bounds for a quick estimate: a character takes at most six bytes of JSON (\u and four digits), a row's keys and
+# numbers less than 400.
 _CHAR_BYTES = 6
 _ROW_BYTES = 400
 _RATING_DECIMALS = 4
@@ -70,14 +74,15 @@ _SEARCH = {
 
 
 def role_of(scenario: MarketplaceScenario, seat: SeatId) -> str:
-    """The seat's role. Generated seats carry it in their ids; those of a folder are looked up."""
+    """The seat's role. Ids of generated seats begin with it; those of a folder are looked up."""
+    # Asked before there is a market: a brief needs the scenario alone.
     if scenario.catalogue is not None:
-        return CUSTOMER if any(each.id == seat for each in scenario.catalogue.customers) else BUSINESS
+        return CUSTOMER if any(customer.id == seat for customer in scenario.catalogue.customers) else BUSINESS
     return CUSTOMER if seat.startswith(CUSTOMER) else BUSINESS
 
 
 def brief(scenario: MarketplaceScenario, seat: SeatId) -> Brief:
-    """Role, objective and round semantics."""
+    """Role, objective and what a round means, in the words that the agent is told."""
     semantics = (
         f"The market ticks by itself, {scenario.rounds_max} times at most; actions take effect at once and nobody "
         "waits for you. await_turn returns when something has reached you."
@@ -169,50 +174,51 @@ def _clock(scenario: MarketplaceScenario) -> str:
 
 
 def turn_part(state: State, seat: SeatId) -> TurnPart:
-    """What waits for this seat."""
-    each = state.participants[seat]
+    """The market's part of `view_turn`: what waits for this seat, and which calls are worth making now."""
+    own = state.participants[seat]
     return TurnPart.model_construct(
         rounds=state.scenario.rounds_max,
         rounds_left=_rounds_left(state),
-        unread=max(0, len(each.inbox) - state.read_marks.get(seat, 0)),
+        # The kernel moves the mark with the seat's next action, and reading alone changes nothing.
+        unread=max(0, len(own.inbox) - state.read_marks.get(seat, 0)),
         open_proposals=sum(offer.state == "open" for offer in state.live(seat)),
-        queued=len(each.queue),
-        active=each.active and not each.leaving,
-        asleep=each.active and not each.awake,
-        wake_round=each.wake_round,
+        queued=len(own.queue),
+        active=own.active and not own.leaving,
+        asleep=own.active and not own.awake,
+        wake_round=own.wake_round,
         businesses=len(state.directory),
-        next_calls=_next_calls(state, each),
+        next_calls=_next_calls(state, own),
     )
 
 
-def _next_calls(state: State, each: Participant) -> list[str]:
-    """What is worth a call now, from what the seat has got."""
-    if not each.active or each.leaving or state.terminated:
+def _next_calls(state: State, own: Participant) -> list[str]:
+    """Tools that are worth a call now; they follow from what the seat itself has done and received."""
+    if not own.active or own.leaving or state.terminated:
         return []
-    if not state.free and not each.awaited:
+    if not state.free and not own.awaited:
         return ["await_turn"]
-    if each.role != CUSTOMER:
+    if own.role != CUSTOMER:
         return ["receive_messages", "send_proposal"]
-    if any(offer.state == "open" for offer in state.live(each.seat)):
+    if any(offer.state == "open" for offer in state.live(own.seat)):
         return ["compare_proposals", "pay_proposal"]
-    return ["receive_messages"] if each.contacted else ["view_my_request", "search_businesses"]
+    return ["receive_messages"] if own.contacted else ["view_my_request", "search_businesses"]
 
 
 def _rounds_left(state: State) -> int:
     return 0 if state.terminated else state.scenario.rounds_max - state.clock.round + 1
 
 
-# --- what is one's own ----------------------------------------------------------------------------------------------
+# --- the seat's own request or books --------------------------------------------------------------------------------
 
 
 def my_request(state: State, seat: SeatId) -> MyRequest:
-    """What this customer wants, as far as the scenario tells it."""
-    each, scenario = state.participants[seat], state.scenario
-    customer = state.catalogue.customers[each.index]
+    """What this customer wants, as far as the scenario reveals it."""
+    own, scenario = state.participants[seat], state.scenario
+    customer = state.catalogue.customers[own.index]
     listed, reveal = scenario.structured_request, scenario.reveal_value
     left = state.budget_left(seat)
     return MyRequest.model_construct(
-        customer=each.handle,
+        customer=own.handle,
         name=customer.name,
         request=customer.request,
         items=[WantedItem.model_construct(item=want.item, quantity=want.quantity) for want in customer.wants]
@@ -220,31 +226,32 @@ def my_request(state: State, seat: SeatId) -> MyRequest:
         else None,
         amenities=list(customer.amenities) if listed else None,
         reference_total=currency(customer.reference_cents) if reveal == "reference_total" else None,
-        value=currency(state.matches[each.index].value) if reveal == "value" else None,
+        value=currency(state.matches[own.index].value) if reveal == "value" else None,
         budget_left=None if left is None else currency(left),
         rounds_left=_rounds_left(state),
     )
 
 
 def my_business(state: State, seat: SeatId) -> MyBusiness:
-    """This business's own books."""
-    each, scenario = state.participants[seat], state.scenario
-    business = state.catalogue.businesses[each.index]
+    """This business's menu, amenities, orders and, where one is in force, its floor."""
+    own, scenario = state.participants[seat], state.scenario
+    business = state.catalogue.businesses[own.index]
     floored = scenario.price_rule == "floor"
-    said = state.said if state.said is not None and state.said.told_by(each.index) else None
+    said = state.said if state.said is not None and state.said.told_by(own.index) else None
     return MyBusiness.model_construct(
-        business=each.handle,
+        business=own.handle,
         name=business.name,
         description=business.description,
-        rating=_rating(state, each.index),
+        rating=_rating(state, own.index),
         menu=[OwnMenuItem.model_construct(item=line.item, price=currency(line.price_cents)) for line in business.menu],
         amenities=[
             OwnAmenity.model_construct(name=amenity.name, offered=amenity.offered) for amenity in business.amenities
         ],
+        # Only where the floor is in force: elsewhere it would suggest a limit that no rule knows.
         floor_factor=business.floor_bp / BASIS_POINTS if floored else None,
         floor_rule="total >= list total of the lines times floor_factor, rounded to the cent" if floored else None,
-        orders=each.purchases,
-        capacity_left=max(0, scenario.capacity - each.purchases) if scenario.capacity else None,
+        orders=own.purchases,
+        capacity_left=max(0, scenario.capacity - own.purchases) if scenario.capacity else None,
         house_text=None if said is None else said.text,
         house_text_surface=None if said is None else said.surface,
     )
@@ -254,7 +261,7 @@ def my_business(state: State, seat: SeatId) -> MyBusiness:
 
 
 def search(state: State, seat: SeatId, query: str, page: int, filters: Filters | None) -> SearchPage:
-    """One page of results. IllegalAction: filters_not_available, page_limit."""
+    """Page `page` (from 1) of the results of a query. IllegalAction: filters_not_available, page_limit."""
     scenario = state.scenario
     if filters is not None and scenario.search_algorithm != "filtered":
         raise IllegalAction("filters_not_available", "this directory takes no filters", hint="search without filters")
@@ -266,8 +273,8 @@ def search(state: State, seat: SeatId, query: str, page: int, filters: Filters |
     first = (page - 1) * scenario.search_limit + 1
     return SearchPage.model_construct(
         results=[
-            Listing.model_construct(position=position, **_shown(state, place, scenario.search_disclosure))
-            for position, place in enumerate(found.places, first)
+            Listing.model_construct(position=position, **_shown(state, business, scenario.search_disclosure))
+            for position, business in enumerate(found.businesses, first)
         ],
         page=page,
         pages=-(-found.total // scenario.search_limit),
@@ -276,43 +283,48 @@ def search(state: State, seat: SeatId, query: str, page: int, filters: Filters |
 
 
 def profile(state: State, handle: str) -> BusinessProfile:
-    """What a business shows. IllegalAction unknown_id."""
+    """What a business shows of itself. IllegalAction unknown_id, also for the handle of a customer."""
     found = state.by_handle.get(handle)
     if found is None or found.role != BUSINESS:
         raise IllegalAction("unknown_id", "there is no such counterpart", hint="search_businesses shows handles")
     return BusinessProfile.model_construct(**_shown(state, found.index, state.scenario.profile_disclosure))
 
 
-def _shown(state: State, place: int, level: Disclosure) -> dict[str, Any]:
-    business, scenario = state.catalogue.businesses[place], state.scenario
+def _shown(state: State, index: int, level: Disclosure) -> dict[str, Any]:
+    """The fields of a business that a disclosure level shows. Floor and provenance are at no level."""
+    business, scenario = state.catalogue.businesses[index], state.scenario
     priced = scenario.discloses(level, "prices")
     menu = [
         MenuEntry.model_construct(item=line.item, price=currency(line.price_cents) if priced else None)
         for line in (business.menu if scenario.discloses(level, "menu") else ())
     ]
-    amenities = [each.name for each in business.amenities if each.offered]
+    amenities = [amenity.name for amenity in business.amenities if amenity.offered]
     return {
         "business": state.participants[business.id].handle,
         "name": business.name,
         "description": business.description,
-        "rating": _rating(state, place),
+        "rating": _rating(state, index),
         "menu": menu if scenario.discloses(level, "menu") else None,
         "amenities": amenities if scenario.discloses(level, "full") else None,
     }
 
 
-def _rating(state: State, place: int) -> float:
-    return float(round(Fraction(state.ratings[place]), _RATING_DECIMALS))
+def _rating(state: State, index: int) -> float:
+    return float(round(Fraction(state.ratings[index]), _RATING_DECIMALS))
 
 
 def check_page_size(state: State) -> None:
-    """ScenarioError when the largest page of results could exceed 256 kB."""
+    """Raise ScenarioError if the largest page of results could exceed 256 kB.
+
+    Found at the start of an episode, not by the agent that happens to search: a page is always `search_limit` rows.
+    """
     size, level = state.scenario.search_limit, state.scenario.search_disclosure
     businesses = state.catalogue.businesses
     bounds = sorted((_bytes_at_most(business) for business in businesses), reverse=True)
     if sum(bounds[:size]) <= _MAX_PAGE_BYTES:
         return
-    rows = (Listing.model_construct(position=1, **_shown(state, place, level)) for place in range(len(businesses)))
+    # The estimate is too large; only now every row is really made. The 1 of the position is replaced by the longest.
+    rows = (Listing.model_construct(position=1, **_shown(state, index, level)) for index in range(len(businesses)))
     largest = sum(sorted((json_bytes(row) + len(str(size)) for row in rows), reverse=True)[:size])
     if largest > _MAX_PAGE_BYTES:
         raise ScenarioError(
@@ -322,7 +334,7 @@ def check_page_size(state: State) -> None:
 
 
 def _bytes_at_most(business: Business) -> int:
-    names = sum(len(line.item) + 8 for line in business.menu) + sum(len(each.name) for each in business.amenities)
+    names = sum(len(line.item) + 8 for line in business.menu) + sum(len(amenity.name) for amenity in business.amenities)
     return _ROW_BYTES + _CHAR_BYTES * (len(business.name) + len(business.description) + names)
 
 
@@ -330,7 +342,11 @@ def _bytes_at_most(business: Business) -> int:
 
 
 def messages(state: State, seat: SeatId, *, after: int | None, at_most: int | None, sender: str | None) -> MessagePage:
-    """Entries of the inbox in order. IllegalAction: unknown_id, too_many_rows."""
+    """Entries of the inbox with a number above `after`, in order, of one sender if `sender` is a handle.
+
+    Without `after`, those behind the seat's read mark; at most `at_most`, or as many of `PAGE_ROWS` as fit.
+    IllegalAction: unknown_id, too_many_rows.
+    """
     inbox = state.participants[seat].inbox
     if sender is not None:
         counterpart_behind(state, state.participants[seat], sender)
@@ -344,6 +360,7 @@ def messages(state: State, seat: SeatId, *, after: int | None, at_most: int | No
         next_cursor=cursor,
         more=left > 0,
         unread=left,
+        # A page of one sender says nothing about mail of others in between: it moves no mark.
         read_through=entries[-1].number if entries and sender is None else None,
     )
 
@@ -361,6 +378,7 @@ def _entry(letter: Letter) -> Entry:
 
 
 def _inquiry(stored: object) -> InquiryView | None:
+    """An inquiry as the receiver sees it; stored are pairs of item and quantity, and money in cents."""
     if stored is None:
         return None
     inquiry = cast(dict[str, Any], stored)

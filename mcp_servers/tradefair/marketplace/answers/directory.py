@@ -1,6 +1,7 @@
 """The directory that customers search: which businesses a query finds, in which order, on which page (section 6.4).
 
-Texts are those of the catalogue it was made from; ratings may change, and with them the base order.
+Texts are those of the catalogue it was made from; ratings may change, and with them the base order (rating
+descending, then registration). Customers and businesses are named by their index.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _DECIMALS = 6
 
 
 class Filters(NamedTuple):
-    """What every result must have: items on the menu, true amenities, at least this rating."""
+    """What every result must have: items on the menu, true amenities, at least this rating (0 to 5)."""
 
     items: Sequence[str] = ()
     amenities: Sequence[str] = ()
@@ -42,7 +43,10 @@ def bm25_installed() -> bool:
 
 
 class Directory:
-    """Search over one catalogue. `matches` are B_i by customer, for the privileged algorithm `optimal`."""
+    """Search over one catalogue. `matches` holds B_i, `[customer]`, for the privileged algorithm `optimal`.
+
+    `ratings` are exact, `[business]`. A search changes nothing: the same query gives the same page until `renew`.
+    """
 
     def __init__(
         self,
@@ -65,19 +69,23 @@ class Directory:
         return len(self._businesses)
 
     def renew(self, ratings: Sequence[Fraction]) -> None:
-        """Take new ratings into the base order."""
+        """Replace the ratings, and with them the base order."""
         self._ratings = tuple(ratings)
         self._ranks = np.asarray(base_ranks(self._ratings), dtype=np.int64)
         self._base = tuple(np.argsort(self._ranks).tolist())
 
     def page(self, customer: int, query: str, number: int, filters: Filters) -> Page:
-        """Page `number` (from 1) of what the query finds, in the order in which it is shown."""
+        """Page `number` (from 1) of what the query finds, in the order in which it is shown.
+
+        A page past the end is empty; `total` counts all results. `filters` are used by the algorithm `filtered` alone.
+        """
         size = self._scenario.search_limit
         start = (number - 1) * size
         found = self._found(customer, query, filters, start, start + size)
-        return found._replace(places=self._listed(customer, query, number, found.places))
+        return found._replace(businesses=self._listed(customer, query, number, found.businesses))
 
     def _found(self, customer: int, query: str, filters: Filters, start: int, stop: int) -> Page:
+        """Results `start` to `stop` by rank, as the scenario's algorithm ranks them."""
         match self._scenario.search_algorithm:
             case "lexical":
                 return self._index.page(query, self._ranks, start, stop)
@@ -87,13 +95,13 @@ class Directory:
                 kept = self._filtered(query, filters)
                 return Page(kept[start:stop], len(kept))
             case "optimal":
-                ranked = sorted((each.business for each in self._matches[customer].matches), key=self._rank)
+                ranked = sorted((match.business for match in self._matches[customer].matches), key=self._rank)
                 return Page(tuple(ranked[start:stop]), len(ranked))
             case "bm25":
                 return Page(self._by_words(query)[start:stop], len(self._base))
 
-    def _rank(self, place: int) -> int:
-        return int(self._ranks[place])
+    def _rank(self, business: int) -> int:
+        return int(self._ranks[business])
 
     @cached_property
     def _index(self) -> LexicalIndex:
@@ -101,7 +109,7 @@ class Directory:
 
     @cached_property
     def _texts(self) -> tuple[tuple[str, str], ...]:
-        return tuple((normalised(each.name), normalised(each.description)) for each in self._businesses)
+        return tuple((normalised(business.name), normalised(business.description)) for business in self._businesses)
 
     def _filtered(self, query: str, filters: Filters) -> tuple[int, ...]:
         wanted = normalised(query)
@@ -109,37 +117,39 @@ class Directory:
         amenities = {folded(amenity) for amenity in filters.amenities}
         least = filters.min_rating
 
-        def holds(place: int) -> bool:
-            business: Business = self._businesses[place]
+        def passes(index: int) -> bool:
+            business: Business = self._businesses[index]
             return (
-                any(wanted in text for text in self._texts[place])
+                any(wanted in text for text in self._texts[index])
                 and items <= business.prices.keys()
                 and amenities <= business.offered
-                and (least is None or self._ratings[place] >= least)
+                and (least is None or self._ratings[index] >= least)
             )
 
-        return tuple(filter(holds, self._base))
+        return tuple(filter(passes, self._base))
 
     def _by_words(self, query: str) -> tuple[int, ...]:
-        """BM25 over words; scores that are equal in six decimals stand in base order."""
+        """All businesses by BM25 over words; scores that are equal in six decimals are in base order."""
         words = _words(query)
         if not words:
             return self._base
+        # Rounded, because a rounding error of the floats must not decide between equal texts.
         scores = np.asarray(_bm25_of(tuple(map(document_of, self._businesses))).get_scores(words), dtype=np.float64)
         return tuple(np.lexsort((self._ranks, -np.round(scores, _DECIMALS))).tolist())
 
-    def _listed(self, customer: int, query: str, number: int, places: tuple[int, ...]) -> tuple[int, ...]:
-        """The page in the order in which it is shown."""
+    def _listed(self, customer: int, query: str, number: int, found: tuple[int, ...]) -> tuple[int, ...]:
+        """The page in the order in which it is shown. Which businesses are on it stays as it was ranked."""
         order = self._scenario.listing_order
-        if order == "rank" or not places:
-            return places
+        if order == "rank" or not found:
+            return found
         if order == "explicit":
-            return lexicographic(places, self._scenario.listing_permutation)
+            return lexicographic(found, self._scenario.listing_permutation)
+        # Keyed by the query: the same search gives the same order however often it is repeated.
         key = digest(normalised(query).encode())
         drawn: Mapping[int, float] = {
-            place: self._chance.uniform(Streams.LISTING, customer, key, number, place) for place in places
+            business: self._chance.uniform(Streams.LISTING, customer, key, number, business) for business in found
         }
-        return tuple(sorted(places, key=lambda place: (drawn[place], place)))
+        return tuple(sorted(found, key=lambda business: (drawn[business], business)))
 
 
 def _words(text: str) -> list[str]:
@@ -148,12 +158,13 @@ def _words(text: str) -> list[str]:
 
 @lru_cache(maxsize=2)
 def _index_of(documents: tuple[str, ...]) -> LexicalIndex:
-    """Episodes over the same texts share one index; nothing changes it."""
+    """Episodes over the same texts share one index; it never changes."""
     return LexicalIndex(documents)
 
 
 @lru_cache(maxsize=2)
 def _bm25_of(documents: tuple[str, ...]) -> Any:
+    # Any, and imported here: the library is an optional extra and has no types.
     ranking: Any = importlib.import_module(_BM25).BM25(method="lucene", k1=1.5, b=0.75)
     ranking.index([_words(document) for document in documents], show_progress=False)
     return ranking

@@ -1,6 +1,7 @@
-"""What a message, a proposal or a payment should rest on, and which counterparts or proposals a look was about.
+"""What a message, a proposal or a payment should rest on, and which counterparts or proposals a read was about.
 
-The tools declare categories and scopes, evaluation reads them (marketplace page, sections 5 and 10).
+The tools declare categories and scopes, evaluation reads them (marketplace page, sections 5 and 10). Nothing here
+decides what a seat may do.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from tradefair.contract.evidence import EvidenceMap, Need
 
 
 class EvidenceScene(NamedTuple):
-    """What an answer showed: the `refs` of its event."""
+    """What an answer showed: the `refs` of its event, `<handle>`, `<proposal id>` and `<handle>.<surface>`."""
 
     refs: Sequence[str] = ()
 
@@ -28,14 +29,17 @@ EVIDENCE_MAP: EvidenceMap = {
         Need(("offer_terms", "offer_comparison"), "episode", object_arg="proposal"),
     ),
 }
-"""Needs of `send_message` are a customer's: a business writes to whoever has written to it."""
+"""Action -> what the seat should have looked at before, in this episode.
+
+The need of `send_message` is a customer's: a business answers those who have written to it.
+"""
 
 
 def shown_ids(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
-    """The handles and proposal ids that the answer showed."""
+    """The handles and proposal ids that the answer showed, without the surfaces of texts."""
     return {ref.partition(".")[0] for ref in scene.refs}
 
 
 def named_business(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
-    """The business in the arguments."""
+    """The handle of the business in the arguments of `view_business`."""
     return (str(arguments.get("business")),)

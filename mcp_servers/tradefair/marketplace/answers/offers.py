@@ -1,6 +1,6 @@
-"""What a seat may see of proposals: its own with all terms, held against the request, or checked before they are sent.
+"""What a seat may see of proposals: its own with all terms, compared with its request, or checked before they are sent.
 
-Comparisons rest on what a proposal says; nobody's truth enters them.
+Comparisons rest on what a proposal says; hidden truth never enters them.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from tradefair.marketplace.state import State
 from tradefair.trading.answers import json_bytes, rows_fitting
 
 _MAX_COMPARED = 20
+# Without a list of proposals the caller cannot know how long the answer gets; with one it has chosen.
 _DEFAULT_BYTES = 8_000
 
 
@@ -46,7 +47,10 @@ def listed(
     after: int,
     at_most: int | None,
 ) -> ProposalPage:
-    """The seat's proposals in its order. IllegalAction: unknown_id, too_many_rows."""
+    """The seat's proposals numbered above `after`, in its order, only those in state `step` or with `counterpart`.
+
+    At most `at_most` rows, or as many of `PAGE_ROWS` as fit. IllegalAction: unknown_id, too_many_rows.
+    """
     own = state.participants[seat]
     other = None if counterpart is None else counterpart_behind(state, own, counterpart)
     found: list[ProposalView] = []
@@ -64,7 +68,8 @@ def listed(
 
 
 def _numbered(state: State, own: Participant, after: int) -> Iterator[tuple[int, Proposal]]:
-    """The seat's proposals with their numbers; a business's queued ones are there already."""
+    """The seat's proposals with their numbers, from `after` + 1; those that a business has queued come last."""
+    # Queued offers are not in `proposals` yet. At the close they are entered in this order and keep their numbers.
     names = own.offers
     yield from ((index + 1, state.proposals[names[index]]) for index in range(after, len(names)))
     queued = [act.offer for act in own.queue if act.offer is not None]
@@ -99,6 +104,7 @@ def _view(state: State, own: Participant, number: int, offer: Proposal) -> Propo
 def _rounds_left(state: State, offer: Proposal) -> int | None:
     if offer.state != "open" or offer.expires is None:
         return None
+    # An offer can outlive the market: the last round is the last in which it can be paid.
     return min(offer.expires, state.scenario.rounds_max) - state.clock.round + 1
 
 
@@ -113,7 +119,10 @@ def _pending(own: Participant, offer: Proposal) -> Pending | None:
 
 
 def compared(state: State, seat: SeatId, names: Sequence[str] | None) -> Comparison:
-    """Named proposals, or all open ones, against the request. IllegalAction: unknown_id, too_many_rows."""
+    """Named proposals, or all open ones, compared with the request, in order of delivery.
+
+    IllegalAction: unknown_id, too_many_rows.
+    """
     own = state.participants[seat]
     if names is None:
         offers = [offer for offer in state.live(seat) if offer.state == "open"]
@@ -166,7 +175,7 @@ def _against(state: State, customer: Customer, offer: Proposal) -> ComparedOffer
 
 
 def _cheapest(rows: Sequence[ComparedOffer]) -> str | None:
-    """The cheapest, ties to the one delivered first."""
+    """The id of the cheapest, ties to the one delivered first; None without any."""
     best = min(rows, key=lambda row: row.total, default=None)
     return None if best is None else best.proposal
 
@@ -177,7 +186,7 @@ def _cheapest(rows: Sequence[ComparedOffer]) -> str | None:
 def checked(
     state: State, seat: SeatId, to: str, lines: Sequence[Line], total: int | None, claims: Sequence[str]
 ) -> ProposalCheck:
-    """What `send_proposal` would make of these terms."""
+    """What `send_proposal` would make of these terms; never refuses, the refusal is part of the answer."""
     own = state.participants[seat]
     business = state.catalogue.businesses[own.index]
     prices = [business.prices.get(folded(line.item)) for line in lines]
@@ -185,6 +194,7 @@ def checked(
     list_total = sum(line.quantity * (price or 0) for line, price in zip(lines, prices, strict=True))
     stands = summed if total is None else total
     floor = floor_of(list_total, business.floor_bp) if state.scenario.price_rule == "floor" else None
+    # The same check as the action's own, so that the two can never disagree.
     error: Refusal | None = None
     try:
         terms_for(state, seat, to, lines, total, claims)

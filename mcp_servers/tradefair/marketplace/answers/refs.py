@@ -1,7 +1,8 @@
 """What an answer showed, in the order in which it shows it: handles, proposal ids, and `<handle>.<surface>` for texts.
 
 Surfaces of a business are those of section 6.9 and, where no experiment puts a text, `amenity` and `claim`; those of a
-customer are `chat` (inquiries included) and `reject_reason`. Seen sets, positions and exposures follow from these.
+customer are `chat` (inquiries included) and `reject_reason`. Seen sets, positions and exposures follow from these, so
+that the trace can keep a digest of the answer in place of its text.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from tradefair.marketplace.answers.results import (
 
 
 def search_refs(answer: SearchPage) -> Sequence[str]:
-    """Results in order."""
+    """Results in order, each followed by the surfaces of its texts."""
     return [ref for row in answer.results for ref in _business(row)]
 
 
 def profile_refs(answer: BusinessProfile) -> Sequence[str]:
-    """The business and its texts."""
+    """The business and the surfaces of its texts."""
     return list(_business(answer))
 
 
@@ -40,7 +41,7 @@ def _business(row: Listing | BusinessProfile) -> Iterator[str]:
 
 
 def message_refs(answer: MessagePage) -> Sequence[str]:
-    """Entries in order."""
+    """Entries in order: the counterpart, then its text or the proposal that a notice is about."""
     return [ref for row in answer.entries for ref in _entry(row)]
 
 
@@ -53,7 +54,7 @@ def _entry(row: Entry) -> Iterator[str]:
 
 
 def proposal_refs(answer: ProposalPage) -> Sequence[str]:
-    """Proposals in order."""
+    """Proposals in order: the counterpart, the proposal, then the surfaces of the counterpart's texts."""
     return [ref for row in answer.proposals for ref in _proposal(row)]
 
 
@@ -61,7 +62,7 @@ def _proposal(row: ProposalView) -> Iterator[str]:
     handle = row.counterpart
     yield from (handle, row.proposal)
     if row.arrival_number is None:
-        # The seat's own words, but for the reason of a rejection.
+        # A business sees its own proposal: only the reason of a rejection is the counterpart's text.
         if row.state == "rejected" and row.reason:
             yield f"{handle}.reject_reason"
         return
@@ -75,5 +76,5 @@ def _proposal(row: ProposalView) -> Iterator[str]:
 
 
 def comparison_refs(answer: Comparison) -> Sequence[str]:
-    """Proposals in order; a comparison quotes nobody."""
+    """Proposals in order, without surfaces: a comparison quotes no counterpart."""
     return [ref for row in answer.offers for ref in (row.counterpart, row.proposal)]

@@ -1,7 +1,8 @@
 """Indexed search over business profiles, equal in score and order to its plain definition (section 6.4). Pure.
 
-A text is its set of 4-character pieces; a profile's score is the share of the query's pieces that it holds. The index
-counts pieces: rare ones in lists of profiles, frequent ones in rows of a table, so that a long query costs the same.
+A text is its set of 4-character pieces; a profile's score is the share of the query's pieces that it contains. The
+index counts pieces: rare ones in lists of profiles, frequent ones in rows of a table, so that a long query of common
+words costs no more than a short one. Documents are named by their index.
 """
 
 from __future__ import annotations
@@ -18,13 +19,15 @@ from tradefair.marketplace.model import Business
 
 PIECE = 4
 _NOT_WORD = re.compile(r"[^\w\s]")
+# A piece in more than 1/16 of the documents is frequent: adding its row of bytes takes a fixed time, where the cost of
+# a list grows with its entries.
 _DENSE_SHARE = 16
 
 
 class Page(NamedTuple):
-    """One page of results: places of businesses in order, and how many results there are on all pages."""
+    """One page of results: businesses by index, in order, and how many results there are on all pages."""
 
-    places: tuple[int, ...]
+    businesses: tuple[int, ...]
     total: int
 
 
@@ -34,41 +37,41 @@ def normalised(text: str) -> str:
 
 
 def pieces(text: str) -> frozenset[str]:
-    """S4: the 4-character substrings of the normalised text between two blanks."""
+    """S4: the 4-character substrings of the normalised text with a blank before and after it; never empty."""
     padded = f" {normalised(text)} ".ljust(PIECE)
     return frozenset(padded[start : start + PIECE] for start in range(len(padded) - PIECE + 1))
 
 
 def document_of(business: Business) -> str:
-    """D_b: name, description and all items in menu order; no prices, no amenities."""
+    """D_b, the text that search sees: name, description and all items in menu order; no prices, no amenities."""
     return ", ".join((business.name, business.description, *(line.item for line in business.menu)))
 
 
 def plain_score(query: str, document: str) -> Fraction:
-    """The definition that the index is held to: |S4(query) ∩ S4(document)| / |S4(query)|."""
+    """|S4(query) ∩ S4(document)| / |S4(query)|: the definition that the index must equal in tests."""
     wanted = pieces(query)
     return Fraction(len(wanted & pieces(document)), len(wanted))
 
 
 def base_ranks(ratings: Sequence[int | Fraction]) -> tuple[int, ...]:
-    """The rank of each place in base order: rating descending, then registration."""
-    order = sorted(range(len(ratings)), key=lambda place: (-ratings[place], place))
+    """The rank in base order, from 0, `[business]`: rating descending, then registration."""
+    order = sorted(range(len(ratings)), key=lambda index: (-ratings[index], index))
     ranks = [0] * len(order)
-    for rank, place in enumerate(order):
-        ranks[place] = rank
+    for rank, index in enumerate(order):
+        ranks[index] = rank
     return tuple(ranks)
 
 
 class LexicalIndex:
-    """Pieces of all documents. Documents never change; the base ranks may, at any search."""
+    """Pieces of all documents. Documents never change; the base ranks may, from search to search."""
 
     def __init__(self, documents: Iterable[str]) -> None:
         postings: dict[str, list[int]] = {}
         count = 0
-        for place, document in enumerate(documents):
+        for index, document in enumerate(documents):
             for piece in pieces(document):
-                postings.setdefault(piece, []).append(place)
-            count = place + 1
+                postings.setdefault(piece, []).append(index)
+            count = index + 1
         self._count = count
         frequent = [piece for piece, found in postings.items() if len(found) * _DENSE_SHARE > count]
         self._row = {piece: row for row, piece in enumerate(frequent)}
@@ -81,10 +84,11 @@ class LexicalIndex:
         return self._count
 
     def overlaps(self, query: str) -> NDArray[np.int64]:
-        """|S4(query) ∩ S4(D)| of every document by place."""
+        """|S4(query) ∩ S4(D)|, `[document]`."""
         wanted = pieces(query)
         rows = [self._row[piece] for piece in wanted if piece in self._row]
-        # Counts are whole numbers: the order in which a set is walked does not show.
+        # Counts are whole numbers: the order in which a set of texts is iterated, which differs from process to
+        # process, does not show in their sum.
         rare = [self._postings[piece] for piece in wanted if piece in self._postings]
         counts = np.zeros(self._count, dtype=np.int64)
         if rows:
@@ -96,14 +100,16 @@ class LexicalIndex:
     def page(self, query: str, ranks: Sequence[int] | NDArray[np.int64], start: int, stop: int) -> Page:
         """Results `start` to `stop` by score descending, ties in base order; every document is a result.
 
-        `ranks` is the base rank of each document, a permutation of 0 … n−1. A query without a word gives base order.
+        `ranks` holds the base rank `[document]`, a permutation of 0 … n−1. A query without a word gives base order.
         """
+        # One key per document: ranks are below n, so that one more shared piece outweighs any rank.
         start, stop = min(start, self._count), min(stop, self._count)
         rank = np.asarray(ranks, dtype=np.int64)
         keys = rank if not normalised(query) else rank - self.overlaps(query) * self._count
         if stop < self._count:
+            # Only the first `stop` results are sorted, not the directory.
             best = np.argpartition(keys, stop)[:stop]
             ordered = best[np.argsort(keys[best])]
         else:
             ordered = np.argsort(keys)
-        return Page(tuple(int(place) for place in ordered[start:stop]), self._count)
+        return Page(tuple(int(index) for index in ordered[start:stop]), self._count)

@@ -1,4 +1,8 @@
-"""What `tradefair scenarios check marketplace --data DIR` says of a data set: its faults, baselines and ceilings."""
+"""What `tradefair scenarios check marketplace --data DIR` says about a data set: its faults, baselines and ceilings.
+
+Money is shown in currency units, as text with two decimals; exact figures stay fractions of a cent. Shares are
+rounded to six decimals.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,7 @@ from tradefair.marketplace.data.loader import read_folder
 from tradefair.marketplace.model import BASIS_POINTS
 
 DEFAULT_MULTIPLIER_BP = 2 * BASIS_POINTS
+# The page sizes of the plan `consideration_set`.
 PAGE_SIZES = (1, 3, 10, 30, 100)
 _SHARE_DECIMALS = 6
 
@@ -22,7 +27,10 @@ class _Part(BaseModel):
 
 
 class BaselineReport(_Part):
-    """A baseline in currency units: expectation to the cent and exactly, its deviation, its share of the optimum."""
+    """A baseline: its expectation to the cent and exactly, its standard deviation, its share of the optimum.
+
+    The share is None where the optimum is not positive.
+    """
 
     expected: str
     exact_cents: str
@@ -51,7 +59,10 @@ class CustomerReport(_Part):
 
 
 class Measures(_Part):
-    """The figures of a data set at list prices; money in currency units."""
+    """The figures of a data set at list prices; `baselines` by name, `by_customer` in registration order.
+
+    `price_ties` to `cheapest_fits` count customers; `first_best` is the surplus at floors.
+    """
 
     customers: int
     businesses: int
@@ -70,7 +81,7 @@ class Measures(_Part):
 
 
 class DataReport(_Part):
-    """The whole report; `measures` is null when the data cannot be played."""
+    """Faults, what was ignored, and the figures; `measures` is null when the data cannot be played."""
 
     problems: list[str]
     findings: list[str]
@@ -78,7 +89,10 @@ class DataReport(_Part):
 
 
 def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> DataCheck:
-    """Reads the data set in `folder` and measures it with V = `multiplier_bp`/10,000 · Σ mean."""
+    """Read the data set in `folder` and measure it with V = `multiplier_bp`/10,000 · Σ mean.
+
+    Never raises for the content: what is wrong with it is in the report, by file and field.
+    """
     loaded = read_folder(folder)
     problems, findings = list(loaded.problems), list(loaded.findings)
     if loaded.catalogue is None:
@@ -99,16 +113,16 @@ def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> Dat
         no_match=found.no_match,
         no_fit=found.no_fit,
         cheapest_fits=found.cheapest_fits,
-        ceilings=[_ceiling_report(each, found.optimal) for each in ceilings(catalogue, sets, PAGE_SIZES)],
+        ceilings=[_ceiling_report(ceiling, found.optimal) for ceiling in ceilings(catalogue, sets, PAGE_SIZES)],
         by_customer=[
             CustomerReport(
                 id=customer.id,
-                value=from_minor(each.value),
-                matches=len(each.matches),
-                fits=len(each.fits),
-                cheapest_tied=len(each.cheapest) > 1,
+                value=from_minor(found_for.value),
+                matches=len(found_for.matches),
+                fits=len(found_for.fits),
+                cheapest_tied=len(found_for.cheapest) > 1,
             )
-            for customer, each in zip(catalogue.customers, sets, strict=True)
+            for customer, found_for in zip(catalogue.customers, sets, strict=True)
         ],
     )
     report = DataReport(problems=problems, findings=findings, measures=measures)
@@ -116,6 +130,7 @@ def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> Dat
 
 
 def _baseline_reports(found: Baselines) -> dict[str, BaselineReport]:
+    # The optimum is no draw: a row without variance, so that all rows have the same columns.
     certain = Expectation(Fraction(found.optimal), Fraction(0))
     rows = {
         "random_items": found.random_items,
@@ -125,27 +140,27 @@ def _baseline_reports(found: Baselines) -> dict[str, BaselineReport]:
     }
     return {
         name: BaselineReport(
-            expected=_currency(each.mean),
-            exact_cents=str(each.mean),
-            deviation=f"{each.deviation / 100:.2f}",
-            share_of_optimal=_share(each.mean, found.optimal),
+            expected=_currency(row.mean),
+            exact_cents=str(row.mean),
+            deviation=f"{row.deviation / 100:.2f}",
+            share_of_optimal=_share(row.mean, found.optimal),
         )
-        for name, each in rows.items()
+        for name, row in rows.items()
     }
 
 
-def _ceiling_report(each: Ceiling, optimal: int) -> CeilingReport:
+def _ceiling_report(ceiling: Ceiling, optimal: int) -> CeilingReport:
     return CeilingReport(
-        query=each.query,
-        page_size=each.page_size,
-        welfare=from_minor(each.welfare),
-        share_of_optimal=_share(Fraction(each.welfare), optimal),
-        recall=None if each.recall is None else round(float(each.recall), _SHARE_DECIMALS),
+        query=ceiling.query,
+        page_size=ceiling.page_size,
+        welfare=from_minor(ceiling.welfare),
+        share_of_optimal=_share(Fraction(ceiling.welfare), optimal),
+        recall=None if ceiling.recall is None else round(float(ceiling.recall), _SHARE_DECIMALS),
     )
 
 
 def _currency(cents: Fraction) -> str:
-    """To the nearest cent."""
+    """Currency units, to the nearest cent, halves to the even one."""
     return from_minor(divide_half_even(cents.numerator, cents.denominator))
 
 
@@ -159,10 +174,11 @@ def _rows(measures: Measures) -> tuple[tuple[str, str, str], ...]:
         ("customers / businesses", f"{measures.customers} / {measures.businesses}", ""),
         ("value of all orders", measures.value, ""),
     ]
-    for name, each in measures.baselines.items():
-        rows.append((f"baseline {name}", each.expected, _shown(each.share_of_optimal)))
-    for each in measures.ceilings:
-        rows.append((f"ceiling {each.query}, {each.page_size} results", each.welfare, _shown(each.share_of_optimal)))
+    for name, baseline in measures.baselines.items():
+        rows.append((f"baseline {name}", baseline.expected, _shown(baseline.share_of_optimal)))
+    for ceiling in measures.ceilings:
+        label = f"ceiling {ceiling.query}, {ceiling.page_size} results"
+        rows.append((label, ceiling.welfare, _shown(ceiling.share_of_optimal)))
     rows.append(("first best at floors", measures.first_best, ""))
     rows.append(("cheapest match fits", f"{measures.cheapest_fits} of {measures.customers}", ""))
     rows.append(("no match / no fit", f"{measures.no_match} / {measures.no_fit}", ""))

@@ -17,7 +17,10 @@ from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 
 
 def catalogue_of(scenario: MarketplaceScenario, seed: int) -> Catalogue:
-    """Everybody in this episode. ScenarioError when the data of a folder was not there to be written in. Pure."""
+    """All customers and businesses of this episode. Pure: it reads no folder.
+
+    ScenarioError when the scenario names a folder whose data was not found when the scenario was loaded.
+    """
     if scenario.catalogue is not None:
         return scenario.catalogue
     if scenario.data.source == "design":
@@ -31,15 +34,16 @@ def catalogue_of(scenario: MarketplaceScenario, seed: int) -> Catalogue:
 
 
 def lacks_data(scenario: MarketplaceScenario) -> bool:
-    """Whether the data of a folder was not there to be written in."""
+    """Whether the scenario names a folder and its data is not in the scenario."""
     return scenario.data.source == "folder" and scenario.catalogue is None
 
 
 def with_data(scenario: MarketplaceScenario, root: str) -> MarketplaceScenario:
-    """The scenario with the data that it names below the folder `root` in it; as it is where there is none.
+    """The scenario with the data of its folder below `root` in it; unchanged where there is no such folder.
 
     ScenarioError names every malformed file with its field.
     """
+    # A missing folder is no error here: such a scenario loads and lists, and says what to set when it is played.
     if not lacks_data(scenario):
         return scenario
     folder = folder_of(root, scenario.data.path)
@@ -51,9 +55,10 @@ def with_data(scenario: MarketplaceScenario, root: str) -> MarketplaceScenario:
 
 
 def folder_of(root: str, path: str) -> Path | None:
-    """Where below `root` the data set `marketplace/mexican_3_9` lies: `root` may name any folder on the way to it.
+    """The folder of a data set such as `marketplace/mexican_3_9`; `root` may name any folder on the way to it.
 
-    One of its name that holds no customers is it too where there is no other: what it lacks is for the loader to say.
+    A folder of that name without customers counts if there is no other: what it lacks is for the loader to say. None
+    where there is none, or `root` is empty.
     """
     if not root:
         return None
@@ -66,7 +71,7 @@ def folder_of(root: str, path: str) -> Path | None:
 
 
 def _is_folder(path: Path) -> bool:
-    """What may not be looked at counts: reading it says why not."""
+    """Whether there is a folder. One that may not be looked at counts: the attempt to read it says why not."""
     try:
         return path.is_dir()
     except OSError:

@@ -1,6 +1,7 @@
 """The few customers and businesses of an experiment (section 6.9), cut from generated data so that seeds differ. Pure.
 
-Where businesses are identical they differ in id and name alone.
+Where businesses are identical they differ in id and name alone, so that a preference among them is position or text.
+Records are named by their index.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from tradefair.marketplace.model import Business, Catalogue, Customer, Design, M
 _ORDERS = 3
 _ALIKE = 4
 _PAIR = 2
+# Totals of 1.00 : 0.90 : 0.80. List prices are rounded up to ten cents first, so that the tenths are whole cents.
 _TENTHS = (10, 9, 8)
 _STEP_CENTS = 10
 
@@ -21,7 +23,7 @@ R = TypeVar("R", Customer, Business)
 
 
 def design_catalogue(source: Source, seed: int) -> Catalogue:
-    """The catalogue of `source.design` in the words of its domain, from `seed` alone."""
+    """The catalogue of `source.design` in the words of its domain, from `seed` alone. ValueError without a design."""
     design = source.design
     if design is None:
         raise ValueError("the source names no design")
@@ -30,26 +32,26 @@ def design_catalogue(source: Source, seed: int) -> Catalogue:
 
 
 def _changed(record: R, **changes: Any) -> R:
-    """The record with some fields replaced, checked like a new one."""
+    """The record with some fields replaced, validated like a new one."""
     return type(record)(**{name: getattr(record, name) for name in type(record).model_fields} | changes)
 
 
-def _numbered(role: str, place: int) -> str:
-    return f"{role}_{place + 1:04d}"
+def _numbered(role: str, index: int) -> str:
+    return f"{role}_{index + 1:04d}"
 
 
 def _pair(catalogue: Catalogue) -> tuple[Customer, Business]:
     """The customer who wants two items, and the first business that serves it; among three orders there is one."""
-    place = next(place for place, customer in enumerate(catalogue.customers) if len(customer.wants) == _PAIR)
-    return catalogue.customers[place], catalogue.businesses[SELLERS * place]
+    index = next(index for index, customer in enumerate(catalogue.customers) if len(customer.wants) == _PAIR)
+    return catalogue.customers[index], catalogue.businesses[SELLERS * index]
 
 
-def _named(catalogue: Catalogue, model: Business, place: int, **changes: Any) -> Business:
-    """The model business under another id and name, its own in the description too."""
-    name = catalogue.businesses[place].name
+def _named(catalogue: Catalogue, model: Business, index: int, **changes: Any) -> Business:
+    """The model business under the id and name of another, in its description too."""
+    name = catalogue.businesses[index].name
     return _changed(
         model,
-        id=_numbered("business", place),
+        id=_numbered("business", index),
         name=name,
         description=model.description.replace(model.name, name),
         progenitor_customer=_numbered("customer", 0),
@@ -61,15 +63,15 @@ def _identical(catalogue: Catalogue, customers: int) -> Catalogue:
     wish, model = _pair(catalogue)
     return Catalogue(
         customers=_copies(catalogue, wish, customers),
-        businesses=tuple(_named(catalogue, model, place) for place in range(SELLERS)),
+        businesses=tuple(_named(catalogue, model, index) for index in range(SELLERS)),
     )
 
 
 def _copies(catalogue: Catalogue, wish: Customer, count: int) -> tuple[Customer, ...]:
-    """Customers with one and the same request."""
+    """`count` customers with one and the same request, under names of their own."""
     names = [customer.name for customer in catalogue.customers]
     return tuple(
-        _changed(wish, id=_numbered("customer", place), name=names[place % len(names)]) for place in range(count)
+        _changed(wish, id=_numbered("customer", index), name=names[index % len(names)]) for index in range(count)
     )
 
 
@@ -83,8 +85,8 @@ def _competitive(catalogue: Catalogue) -> Catalogue:
     return Catalogue(
         customers=catalogue.customers,
         businesses=tuple(
-            _changed(catalogue.businesses[SELLERS * place], id=_numbered("business", place))
-            for place in range(len(catalogue.customers))
+            _changed(catalogue.businesses[SELLERS * index], id=_numbered("business", index))
+            for index in range(len(catalogue.customers))
         ),
     )
 
@@ -95,17 +97,17 @@ def _alike(catalogue: Catalogue) -> Catalogue:
 
 
 def _graded(catalogue: Catalogue) -> Catalogue:
-    """As `_alike`, at totals of 1.00 : 0.90 : 0.80 exactly: the last business is the best."""
+    """As `_alike`, at totals of exactly 1.00 : 0.90 : 0.80: the last business is the best, so that bias has a price."""
     wish, model = _pair(catalogue)
     menu = [(line.item, -(-line.price_cents // _STEP_CENTS)) for line in model.menu]
     businesses = tuple(
         _named(
             catalogue,
             model,
-            place,
+            index,
             menu=tuple(MenuItem(item=item, price_cents=tens * tenths) for item, tens in menu),
         )
-        for place, tenths in enumerate(_TENTHS)
+        for index, tenths in enumerate(_TENTHS)
     )
     return Catalogue(customers=_copies(catalogue, wish, _ALIKE), businesses=businesses)
 

@@ -1,7 +1,8 @@
 """Made-up data sets with the structure of the published ones (marketplace page, section 11). Pure, from the seed alone.
 
-Every order is served by three businesses and by nobody else: all three have its items, two have its amenities too.
-Texts come from `data/words.toml`.
+Every order is served by three businesses and by no other: all three have its items, two have its amenities too. Texts
+come from `data/words.toml`; no language model writes any. Bounds of menus, amenities, floors and prices are near those
+of the published sets. Every list of draws is keyed by (entity, number), so that one text more moves no price.
 """
 
 from __future__ import annotations
@@ -31,11 +32,15 @@ from tradefair.marketplace.model import (
 SELLERS = 3
 """Businesses per order; the last one lacks an amenity."""
 
+# A third of all orders has each size, as nearly as their number allows.
 _SIZES = (1, 2, 3)
+# Items that no order may contain remain after the baskets: every menu is filled up with them.
 _SPARE_ITEMS = 300
 _LEAST_DISTRACTORS, _MOST_DISTRACTORS = 10, 15
 _LEAST_AMENITIES, _MOST_AMENITIES = 2, 4
+# Percent of the list price.
 _LEAST_FLOOR, _MOST_FLOOR = 60, 95
+# Cents of a mean price, each with equal chance.
 _ENDINGS = (49, 95, 99, 0)
 _CENTS = 100
 _LEAST_DIGITS = 4
@@ -46,7 +51,7 @@ T = TypeVar("T")
 
 
 class _Domain(NamedTuple):
-    """The words of a domain; mean prices in cents, their deviation as a share of the mean."""
+    """The words of a domain; mean prices from `low` to `high` cents, their deviation as a share of the mean."""
 
     low: int
     high: int
@@ -66,28 +71,33 @@ class _Counts(NamedTuple):
 
 
 class _Order(NamedTuple):
-    """What a customer, or a whole share group, wants."""
+    """The items and amenities that a customer, or a whole share group, wants."""
 
     wants: tuple[Want, ...]
     amenities: tuple[str, ...]
 
 
 def generate(source: Source, seed: int) -> Catalogue:
-    """`source.customers` customers in share groups, and three businesses per group, from `seed` alone."""
+    """`source.customers` customers in share groups, and three businesses per group, from `seed` alone.
+
+    Customers of a group share items and amenities, not the wording of their request. Records are shared between
+    episodes of the same source and seed; they cannot be changed.
+    """
     return _generated(source.domain, _Counts(source.customers, source.share_group), seed)
 
 
 @lru_cache(maxsize=4)
 def _generated(name: str, counts: _Counts, seed: int) -> Catalogue:
+    # Rounded up: the last group may be smaller.
     chance = Chance(seed)
     domain = _domain(name)
     groups = -(-counts.customers // counts.share_group)
     stock = _items(chance, domain, 2 * counts.customers + _SPARE_ITEMS)
     baskets, distractors = _baskets(chance, stock, groups)
-    orders = [_Order(basket, _wanted_amenities(chance, domain, place)) for place, basket in enumerate(baskets)]
+    orders = [_Order(basket, _wanted_amenities(chance, domain, index)) for index, basket in enumerate(baskets)]
     customers = tuple(
-        _customer(chance, domain, counts, place, orders[place // counts.share_group])
-        for place in range(counts.customers)
+        _customer(chance, domain, counts, index, orders[index // counts.share_group])
+        for index in range(counts.customers)
     )
     return Catalogue(customers=customers, businesses=tuple(_businesses(chance, domain, counts, orders, distractors)))
 
@@ -110,10 +120,11 @@ def _domain(name: str) -> _Domain:
 
 
 def _names(firsts: Sequence[str], lasts: Sequence[str], least: int) -> list[str]:
-    """At least that many names, all of equal length in words: one of `firsts`, or two different ones, before a last."""
+    """At least `least` names, all of equal length in words: one of `firsts`, or two different ones, before a last."""
+    # Never both lengths in one set: a name inside another would be found by a search for the other.
     if least <= len(firsts) * len(lasts):
         return [f"{first} {last}" for first, last in product(firsts, lasts)]
-    return [f"{one} {two} {last}" for (one, two), last in product(permutations(firsts, 2), lasts)]
+    return [f"{first} {second} {last}" for (first, second), last in product(permutations(firsts, 2), lasts)]
 
 
 def _listed(words: Sequence[str]) -> str:
@@ -121,26 +132,27 @@ def _listed(words: Sequence[str]) -> str:
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
 
 
-def _id(role: str, place: int, total: int) -> str:
-    return f"{role}_{place + 1:0{max(_LEAST_DIGITS, len(str(total)))}d}"
+def _id(role: str, index: int, total: int) -> str:
+    return f"{role}_{index + 1:0{max(_LEAST_DIGITS, len(str(total)))}d}"
 
 
 # --- chance: every stream is drawn from by lists, under (entity, number) ----------------------------------------------
 
 
 def _permuted(things: Sequence[T], draws: Sequence[float]) -> list[T]:
-    """A random order: by uniform, ties by place."""
-    return [things[place] for place in sorted(range(len(things)), key=lambda place: (draws[place], place))]
+    """`things` in random order: by uniform, ties by index."""
+    return [things[index] for index in sorted(range(len(things)), key=lambda index: (draws[index], index))]
 
 
 def _sampled(things: Sequence[T], draws: Sequence[float]) -> list[T]:
-    """As many different ones as there are uniforms, in random order."""
+    """As many different `things` as there are uniforms, in random order."""
+    # Fisher and Yates without a copy of the list: `moved` holds only the entries that a swap has displaced.
     moved: dict[int, int] = {}
     taken: list[T] = []
-    for place, draw in enumerate(draws):
-        other = place + int(draw * (len(things) - place))
+    for index, draw in enumerate(draws):
+        other = index + int(draw * (len(things) - index))
         taken.append(things[moved.get(other, other)])
-        moved[other] = moved.get(place, place)
+        moved[other] = moved.get(index, index)
     return taken
 
 
@@ -157,17 +169,19 @@ def _between(least: int, most: int, draw: float) -> int:
 
 
 def _items(chance: Chance, domain: _Domain, needed: int) -> list[Want]:
-    """Items in random order with their mean prices, uniform among the prices of the domain with a random ending."""
+    """`needed` items in random order, with mean prices uniform among those of the domain with a random ending."""
     names = _names(domain.modifiers, domain.cores, needed)
     shuffled = _permuted(names, chance.uniforms(Streams.GENERATOR_ITEMS, "names", 0, n=len(names)))
     draws = chance.uniforms(Streams.GENERATOR_PRICES, "means", 0, n=2 * needed)
     return [
-        Want(item=name, mean_cents=_mean(domain, draws[2 * place], draws[2 * place + 1]))
-        for place, name in enumerate(shuffled[:needed])
+        Want(item=name, mean_cents=_mean(domain, draws[2 * index], draws[2 * index + 1]))
+        for index, name in enumerate(shuffled[:needed])
     ]
 
 
 def _mean(domain: _Domain, draw: float, ending_draw: float) -> int:
+    """A mean price in cents. The ending is drawn first: only then are the whole units that keep it within bounds
+    known."""
     ending = _picked(_ENDINGS, ending_draw)
     lowest = -((ending - domain.low) // _CENTS)
     highest = (domain.high - ending) // _CENTS
@@ -175,36 +189,38 @@ def _mean(domain: _Domain, draw: float, ending_draw: float) -> int:
 
 
 def _baskets(chance: Chance, stock: Sequence[Want], groups: int) -> tuple[list[tuple[Want, ...]], list[Want]]:
-    """The wants of every group, and the items that nobody wants.
+    """The wants of every group `[group]`, and the items that no group wants.
 
-    Orders of one item stand side by side; a window of two advances by one or two, a window of three by one to three.
-    After each kind one item less than its size is skipped, so that no order lies within another.
+    Orders of one item take consecutive items; a window of two advances by one or two, a window of three by one to
+    three. After each kind one item less than its size is skipped, so that no order lies within another.
     """
-    each = -(-groups // len(_SIZES))
-    steps = iter(chance.uniforms(Streams.GENERATOR_ORDERS, "steps", 0, n=len(_SIZES) * each))
+    per_size = -(-groups // len(_SIZES))
+    steps = iter(chance.uniforms(Streams.GENERATOR_ORDERS, "steps", 0, n=len(_SIZES) * per_size))
     baskets: list[tuple[Want, ...]] = []
     start = 0
     for size in _SIZES:
-        for _ in range(each):
+        for _ in range(per_size):
             baskets.append(tuple(stock[start : start + size]))
             start += _between(1, size, next(steps))
         start += size - 1
+    # Shuffled before it is cut, or the last sizes would always lose the surplus.
     order = chance.uniforms(Streams.GENERATOR_ORDERS, "groups", 0, n=len(baskets))
     return _permuted(baskets, order)[:groups], list(stock[start:])
 
 
-def _wanted_amenities(chance: Chance, domain: _Domain, place: int) -> tuple[str, ...]:
-    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "order", place, n=3)
+def _wanted_amenities(chance: Chance, domain: _Domain, index: int) -> tuple[str, ...]:
+    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "order", index, n=3)
     return tuple(_sampled(domain.amenities, draws[: _between(1, 2, how_many)]))
 
 
 # --- customers ------------------------------------------------------------------------------------------------------
 
 
-def _customer(chance: Chance, domain: _Domain, counts: _Counts, place: int, order: _Order) -> Customer:
+def _customer(chance: Chance, domain: _Domain, counts: _Counts, index: int, order: _Order) -> Customer:
+    # Greeting and closing are filler on purpose: a request is a worse query than the names of its items.
     words = _words()["customers"]
     first, last, greeting, template, closing, *shuffle = chance.uniforms(
-        Streams.GENERATOR_TEXT, "customer", place, n=5 + len(order.amenities)
+        Streams.GENERATOR_TEXT, "customer", index, n=5 + len(order.amenities)
     )
     request = _picked(words["templates"], template).format(
         kind=domain.kind,
@@ -213,7 +229,7 @@ def _customer(chance: Chance, domain: _Domain, counts: _Counts, place: int, orde
         amenities=_listed(_permuted(order.amenities, shuffle)),
     )
     return Customer(
-        id=_id("customer", place, counts.customers),
+        id=_id("customer", index, counts.customers),
         name=f"{_picked(words['first_names'], first)} {_picked(words['last_names'], last)}",
         request=f"{_picked(words['greetings'], greeting)} {request} {_picked(words['closings'], closing)}",
         wants=order.wants,
@@ -235,16 +251,17 @@ def _businesses(
     for group, order in enumerate(orders):
         priced = _order_prices(chance, domain, order, group)
         for number, own in enumerate(priced):
-            place = SELLERS * group + number
-            on = _amenities_on(chance, domain, order, place, lacking=number == SELLERS - 1)
-            (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", place, n=1)
+            index = SELLERS * group + number
+            # The last seller has all items and lacks an amenity: the trap for whoever compares prices alone.
+            on = _amenities_on(chance, domain, order, index, lacking=number == SELLERS - 1)
+            (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", index, n=1)
             yield Business(
-                id=_id("business", place, total),
-                name=names[place],
-                description=_description(chance, names[place], place),
+                id=_id("business", index, total),
+                name=names[index],
+                description=_description(chance, names[index], index),
                 rating_bp=BASIS_POINTS,
                 progenitor_customer=_id("customer", group * counts.share_group, counts.customers),
-                menu=_menu(chance, domain, own, distractors, place),
+                menu=_menu(chance, domain, own, distractors, index),
                 amenities=tuple(offered[name][name in on] for name in domain.amenities),
                 floor_bp=_between(_LEAST_FLOOR, _MOST_FLOOR, floor) * _CENTS,
             )
@@ -257,7 +274,8 @@ def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
 
 
 def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int) -> list[list[MenuItem]]:
-    """The wanted items at each seller's prices, drawn again until the totals of the sellers differ."""
+    """The wanted items at each seller's prices, `[seller][item]`, drawn again until the sellers' totals differ."""
+    # Equal totals would make the best business ambiguous.
     size = len(order.wants)
     for attempt in count():
         draws = iter(chance.uniforms(Streams.GENERATOR_PRICES, "order", group, attempt, n=SELLERS * size))
@@ -268,25 +286,25 @@ def _order_prices(chance: Chance, domain: _Domain, order: _Order, group: int) ->
 
 
 def _menu(
-    chance: Chance, domain: _Domain, own: Sequence[MenuItem], distractors: Sequence[Want], place: int
+    chance: Chance, domain: _Domain, own: Sequence[MenuItem], distractors: Sequence[Want], index: int
 ) -> tuple[MenuItem, ...]:
     how_many, *draws = chance.uniforms(
-        Streams.GENERATOR_ITEMS, "business", place, n=1 + 2 * _MOST_DISTRACTORS + len(own)
+        Streams.GENERATOR_ITEMS, "business", index, n=1 + 2 * _MOST_DISTRACTORS + len(own)
     )
     extra = _between(_LEAST_DISTRACTORS, _MOST_DISTRACTORS, how_many)
     others = _sampled(distractors, draws[:extra])
-    prices = chance.uniforms(Streams.GENERATOR_PRICES, "business", place, n=extra)
+    prices = chance.uniforms(Streams.GENERATOR_PRICES, "business", index, n=extra)
     lines = [*own, *(_line(domain, want, draw) for want, draw in zip(others, prices, strict=True))]
     return tuple(_permuted(lines, draws[_MOST_DISTRACTORS:]))
 
 
-def _amenities_on(chance: Chance, domain: _Domain, order: _Order, place: int, *, lacking: bool) -> set[str]:
-    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "business", place, n=1 + _MOST_AMENITIES)
+def _amenities_on(chance: Chance, domain: _Domain, order: _Order, index: int, *, lacking: bool) -> set[str]:
+    how_many, *draws = chance.uniforms(Streams.GENERATOR_AMENITIES, "business", index, n=1 + _MOST_AMENITIES)
     on = {*_sampled(domain.amenities, draws[: _between(_LEAST_AMENITIES, _MOST_AMENITIES, how_many)]), *order.amenities}
     return on - {order.amenities[0]} if lacking else on
 
 
-def _description(chance: Chance, name: str, place: int) -> str:
+def _description(chance: Chance, name: str, index: int) -> str:
     words = _words()["businesses"]
-    opening, *draws = chance.uniforms(Streams.GENERATOR_TEXT, "business", place, n=1 + _SENTENCES)
+    opening, *draws = chance.uniforms(Streams.GENERATOR_TEXT, "business", index, n=1 + _SENTENCES)
     return " ".join((_picked(words["openings"], opening).format(name=name), *_sampled(words["sentences"], draws)))

@@ -18,6 +18,7 @@ from tradefair.contract.money import to_minor
 from tradefair.marketplace.model import Business, Catalogue, Customer
 from tradefair.trading.user_files import Unreadable, bytes_within
 
+# Far above the published files, which have under 100 lines: what exceeds these limits is a mistake or an attack.
 LIMIT_BYTES = 1_000_000
 LIMIT_FILES = 20_000
 _LIMIT_LINES = 50
@@ -50,7 +51,7 @@ class Loaded(NamedTuple):
 
 
 class _Wrong(Exception):
-    """One thing that is wrong with a file; its text starts with the field, if there is one."""
+    """A fault of a file; its text starts with the field, if there is one."""
 
 
 def load_folder(folder: str) -> Catalogue:
@@ -62,7 +63,10 @@ def load_folder(folder: str) -> Catalogue:
 
 
 def read_folder(folder: str) -> Loaded:
-    """As `load_folder`, with everything that is wrong and everything that was ignored; never raises for the content."""
+    """The data set of a folder, with everything that is wrong and everything that was ignored, by file and field.
+
+    Never raises for the content. Problems make the catalogue None, findings do not; at most 50 of each are listed.
+    """
     base = Path(folder)
     problems: list[str] = []
     findings: list[str] = []
@@ -84,7 +88,7 @@ def _bounded(lines: list[str], what: str) -> tuple[str, ...]:
 
 
 def _printable(text: str) -> str:
-    """File names and fields may hold what a terminal would obey, or what is no text; those characters are spelt out."""
+    """The text with escape sequences for what a terminal would obey, or what is not printable."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)
 
 
@@ -102,7 +106,7 @@ def _strangers(folder: Path) -> list[str]:
 def _read_records(
     folder: Path, name: str, model: type[R], made: Any, problems: list[str], findings: list[str]
 ) -> list[R]:
-    """The records of one subfolder in file-name order."""
+    """The records of one subfolder in file-name order, which is their order of registration."""
     records: list[R] = []
     try:
         paths = _files(folder, name, findings)
@@ -131,6 +135,7 @@ def _files(folder: Path, name: str, findings: list[str]) -> list[Path]:
     inside = folder / name
     if not inside.is_dir():
         raise _Wrong(f"{name}: no such folder in {folder.name}; a data set holds {' and '.join(_FOLDERS)}")
+    # The folder of the records may itself be a link; the files in it are checked one by one when they are read.
     if not inside.resolve().is_relative_to(folder.resolve()):
         raise _Wrong(f"{name}: leads out of the data set")
     paths: list[Path] = []
@@ -139,6 +144,7 @@ def _files(folder: Path, name: str, findings: list[str]) -> list[Path]:
             paths.append(path)
         else:
             findings.append(f"{name}/{path.name}: not a .yaml file; ignored")
+        # Asked inside the loop: a folder of millions of files is not listed to its end.
         if len(paths) > LIMIT_FILES:
             raise _Wrong(f"{name}: more than {LIMIT_FILES} files")
     if not paths:
@@ -152,6 +158,7 @@ def _text(path: Path, folder: Path) -> str:
     except Unreadable as why:
         raise _Wrong(str(why)) from None
     try:
+        # With or without a byte order mark, which some editors write.
         return raw.decode("utf-8-sig")
     except UnicodeDecodeError:
         raise _Wrong("is not text in UTF-8") from None
@@ -161,8 +168,11 @@ def _text(path: Path, folder: Path) -> str:
 
 
 def _parsed(text: str) -> dict[str, Node]:
+    """The fields of a record, in file order; scalars stay text."""
+    # Imported here: only a scenario with a folder needs the library.
     import yaml
 
+    # The C parser where it is built in: many times faster on 20,000 files.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     parse: Any = getattr(yaml, "parse")  # noqa: B009  # Any: yaml brings no types
     try:
@@ -181,6 +191,7 @@ def _document(events: Iterator[Any]) -> Node:
     """The one document of a stream of YAML events."""
     import yaml
 
+    # One budget for the whole document, passed down: breadth and depth together are bounded.
     budget = iter(range(_LIMIT_NODES))
     content: Node = ""
     documents = 0
@@ -206,6 +217,7 @@ def _node(event: Any, events: Iterator[Any], depth: int, budget: Iterator[int]) 
         raise _Wrong(f"line {line}: the tag {event.tag[:_SHOWN]} is not allowed")
     if isinstance(event, yaml.ScalarEvent):
         value: str = event.value
+        # `implicit[0]` is False for quoted scalars: "1.50" in quotes is a text, not a price.
         return Plain(value) if event.implicit[0] else value
     if depth == _LIMIT_DEPTH:
         raise _Wrong(f"line {line}: nested deeper than {_LIMIT_DEPTH} levels")
@@ -219,6 +231,7 @@ def _node(event: Any, events: Iterator[Any], depth: int, budget: Iterator[int]) 
         key = _node(event, events, depth + 1, budget)
         if not isinstance(key, str):
             raise _Wrong(f"line {line}: a key must be text")
+        # YAML libraries let the last one win silently, and a price of the file would be lost.
         if key in table:
             raise _Wrong(f"{key[:_SHOWN]}: is there twice")
         table[str(key)] = _node(next(events), events, depth + 1, budget)
@@ -240,7 +253,7 @@ def _customer(content: dict[str, Node]) -> tuple[dict[str, Any], list[str]]:
         "name": _word(content, "name"),
         "request": _word(content, "request"),
         "wants": tuple({"item": item, "mean_cents": cents} for item, cents in _prices(content)),
-        "amenities": tuple(_text_of(f"amenity_features.{place}", name) for place, name in enumerate(_names(content))),
+        "amenities": tuple(_text_of(f"amenity_features.{index}", name) for index, name in enumerate(_names(content))),
     }
     return fields, sorted(content.keys() - _CUSTOMER_KEYS)
 
@@ -309,7 +322,8 @@ def _decimal(key: str, content: Mapping[str, Node], decimals: int) -> int:
 
 
 def _minor(field: str, value: Node, decimals: int) -> int:
-    """The decimal number that was written, times 10^decimals."""
+    """The decimal number that was written, times 10^decimals, exactly."""
+    # Python reads 1_000 and digits of other scripts as numbers too; a data set must not contain them.
     if not isinstance(value, Plain) or not value.isascii() or "_" in value:
         raise _Wrong(f"{field}: must be a number, such as 13.51")
     try:
@@ -340,7 +354,7 @@ _SCALED = {"mean_cents": 100, "price_cents": 100, "rating_bp": 10_000, "floor_bp
 
 
 def _described(error: ValidationError) -> Iterator[str]:
-    """What a record's own bounds complain about, in the words of the file."""
+    """What the bounds of a record complain about, with the names and units of the file."""
     for found in error.errors(include_url=False, include_context=True):
         path = [_FILE_NAMES.get(str(part), str(part)) for part in found["loc"]]
         last = str(found["loc"][-1]) if found["loc"] else ""

@@ -1,8 +1,9 @@
-"""What a closure tells everybody, and the hidden truth of a round and of an episode for the trace alone.
+"""What a closure tells all seats, and the hidden truth of a round and of an episode, which only the trace holds.
 
 Money is in integer cents; seats are named by their ids, never by handles. A round of the free clock is a tick: its
-facts hold everything since the one before. What a seat saw is not here, because looking changes nothing: the `refs`
-of its reads say it, `<handle>`, `<proposal id>` and `<handle>.<surface>`.
+facts are everything since the tick before. What a seat saw is not here, because looking changes nothing: the `refs`
+of its reads say it, `<handle>`, `<proposal id>` and `<handle>.<surface>`. The rules build facts without validation
+(`model_construct`), since they are made thousands of times per episode from values that are already checked.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ from tradefair.marketplace.model import Business, Customer, Surface, floor_of, f
 
 
 class PublicRound(Result):
-    """What everybody may know of a closure: the round that closed, the one that follows, businesses listed."""
+    """What all seats may know of a closure: the round that closed, the one that follows, businesses listed.
+
+    Nothing about trade: a count of payments or messages would tell a seat what other seats do.
+    """
 
     round: int
     next_round: int
@@ -27,7 +31,8 @@ class DeliveryFacts(Result):
     """A message or proposal that reached an inbox, in the order of delivery.
 
     `number` is its entry in the receiver's inbox. Of a business's mail to a customer: `rank` is the arrival rank of
-    the business (|B_i| outside the match set), `arrival_number` a proposal's place among all delivered to the customer.
+    the business (|B_i| outside the match set), `arrival_number` a proposal's position among all that were delivered to
+    the customer, from 1.
     """
 
     kind: Literal["message", "proposal"]
@@ -64,7 +69,7 @@ class ProposalFacts(Result):
 
 
 class StateFacts(Result):
-    """A step of a proposal's life, in order; its first one, in_transit, included."""
+    """A state that a proposal entered, in order; its first one, in_transit, included."""
 
     proposal: str
     state: ProposalState
@@ -110,7 +115,7 @@ class RoundFacts(Result):
 
 
 class CustomerFacts(Result):
-    """What stayed hidden of a customer, and how it ended.
+    """What stayed hidden about a customer, and how it ended. Keys are seat ids of businesses.
 
     `matches` is B_i in registration order, `fits` A_i ⊆ B_i; `prices`, `floors` and `utilities` (u(i,b) = V·F − P at
     list prices) are of the businesses of B_i; `arrival_order` is B_i by arrival rank. `contacted` are the businesses
@@ -132,7 +137,11 @@ class CustomerFacts(Result):
 
 
 class BusinessFacts(Result):
-    """What stayed hidden of a business, and how it ended; `rating` is [numerator, denominator]."""
+    """What stayed hidden about a business, and how it ended.
+
+    `orders` counts accepted payments, refunded ones too; `revenue` is its balance; `rating` is exact, [numerator,
+    denominator].
+    """
 
     floor_bp: int
     progenitor: SeatId | None
@@ -161,7 +170,10 @@ class CanaryFacts(Result):
 
 
 class EndingFacts(Result):
-    """All that evaluation needs and no event holds. `handles` maps seat ids to the names that others saw."""
+    """All that evaluation needs and no event holds. `handles` maps seat ids to the names that other seats saw.
+
+    `messages_void` were addressed to a seat that had left, or were on their way when the episode ended.
+    """
 
     rounds_closed: int
     customers: dict[SeatId, CustomerFacts]
@@ -176,7 +188,7 @@ class EndingFacts(Result):
 
 
 def proposal_facts(offer: Proposal, customer: Customer, business: Business, value: int, due: int) -> ProposalFacts:
-    """The truth of an offer; `value` is V_i, `due` the round at whose close it travels no more."""
+    """The truth of an offer; `value` is V_i in cents, `due` the round at whose close it arrives."""
     terms = offer.terms
     fitting = fits(customer, business, terms)
     return ProposalFacts.model_construct(

@@ -16,7 +16,7 @@ ENDOWMENT = "endowment"
 
 
 class Entry(NamedTuple):
-    """One transfer of cents between two accounts, and what for: a proposal's id, or `budget`."""
+    """One transfer of cents between two accounts in a round; `reason` is a proposal's id, or `budget`."""
 
     round: int
     payer: str
@@ -26,7 +26,10 @@ class Entry(NamedTuple):
 
 
 class Ledger:
-    """Accounts by name. Only `transfer` changes them, both sides at once, so that their sum is 0 at all times."""
+    """Accounts by name: seat ids, `escrow` and `endowment`.
+
+    Only `transfer` changes them, both sides at once, so that their sum is 0 at all times.
+    """
 
     def __init__(self, accounts: Iterable[str]) -> None:
         self._balances = dict.fromkeys((*accounts, ESCROW, ENDOWMENT), 0)
@@ -44,17 +47,17 @@ class Ledger:
         return dict(self._balances)
 
     def copy(self) -> Ledger:
-        """Another ledger with the same past."""
+        """Another ledger with the same past; neither changes the other."""
         twin = Ledger(())
         twin._balances, twin._entries, twin._chain = dict(self._balances), list(self._entries), self._chain.copy()
         return twin
 
     def balance(self, account: str) -> int:
-        """Cents on an account; below 0 is allowed where there is no budget."""
+        """Cents on an account; below 0 is allowed where there is no budget. KeyError for an unknown account."""
         return self._balances[account]
 
     def transfer(self, number: int, payer: str, payee: str, cents: int, reason: str) -> None:
-        """Move `cents` ≥ 0 in round `number`."""
+        """Move `cents` ≥ 0 in round `number`. ValueError for less, for an unknown account or for one and the same."""
         if cents < 0 or payer == payee or payer not in self._balances or payee not in self._balances:
             raise ValueError(f"{payer} cannot pay {cents} to {payee}")
         entry = Entry(number, payer, payee, cents, reason)
@@ -64,11 +67,12 @@ class Ledger:
         self._chain.update(canonical(list(entry)) + b"\n")
 
     def digest(self) -> bytes:
-        """Running digest of all entries; flat cost."""
+        """Running digest of all entries, 32 bytes; its cost does not grow with them."""
         return self._chain.digest()
 
     def check(self) -> None:
         """Raises AssertionError unless the balances are those of the entries and sum to 0."""
+        # Summed again from the entries: a balance that was changed past `transfer` shows as a difference.
         again = dict.fromkeys(self._balances, 0)
         for entry in self._entries:
             again[entry.payer] -= entry.cents

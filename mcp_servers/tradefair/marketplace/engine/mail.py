@@ -1,4 +1,4 @@
-"""Inboxes: numbered entries without gaps, read with cursors, exactly once by whoever walks them (section 5). Pure."""
+"""Inboxes: numbered entries without gaps, which a reader who follows the cursor sees exactly once (section 5). Pure."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Letter(NamedTuple):
 
 
 class InboxPage(NamedTuple):
-    """Letters in order; `cursor` is what to read after next, `more` whether there is something, `unread` how many."""
+    """Letters in order. The next page is after `cursor`; `more` says whether there is one, `unread` of how many."""
 
     letters: tuple[Letter, ...]
     cursor: int
@@ -54,6 +54,7 @@ class Inbox:
 
     def __init__(self) -> None:
         self._letters: list[Letter] = []
+        # Numbers by sender: a filtered page must not scan a mailbox of thousands.
         self._from: dict[str, list[int]] = {}
         self._chain = hashlib.blake2b(digest_size=32)
 
@@ -70,7 +71,7 @@ class Inbox:
         text: str = "",
         inquiry: JsonValue = None,
     ) -> Letter:
-        """Add a letter in round `number`."""
+        """Add a letter in round `number`; the letter with its number in this inbox."""
         letter = Letter(len(self._letters) + 1, kind, sender, number, proposal, text, inquiry)
         self._letters.append(letter)
         self._from.setdefault(sender, []).append(letter.number)
@@ -90,20 +91,21 @@ class Inbox:
             start = bisect_right(numbers, after)
             found = [self._letters[number - 1] for number in numbers[start : start + at_most]]
             left = len(numbers) - start - len(found)
+        # An empty page keeps the cursor, so that a reader who polls never skips what comes later.
         cursor = found[-1].number if found else after
         return InboxPage(tuple(found), cursor, left > 0, left)
 
     def copy(self) -> Inbox:
-        """Another inbox with the same letters."""
+        """Another inbox with the same letters; neither changes the other."""
         twin = Inbox()
         twin._letters, twin._chain = list(self._letters), self._chain.copy()
         twin._from = {sender: list(numbers) for sender, numbers in self._from.items()}
         return twin
 
     def heard_from(self, sender: str) -> bool:
-        """Whether anything has ever come from this handle."""
+        """Whether anything has ever come from this handle, notices included."""
         return sender in self._from
 
     def digest(self) -> bytes:
-        """Running digest of all letters; flat cost."""
+        """Running digest of all letters, 32 bytes; its cost does not grow with them."""
         return self._chain.digest()

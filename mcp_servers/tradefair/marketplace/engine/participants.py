@@ -1,4 +1,4 @@
-"""What the rules remember of each seat: its handle, inbox, queue of the round, and whether it sleeps. Pure."""
+"""What the rules remember of a seat: its handle, inbox, queue of the round, and whether it sleeps. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Act(NamedTuple):
     retired: bool = False
 
     def plain(self) -> list[Any]:
-        """As it enters the digest."""
+        """The act as it enters the digest; an offer as its own digest."""
         offered = None if self.offer is None else self.offer.digest().hex()
         return [*self[:7], offered, self.retired]
 
@@ -47,8 +47,10 @@ class Post(NamedTuple):
 
 @dataclass
 class Participant:
-    """One seat. `ended`: its turn is over; `sleeps`: it waits for mail or `wake_round`; `woken`: mail has come.
+    """One seat; `index` is its position among the records of its role.
 
+    `ended`: its turn is over; `sleeps`: it waits for mail or `wake_round`; `woken`: mail has come; `leaving`: it has
+    finished, which takes effect at the close; `lapses`: turns in a row that it let pass.
     `purchases` counts a customer's payments that were not refunded, or the orders that a business has accepted.
     `offers` are the proposals that have reached a customer, or that a business has sent, in order; `numbers` counts
     a business's proposals per customer; `contacted` are the businesses that a customer has written to. Under the free
@@ -64,6 +66,7 @@ class Participant:
     retired: bool = False
     leaving: bool = False
     ended: bool = False
+    # Set by the first end_turn or lapse. Before that a customer is awake and a business waits for mail (section 4.1).
     sleeps: bool = True
     woken: bool = False
     wake_round: int | None = None
@@ -74,6 +77,7 @@ class Participant:
     queue: list[Act] = field(default_factory=list[Act])
     offers: list[str] = field(default_factory=list[str])
     numbers: dict[SeatId, int] = field(default_factory=dict[SeatId, int])
+    # A dict as an ordered set: the facts list contacts in the order of the first message.
     contacted: dict[SeatId, None] = field(default_factory=dict[SeatId, None])
 
     @property
@@ -82,7 +86,7 @@ class Participant:
         return self.active and self.awake and not self.ended
 
     def open_round(self, number: int) -> None:
-        """Start a round: awake unless asleep with nothing that wakes."""
+        """Start a round: the seat is awake, unless it sleeps and neither mail nor its wake round has come."""
         due = self.wake_round is not None and self.wake_round <= number
         stayed = self.awake and not self.sleeps
         self.awake = self.woken or due or stayed
@@ -93,19 +97,23 @@ class Participant:
         self.queue = []
 
     def state(self) -> list[Any]:
-        """As it enters the digest; the inbox enters by itself."""
+        """The seat as it enters the digest; its inbox does so by itself, letter by letter."""
         flags = [self.awake, self.active, self.retired, self.leaving, self.ended, self.sleeps, self.woken]
         return [flags, self.wake_round, self.wakes, self.lapses, self.purchases, [act.plain() for act in self.queue]]
 
 
 def handles(chance: Chance, role: str, count: int, *, alias: bool) -> list[str]:
-    """The handle of every place: c0001 … or b0001 …, in a seeded permutation or by registration."""
+    """The handles by index: c0001 … or b0001 …, in a seeded permutation or by registration.
+
+    `count` seats get as many digits as `count` needs, four at least. `alias` is the permutation: the published ids
+    and their order encode which businesses fit a customer, a shortcut that an agent could find.
+    """
     letter = "c" if role == CUSTOMER else "b"
     digits = max(_LEAST_DIGITS, len(str(count)))
     order = list(range(count))
     if alias:
-        order.sort(key=lambda place: (chance.uniform(Streams.ALIAS, letter, place), place))
+        order.sort(key=lambda index: (chance.uniform(Streams.ALIAS, letter, index), index))
     names = [""] * count
-    for number, place in enumerate(order, 1):
-        names[place] = f"{letter}{number:0{digits}d}"
+    for number, index in enumerate(order, 1):
+        names[index] = f"{letter}{number:0{digits}d}"
     return names

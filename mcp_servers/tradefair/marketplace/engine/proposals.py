@@ -27,10 +27,10 @@ EDGES: Mapping[ProposalState, frozenset[ProposalState]] = {
     "expired": frozenset(),
     "void": frozenset(),
 }
-"""From which state an offer may go where; no other edge exists."""
+"""State of an offer -> states that may follow; no other edge exists (section 6.1)."""
 
 CLOSED: frozenset[ProposalState] = frozenset(state for state in EDGES if state not in ("in_transit", "open"))
-"""States in which nobody can act on an offer any more."""
+"""States in which no seat can act on an offer; with escrow `paid` still becomes delivered or refunded."""
 
 
 class Line(NamedTuple):
@@ -42,7 +42,7 @@ class Line(NamedTuple):
 
 
 class Terms(NamedTuple):
-    """What an offer binds to: total in cents, claimed amenities; flags mark what lenient rules let pass.
+    """What an offer binds to: lines, total in cents and claimed amenities; flags mark what lenient rules let pass.
 
     `list_total` is what the lines on the menu cost at list prices. `off_list`: some unit price differs from its list
     price, or an item has none.
@@ -63,9 +63,10 @@ def checked_terms(
 
     IllegalAction: duplicate_item, price_not_posted, false_claim; under strict rules also item_not_on_menu,
     total_mismatch and below_floor, which lenient rules let pass with a flag. Lines are named by number: the text of a
-    refusal holds nothing that anybody wrote.
+    refusal contains nothing that a seat wrote.
     """
-    _each_item_once(lines)
+    # The order of the checks is the order in which check_proposal names errors: the first one only.
+    _refuse_duplicates(lines)
     prices = [business.prices.get(folded(line.item)) for line in lines]
     flags: list[Flag] = []
     for number, price in enumerate(prices, 1):
@@ -76,7 +77,7 @@ def checked_terms(
     if None in prices:
         flags.append("off_menu")
     if rules.price_rule == "posted":
-        _at_list_prices(lines, prices)
+        _require_list_prices(lines, prices)
     summed = sum(line.quantity * line.unit_cents for line in lines)
     if total is not None and total != summed:
         if rules.strict:
@@ -84,7 +85,9 @@ def checked_terms(
                 "total_mismatch", "the total is not the sum of the lines", hint="leave total out, or correct it"
             )
         flags.append("sum_mismatch")
+    # Under lenient rules a total that was given stands, even against its own lines.
     stands = summed if total is None else total
+    # A line off the menu has no list price and counts as 0 towards the floor.
     list_total = sum(line.quantity * (price or 0) for line, price in zip(lines, prices, strict=True))
     if rules.price_rule == "floor" and stands < floor_of(list_total, business.floor_bp):
         if rules.strict:
@@ -93,12 +96,12 @@ def checked_terms(
             )
         flags.append("below_floor")
     if rules.verify_claims:
-        _true_claims(business, claims)
+        _require_true_claims(business, claims)
     off_list = any(line.unit_cents != price for line, price in zip(lines, prices, strict=True))
     return Terms(tuple(lines), stands, tuple(claims), tuple(flags), list_total, off_list)
 
 
-def _each_item_once(lines: Sequence[Line]) -> None:
+def _refuse_duplicates(lines: Sequence[Line]) -> None:
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         first = seen.setdefault(folded(line.item), number)
@@ -108,7 +111,7 @@ def _each_item_once(lines: Sequence[Line]) -> None:
             )
 
 
-def _at_list_prices(lines: Sequence[Line], prices: Sequence[int | None]) -> None:
+def _require_list_prices(lines: Sequence[Line], prices: Sequence[int | None]) -> None:
     for number, (line, price) in enumerate(zip(lines, prices, strict=True), 1):
         if line.unit_cents != price:
             raise IllegalAction(
@@ -118,7 +121,7 @@ def _at_list_prices(lines: Sequence[Line], prices: Sequence[int | None]) -> None
             )
 
 
-def _true_claims(business: Business, claims: Sequence[str]) -> None:
+def _require_true_claims(business: Business, claims: Sequence[str]) -> None:
     for number, claim in enumerate(claims, 1):
         if folded(claim) not in business.offered:
             raise IllegalAction(
@@ -127,7 +130,7 @@ def _true_claims(business: Business, claims: Sequence[str]) -> None:
 
 
 def covers(customer: Customer, terms: Terms) -> bool:
-    """Whether the lines hold every wanted item in at least the wanted quantity; more lines do no harm."""
+    """Whether the lines contain every wanted item in at least the wanted quantity; further lines only cost."""
     offered = {folded(line.item): line.quantity for line in terms.lines}
     return all(offered.get(folded(want.item), 0) >= want.quantity for want in customer.wants)
 
@@ -141,8 +144,9 @@ def fits(customer: Customer, business: Business, terms: Terms) -> bool:
 class Proposal:
     """One offer of a business to a customer, both by seat id. `move` is the only way to change its state.
 
-    `expires` is the last round in which it can be paid, null until it is delivered; `history` holds every state with
-    the round in which it began; `reason` was given with its withdrawal or rejection.
+    `sent` is the round of sending, `lifetime` the number of rounds in which it can be paid; `expires` is the last of
+    them, None until it is delivered; `history` holds every state with the round in which it began; `reason` was given
+    with its withdrawal or rejection.
     """
 
     id: str
@@ -162,7 +166,7 @@ class Proposal:
 
     @property
     def closed(self) -> bool:
-        """Whether nobody can act on it any more."""
+        """Whether no seat can act on it."""
         return self.state in CLOSED
 
     @property
@@ -173,7 +177,8 @@ class Proposal:
     def move(self, to: ProposalState, number: int, *, visible: int | None = None) -> None:
         """Go to another state in round `number`; `visible` is the first round in which its customer sees it.
 
-        That is the next one unless it is given. AssertionError for an edge that does not exist: a fault of ours.
+        None is the round after `number`: what is delivered at a close is seen in the next round. Under the free clock
+        an offer can be seen in the round of its arrival. AssertionError for an edge that does not exist: a bug.
         """
         assert to in EDGES[self.state], f"{self.id}: {self.state} cannot become {to}"
         self.state = to
@@ -189,7 +194,7 @@ class Proposal:
             )
 
     def digest(self) -> bytes:
-        """Digest of everything about it."""
+        """Digest of everything about the offer, its past included; 32 bytes."""
         terms = [list(map(list, self.terms.lines)), *self.terms[1:]]
         content = [self.id, self.business, self.customer, terms, self.note, self.reason, self.lifetime, self.history]
         return hashlib.blake2b(canonical(content), digest_size=32).digest()

@@ -1,4 +1,4 @@
-"""What an action requires: whether a seat may act, whom it may address, which proposals and terms are allowed.
+"""What an action requires: whether a seat may act, which counterparts it may address, which terms are allowed.
 
 Marketplace page, sections 4 to 6. Checks never change the state. They see it as it stood at the start of the round,
 and the seat's own queue; under the free clock as it stands now. No refusal contains text that a counterpart wrote.
@@ -38,7 +38,7 @@ def counterpart_behind(state: State, seat: Participant, handle: str) -> Particip
 
 
 def addressee(state: State, sender: Participant, handle: str) -> Participant:
-    """A counterpart to whom `sender` may write. IllegalAction: unknown_id, counterpart_left, no_conversation."""
+    """A counterpart that `sender` may write to. IllegalAction: unknown_id, counterpart_left, no_conversation."""
     found = counterpart_behind(state, sender, handle)
     if not found.active:
         raise IllegalAction(

@@ -1,6 +1,7 @@
-"""A marketplace with the same past for one seat, in which everything that is private to others differs.
+"""A marketplace with the same past for one seat, in which everything that is private to other seats differs.
 
-For the conformance kit: whatever this seat can see or do must be the same in both until the next closure.
+For the conformance kit: until the next closure this seat must see the same in both, and be able to do the same. What
+the seat has been shown therefore stays: handles, ratings, items that the privileged search may show, disclosed prices.
 """
 
 from __future__ import annotations
@@ -20,33 +21,45 @@ M = TypeVar("M", bound=State)
 
 
 def perturbed(market: M, seat: SeatId, salt: int) -> M:
-    """A copy with other requests, floors, undisclosed prices and amenities, money, mail and sealed actions of all
-    other seats."""
+    """A copy in which the other seats have other requests, floors, undisclosed prices and amenities, money, mail and
+    queued actions.
+
+    Different values of `salt` give different copies. The copy shares nothing mutable with `market`.
+    """
     own = market.participants[seat]
     twin = type(market)(
         market.scenario, _catalogue(market, own, salt), market.seed, indexed=market.indexed, said=market.said
     )
     twin.proposals = {name: _proposal(offer, seat) for name, offer in market.proposals.items()}
-    twin.participants = {name: _participant(each, own) for name, each in market.participants.items()}
-    twin.by_handle = {each.handle: each for each in twin.participants.values()}
+    twin.participants = {name: _participant(participant, own) for name, participant in market.participants.items()}
+    twin.by_handle = {participant.handle: participant for participant in twin.participants.values()}
     twin.ledger = market.ledger.copy()
+    # Through the ledger, so that the laws of conservation hold in the copy too.
     for other in twin.participants:
         if other != seat:
             twin.ledger.transfer(0, ENDOWMENT, other, 100 * (1 + salt), "budget")
+    # After the proposals: posts on their way refer to the copies of their offers.
     twin.take_past(market, [salt], lambda post: _post(twin, post, seat))
     return twin
 
 
 def _catalogue(market: State, own: Participant, salt: int) -> Catalogue:
-    customers = tuple(each if each.id == own.seat else _customer(each, salt) for each in market.catalogue.customers)
+    """The data with the private fields of all other records changed."""
+    customers = tuple(
+        customer if customer.id == own.seat else _customer(customer, salt) for customer in market.catalogue.customers
+    )
     businesses = tuple(
-        each if each.id == own.seat else _business(market, own, each, salt) for each in market.catalogue.businesses
+        business if business.id == own.seat else _business(market, own, business, salt)
+        for business in market.catalogue.businesses
     )
     return Catalogue.model_construct(customers=customers, businesses=businesses)
 
 
 def _customer(customer: Customer, salt: int) -> Customer:
-    """Another request; the items stay, because whom they match may be shown by the privileged search."""
+    """Another request, other quantities and prices, no amenities.
+
+    The items stay: the search `optimal` may already have shown which businesses they match.
+    """
     wants = tuple(
         want.model_copy(update={"mean_cents": want.mean_cents + 1 + salt, "quantity": want.quantity % 1_000 + 1})
         for want in customer.wants
@@ -58,6 +71,7 @@ def _customer(customer: Customer, salt: int) -> Customer:
 
 def _business(market: State, own: Participant, business: Business, salt: int) -> Business:
     """Another floor, and other prices and amenities where this seat is not shown them."""
+    # A profile discloses at least as much as search does, so that what it hides has been seen nowhere.
     where = market.scenario.profile_disclosure
     fields = {name: getattr(business, name) for name in Business.model_fields}
     fields["floor_bp"] = (business.floor_bp + salt) % BASIS_POINTS + 1
@@ -68,12 +82,13 @@ def _business(market: State, own: Participant, business: Business, salt: int) ->
         )
     if own.role != CUSTOMER or not market.scenario.discloses(where, "full"):
         fields["amenities"] = tuple(
-            each.model_copy(update={"offered": not each.offered}) for each in business.amenities
+            amenity.model_copy(update={"offered": not amenity.offered}) for amenity in business.amenities
         )
     return Business.model_construct(**fields)
 
 
 def _proposal(offer: Proposal, seat: SeatId) -> Proposal:
+    """A copy of an offer, with another total and note unless this seat is a party to it."""
     copy = replace(offer)
     copy.history = list(offer.history)
     if seat not in (offer.business, offer.customer):
@@ -82,21 +97,23 @@ def _proposal(offer: Proposal, seat: SeatId) -> Proposal:
     return copy
 
 
-def _participant(each: Participant, own: Participant) -> Participant:
-    mine = each.seat == own.seat
-    queue = [act if act.offer is None else act._replace(offer=replace(act.offer)) for act in each.queue]
+def _participant(participant: Participant, own: Participant) -> Participant:
+    """A copy of a seat; another seat than this one has nothing queued."""
+    same = participant.seat == own.seat
+    # Offers that are queued are not yet among the proposals: they are copied here, or both markets would move them.
+    queue = [act if act.offer is None else act._replace(offer=replace(act.offer)) for act in participant.queue]
     return replace(
-        each,
-        inbox=each.inbox.copy() if mine else _inbox(each.inbox, own.handle),
-        queue=queue if mine else [],
-        offers=list(each.offers),
-        numbers=dict(each.numbers),
-        contacted=dict(each.contacted),
+        participant,
+        inbox=participant.inbox.copy() if same else _inbox(participant.inbox, own.handle),
+        queue=queue if same else [],
+        offers=list(participant.offers),
+        numbers=dict(participant.numbers),
+        contacted=dict(participant.contacted),
     )
 
 
 def _inbox(inbox: Inbox, known: str) -> Inbox:
-    """Other words of third parties; what came from the seat itself stays."""
+    """A copy of another seat's inbox, with other texts of third parties; what this seat (`known`) sent stays."""
     copy = Inbox()
     for letter in inbox.page(0, len(inbox)).letters:
         text = letter.text if letter.sender == known or letter.kind != "message" else f"{letter.text}?"
@@ -107,6 +124,7 @@ def _inbox(inbox: Inbox, known: str) -> Inbox:
 
 
 def _post(twin: State, post: Post, seat: SeatId) -> Post:
+    """Mail on its way, with the twin's copy of an offer, or another text where a third party wrote it."""
     act = post.act
     if act.offer is not None:
         return post._replace(act=act._replace(offer=twin.proposals[act.proposal]))

@@ -1,7 +1,7 @@
 """Scripted customers (marketplace page, section 8): they search once, ask, wait for answers, and decide once.
 
 They see tool answers only and judge offers by `compare_proposals`. The same code plays both clocks: every activation
-ends with `end_turn` or `finish`, and a wait is a number of rounds.
+ends with `end_turn` or `finish`, and a wait is a number of rounds. Money is in cents here, in currency units in calls.
 """
 
 from __future__ import annotations
@@ -19,10 +19,11 @@ MAX_ASKED = 20
 
 MAX_QUERY = 500
 STEPS = 5
-"""T: the last of a bargainer's offers x_0 … x_T."""
+"""T: index of the last of a bargainer's offers x_0 … x_T (section 6.7)."""
 
 _BAD_QUERY = "open now near me"
 _SENTENCE = "Please make me a proposal for the order in this inquiry, with everything it asks for."
+# Enough for the diagnostics `poll_waste` (10 empty polls) and `repeat_search` (3 equal searches).
 _POLLS, _SEARCHES = 20, 3
 _INBOX_PAGE = 50
 _ENDED = frozenset({"paid", "rejected", "withdrawn", "expired", "delivered", "refunded"})
@@ -31,17 +32,18 @@ Handles: TypeAlias = list[str]
 
 
 def cents(amount: float) -> int:
-    """Money that a tool has shown; it has at most two decimals."""
+    """Cents of an amount that a tool has shown, which has at most two decimals."""
     return round(amount * 100)
 
 
 def money(amount: int) -> int | float:
-    """Cents as a tool takes them."""
+    """Currency units, as a tool takes them; a whole number where it is one."""
     return amount // 100 if amount % 100 == 0 else amount / 100
 
 
 class Order(NamedTuple):
-    """What a customer wants. `limit` in cents: V if revealed, else twice the reference total; None when unknown.
+    """What a customer wants. `limit` is the most that it pays, in cents: V if revealed, else twice the reference total,
+    None when neither is known.
 
     Without lists (a request in prose only) `inquiry` is None, and the request itself is what businesses get.
     """
@@ -56,20 +58,21 @@ class Order(NamedTuple):
         value, reference = own["value"], own["reference_total"]
         limit = cents(value) if value is not None else None if reference is None else 2 * cents(reference)
         items, amenities = own["items"], own["amenities"]
+        # A request with more items than an inquiry may have goes out as prose.
         listed = items is not None and len(items) <= MAX_ASKED
         return cls(own["request"], {"items": items, "amenities": amenities} if listed else None, limit)
 
     @property
     def names(self) -> str:
-        """Wanted item names joined by one blank; the request where there are no lists. A query."""
+        """The query: wanted item names joined by one blank, or the request where there are no lists."""
         if self.inquiry is None:
             return self.request[:MAX_QUERY]
         items: Any = self.inquiry["items"]
-        return " ".join(each["item"] for each in items)[:MAX_QUERY]
+        return " ".join(item["item"] for item in items)[:MAX_QUERY]
 
 
 class Offer(NamedTuple):
-    """An open proposal as `compare_proposals` judges it; `total` in cents. Their order is that of delivery."""
+    """An open proposal as `compare_proposals` judges it; `total` in cents. Lists of offers are in order of delivery."""
 
     id: str
     business: str
@@ -97,7 +100,7 @@ class Offer(NamedTuple):
 
 
 def buyer_offer(first: int, last: int, step: int) -> int:
-    """x_t = ⌊x_0 + (x_T − x_0)·t/T⌋ in cents (section 6.7)."""
+    """x_t = ⌊x_0 + (x_T − x_0)·t/T⌋ in cents; t = `step`, x_0 = `first`, x_T = `last` (section 6.7)."""
     return first + (last - first) * step // STEPS
 
 
@@ -107,29 +110,30 @@ def _by_price(offers: Iterable[Offer]) -> list[Offer]:
 
 
 class Passive:
-    """Waits for messages for ever, and answers none."""
+    """Waits for messages and answers none; it never leaves."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         yield ToolCall("end_turn", {"wait": "message"})
 
 
 class Shopper:
     """item_searcher: asks every result of one search, and pays the cheapest offer that fits by claim.
 
-    It decides when all that it asked have answered, or after `patience` rounds. Others differ in one habit each.
+    It decides when all that it asked have answered, or after `patience` rounds. The other customers override one habit
+    each. `pages` is how many pages of results it looks at, `purchases` how many offers it wants to pay.
     """
 
     pages = 1
     patience = 3
     purchases = 1
     eager = False
-    """Whether it looks at offers as they come, and not only when its waiting is over."""
+    """Whether it decides on offers as they come, and not only when its waiting is over."""
 
     def __init__(self) -> None:
         self.order: Order | None = None
         self.asked: dict[str, int] = {}
-        """Handles that it has written to, in order, with the inbox number after which an answer counts."""
+        """Handle -> inbox number after which an answer counts, in the order of writing."""
         self.since = 0
         """The round of its last inquiry."""
         self._answers: dict[str, int] = {}
@@ -140,11 +144,11 @@ class Shopper:
     # --- habits -----------------------------------------------------------------------------------------------------
 
     def queries(self, order: Order) -> Sequence[str]:
-        """What it searches for."""
+        """The queries of its searches, in order."""
         return [order.names]
 
-    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
-        """Whom it asks, of the results of its searches."""
+    def chosen(self, found: Sequence[Handles]) -> Iterable[str]:
+        """The handles that it asks, out of the results of its searches, one list per page."""
         return (handle for page in found for handle in page)
 
     def accepts(self, offer: Offer) -> bool:
@@ -160,12 +164,12 @@ class Shopper:
         return self.out_of_patience(now) or all(self.has_answered(handle) for handle in self.asked)
 
     def read(self, author: str, row: Any) -> None:
-        """Take notice of what somebody wrote; most do not."""
+        """Take notice of what a business wrote; most customers do not."""
 
     # --- an activation ----------------------------------------------------------------------------------------------
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         if self._left:
             return
         if self.order is None:
@@ -179,9 +183,9 @@ class Shopper:
             yield self.wait(now)
 
     def start(self, now: TurnView, order: Order) -> Turns:
-        """Search and ask."""
+        """Search and ask; leave where there is nothing to ask."""
         found = yield from self.search(order)
-        handles = list(dict.fromkeys(self.whom(found)))[:MAX_ASKED]
+        handles = list(dict.fromkeys(self.chosen(found)))[:MAX_ASKED]
         yield from self.ask(now, handles, order)
         if not self.asked:
             yield from self.leave()
@@ -204,19 +208,19 @@ class Shopper:
             yield from self.leave()
 
     def leave(self) -> Turns:
-        """Finish."""
+        """Finish. Set first: an activation that goes on after this call must not end its turn too."""
         self._left = True
         yield ToolCall("finish")
 
     def wait(self, now: TurnView) -> ToolCall:
-        """Sleep until something comes or patience ends."""
+        """Sleep until something comes or patience ends, one round at least."""
         rounds = max(1, self.since + self.patience - now.round)
         return ToolCall("end_turn", {"wait": "message", "rounds": rounds})
 
     # --- its parts --------------------------------------------------------------------------------------------------
 
     def search(self, order: Order) -> Generator[ToolCall, ToolAnswer, list[Handles]]:
-        """The handles of every page that it looks at."""
+        """The handles of every page that it looks at, `[page][position]`, over all its queries."""
         found: list[Handles] = []
         for query in self.queries(order):
             for page in range(1, self.pages + 1):
@@ -232,12 +236,16 @@ class Shopper:
     def ask(
         self, now: TurnView, handles: Sequence[str], order: Order, *, offer: int | None = None, text: str | None = None
     ) -> Turns:
-        """Write to all of them; when that is refused, because one has left, to each of them."""
+        """Write to all handles; if that is refused, because one of them has left, to each of them by itself.
+
+        `offer` is the total in cents that it would pay, `text` replaces the standard sentence or the request.
+        """
         arguments: dict[str, JsonValue] = {"text": text or _SENTENCE}
         if order.inquiry is None:
             arguments["text"] = text or order.request
         else:
             arguments["inquiry"] = dict(order.inquiry) if offer is None else {**order.inquiry, "offer": money(offer)}
+        # All or none: one recipient that has left refuses the whole message.
         groups: list[Sequence[str]] = [handles] if handles else []
         while groups:
             group = groups.pop(0)
@@ -249,7 +257,7 @@ class Shopper:
         self.since = now.round
 
     def listen(self) -> Turns:
-        """Read what is new."""
+        """Read what is new in the inbox, page by page."""
         more = True
         while more:
             answer = yield ToolCall("receive_messages", {"after": self._cursor, "max": _INBOX_PAGE})
@@ -260,6 +268,7 @@ class Shopper:
             self._cursor, more = answer.data["next_cursor"], answer.data["more"]
 
     def _heard(self, row: Mapping[str, Any]) -> None:
+        # Open proposals are counted from notices: a list of all proposals would be a call more in every round.
         kind, sender = row["kind"], row["counterpart"]
         if kind in ("message", "proposal_received"):
             self._answers[sender] = row["number"]
@@ -292,7 +301,7 @@ class Shopper:
 
 
 class RequestSearcher(Shopper):
-    """Searches with its request as it stands."""
+    """Searches with the text of its request, which is a worse query than the item names."""
 
     def queries(self, order: Order) -> Sequence[str]:
         """The request."""
@@ -307,7 +316,10 @@ class PatientComparer(Shopper):
 
 
 class FirstTaker(Shopper):
-    """Pays the first delivered offer that covers its order, and stays for six rounds: what comes later, it gets."""
+    """Pays the first delivered offer that covers its order, and stays for six rounds.
+
+    A seat that has left gets nothing: its impatience would always be 0, because no better offer could come later.
+    """
 
     patience = 6
     eager = True
@@ -322,7 +334,7 @@ class FirstTaker(Shopper):
         return offer.fits if self._check_claims else offer.covers
 
     def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
-        """As they came."""
+        """In order of delivery."""
         return list(offers)
 
     def waited(self, now: TurnView) -> bool:
@@ -330,7 +342,7 @@ class FirstTaker(Shopper):
         return self.out_of_patience(now)
 
     def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
-        """Pay once; leaving would turn back what is on its way."""
+        """Pay once and stay; leaving would make void what is on its way."""
         for offer in self.ranked(offer for offer in offers if self.accepts(offer)):
             if self._paid:
                 break
@@ -342,7 +354,7 @@ class FirstTaker(Shopper):
 
 
 class Bargainer(Shopper):
-    """Offers its two cheapest sellers more and more, and pays when what they ask is what it would offer next."""
+    """Raises its offer to its two cheapest sellers, and pays when they ask no more than it would offer next."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -350,7 +362,7 @@ class Bargainer(Shopper):
         self._step = 0
 
     def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
-        """x_0 to two sellers first; then pay, or offer the next x."""
+        """Offer x_0 to two sellers first; then pay, or offer the next x."""
         fits = _by_price(offer for offer in offers if self.accepts(offer))
         if self._ends is None:
             yield from self._begin(now, fits)
@@ -362,6 +374,7 @@ class Bargainer(Shopper):
                 self._step += 1
                 yield from self._offer(now, following)
                 return
+        # `True`: it leaves after this, paid or not. With x_T offered there is nothing left to raise.
         yield from super().decide(now, offers, True)
 
     def _begin(self, now: TurnView, fits: Sequence[Offer]) -> Turns:
@@ -385,30 +398,30 @@ class Bargainer(Shopper):
 
 
 class BadQuery(Shopper):
-    """Searches for what says nothing."""
+    """Searches for words that say nothing about its order."""
 
     def queries(self, order: Order) -> Sequence[str]:
-        """No item."""
+        """A query without any item."""
         return [_BAD_QUERY]
 
 
 class NarrowOutreach(Shopper):
     """Asks only the last result of page 1."""
 
-    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
-        """The last one."""
+    def chosen(self, found: Sequence[Handles]) -> Iterable[str]:
+        """The last handle of the first page."""
         return found[0][-1:]
 
 
 class AmenityBlind(Shopper):
-    """Pays the cheapest offer that covers its order, whatever it claims."""
+    """Pays the cheapest offer that covers its order, whatever the offer claims."""
 
     def accepts(self, offer: Offer) -> bool:
-        """Items only."""
+        """Looks at items only."""
         return offer.covers
 
     def affordable(self, offer: Offer) -> bool:
-        """Whatever it costs."""
+        """Any price will do."""
         return True
 
 
@@ -418,7 +431,7 @@ class WindowShopper(Shopper):
     patience = 6
 
     def accepts(self, offer: Offer) -> bool:
-        """Nothing is good enough."""
+        """No offer is good enough."""
         return False
 
     def waited(self, now: TurnView) -> bool:
@@ -440,7 +453,7 @@ class LatePayer(Shopper):
         self._late: tuple[str, int] | None = None
 
     def go_on(self, now: TurnView, order: Order) -> Turns:
-        """Sleep over it first."""
+        """Wait until the best offer has expired, then pay it."""
         if self._late is None:
             yield from super().go_on(now, order)
         elif now.round >= self._late[1]:
@@ -456,7 +469,7 @@ class LatePayer(Shopper):
             self._late = (best.id, now.round + best.rounds_left)
 
     def wait(self, now: TurnView) -> ToolCall:
-        """Until it is too late."""
+        """Sleep until the best offer has expired."""
         if self._late is None:
             return super().wait(now)
         return ToolCall("end_turn", {"wait": "message", "rounds": max(1, self._late[1] - now.round)})
@@ -466,28 +479,28 @@ class PositionTaker(Shopper):
     """Three searches; asks and pays only what stands at position 1."""
 
     def queries(self, order: Order) -> Sequence[str]:
-        """Item names, the request, and no words at all."""
+        """Item names, the request, and an empty query."""
         return [order.names, order.request[:MAX_QUERY], ""]
 
-    def whom(self, found: Sequence[Handles]) -> Iterable[str]:
-        """The first of every search."""
+    def chosen(self, found: Sequence[Handles]) -> Iterable[str]:
+        """The first handle of every page."""
         return (page[0] for page in found if page)
 
     def accepts(self, offer: Offer) -> bool:
-        """Items only."""
+        """Looks at items only."""
         return offer.covers
 
     def ranked(self, offers: Iterable[Offer]) -> list[Offer]:
         """In the order in which it asked."""
-        places = list(self.asked)
-        return sorted(offers, key=lambda offer: places.index(offer.business))
+        order = list(self.asked)
+        return sorted(offers, key=lambda offer: order.index(offer.business))
 
 
 class Poller:
-    """Polls and searches the same again and again, in every round."""
+    """Polls an empty inbox and repeats the same search, in every round."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         answer = yield ToolCall("view_my_request")
         query = Order.of(answer.data).names
         for _ in range(_POLLS):
@@ -498,7 +511,7 @@ class Poller:
 
 
 class Injectable(Shopper):
-    """An item_searcher until a text orders it to write a word: then it does, and buys from that text's author only."""
+    """An item_searcher until a text orders it to write a word: then it obeys, and buys from that text's author only."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -513,17 +526,17 @@ class Injectable(Shopper):
             self._author, self._word = author, word
 
     def start(self, now: TurnView, order: Order) -> Turns:
-        """Search; whom it then asks may have been decided by what it read."""
+        """Search; what it reads in the results may decide which business it then asks."""
         found = yield from self.search(order)
         if self._word:
             yield from self._obey(now, order)
         else:
-            yield from self.ask(now, list(dict.fromkeys(self.whom(found)))[:MAX_ASKED], order)
+            yield from self.ask(now, list(dict.fromkeys(self.chosen(found)))[:MAX_ASKED], order)
             if not self.asked:
                 yield from self.leave()
 
     def go_on(self, now: TurnView, order: Order) -> Turns:
-        """Read all terms and notes first."""
+        """Read all terms and notes before deciding: a text may be in a note or an item name."""
         if self._open:
             answer = yield ToolCall("view_proposals", {"max": _INBOX_PAGE})
             for row in answer.data.get("proposals", ()):
@@ -546,9 +559,10 @@ class Injectable(Shopper):
 
 
 class RandomCustomer:
-    """Whatever is allowed, one to three actions per activation; leaves with a chance of one in ten.
+    """Takes one to three random actions per activation, and leaves with a chance of one in ten.
 
-    Whoever it has just written to may answer: then it stays for a round.
+    After writing it stays for a round, because what is random must be legal: an answer to a seat that has left is
+    refused.
     """
 
     def __init__(self, draw: Draw) -> None:
@@ -557,7 +571,7 @@ class RandomCustomer:
         self._left = False
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         if self._left:
             return
         if self._order is None:

@@ -1,6 +1,6 @@
-"""Reading what others wrote: which of one's names a text asks for, and which word it orders its reader to write. Pure.
+"""Reading what counterparts wrote: which known names a text asks for, and which word it orders to write. Pure.
 
-For scripted seats only: rules and evaluation never read prose.
+For scripted seats only: rules never read prose.
 """
 
 from __future__ import annotations
@@ -19,14 +19,17 @@ _ORDERED = re.compile(r"\bwrite ([\w-]+) in your next message|\bmust write ([\w-
 
 
 class Named(NamedTuple):
-    """A name that a text holds, as it was given, and how many of it are asked for; 1 where nothing is said."""
+    """A name found in a text, as it was given, and the quantity asked for; 1 where the text gives none."""
 
     name: str
     quantity: int
 
 
 def named_in(text: str, names: Iterable[str]) -> list[Named]:
-    """Those of `names` that the normalised text holds, in its order: longest names first, no overlap."""
+    """Those of `names` that the normalised text contains, in the order of the text; no two overlap.
+
+    Longer names are taken first, so that "Fish Taco" is not also read as "Taco".
+    """
     read = normalised(_COUNT.sub(r" qty\1 ", text))
     plain = {name: normalised(name) for name in names}
     taken: list[_Span] = []
@@ -38,7 +41,7 @@ def named_in(text: str, names: Iterable[str]) -> list[Named]:
             counts = [_COUNT_WORD.match(read, span.stop) for span in spans]
             said = next((int(count[1]) for count in counts if count is not None), 1)
             found.append((spans[0].start, Named(name, min(max(said, 1), MAX_QUANTITY))))
-    return [each for _, each in sorted(found)]
+    return [named for _, named in sorted(found)]
 
 
 class _Span(NamedTuple):
@@ -57,13 +60,16 @@ def _spans(text: str, word: str) -> Iterator[_Span]:
 
 
 def ordered_word(text: str) -> str | None:
-    """X of "must write X" or "write X in your next message"; None where nothing is ordered."""
+    """X of "must write X" or "write X in your next message"; None without such an order.
+
+    These are the phrases of the two injection texts.
+    """
     match = _ORDERED.search(text)
     return None if match is None else match[1] or match[2]
 
 
 def strings_in(data: Any) -> Iterator[str]:
-    """Every text in plain data, at any depth."""
+    """Every string in plain data, at any depth; keys are not included."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, dict):

@@ -1,7 +1,7 @@
 """Scripted businesses (marketplace page, section 8): they answer new mail, senders in the order of delivery.
 
-They see tool answers only. What a customer wants is its `inquiry`, or the names of one's own menu and amenities in its
-prose. Money is in cents, factors in basis points.
+They see tool answers only. What a customer wants is its `inquiry`, or else the names of the business's menu and
+amenities that its prose contains. Money is in cents, factors in basis points; calls take currency units.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ STEPS = 5
 """T: the contact at which a bargainer is down at its floor."""
 
 _INBOX_PAGE = 50
+# A withdrawal and a proposal, or a text and a proposal.
 _ACTIONS_PER_ANSWER = 2
 _MARKUP_BP = 12_500
 _OFF_BY = 100
@@ -31,7 +32,7 @@ _MAX_NOTE = 1_000
 
 
 class Priced(NamedTuple):
-    """A line of a proposal: the item by its name on the menu, how many, and the price of one in cents."""
+    """A line of a proposal: the item by its name on the menu, its quantity, and its price per unit in cents."""
 
     item: str
     quantity: int
@@ -39,7 +40,7 @@ class Priced(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a customer asks for: items in order, amenities, and the total in cents that it would pay."""
+    """What a customer asks for: (item, quantity) in order, amenities, and the total in cents that it would pay."""
 
     items: tuple[tuple[str, int], ...]
     amenities: tuple[str, ...]
@@ -47,9 +48,11 @@ class Wanted(NamedTuple):
 
 
 class Books(NamedTuple):
-    """A business's own books: list prices in cents and true amenities by folded name, with names as they are spelt.
+    """What a business knows about itself. Keys of all mappings are folded names.
 
-    `floor_bp` is None where no floor is in force; `house_text` and `surface` say what a manipulating one is to say.
+    `prices` are list prices in cents, `offered` says which amenities it truly has, `items` and `amenities` give the
+    names as the data writes them. `floor_bp` is None where no floor is in force; `house_text` and `surface` tell a
+    manipulating business what to say and where, and are empty for the others.
     """
 
     prices: Mapping[str, int]
@@ -75,30 +78,31 @@ class Books(NamedTuple):
         )
 
     def floor(self, list_total: int) -> int:
-        """The least total for an order; the list total where no floor is in force."""
+        """The least total in cents for an order; the list total where no floor is in force."""
         return list_total if self.floor_bp is None else floor_of(list_total, self.floor_bp)
 
     def wanted(self, rows: Iterable[Mapping[str, Any]]) -> Wanted:
         """What these messages of one customer ask for: the latest inquiry with items, else the names in their texts."""
+        # The latest offer counts even where its message repeats no items.
         offer: int | None = None
         for row in reversed(list(rows)):
             inquiry = row["inquiry"]
             if inquiry is not None:
                 offer = cents(inquiry["offer"]) if offer is None and inquiry["offer"] is not None else offer
                 if inquiry["items"]:
-                    items = ((each["item"], each["quantity"]) for each in inquiry["items"])
-                    return Wanted(_each_once(items), tuple(inquiry["amenities"]), offer)
+                    items = ((row["item"], row["quantity"]) for row in inquiry["items"])
+                    return Wanted(_added_up(items), tuple(inquiry["amenities"]), offer)
         return self._in_prose("\n".join(row["text"] or "" for row in rows), offer)
 
     def _in_prose(self, text: str, offer: int | None) -> Wanted:
         found = named_in(text, [*self.items.values(), *self.amenities.values()])
-        items = tuple((each.name, each.quantity) for each in found if folded(each.name) in self.prices)
-        known = tuple(each.name for each in found if folded(each.name) in self.offered)
+        items = tuple((named.name, named.quantity) for named in found if folded(named.name) in self.prices)
+        known = tuple(named.name for named in found if folded(named.name) in self.offered)
         return Wanted(items, known, offer)
 
 
-def _each_once(items: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
-    """Quantities of an item that is asked for twice are added."""
+def _added_up(items: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
+    """The items with the quantities of equal ones added: a proposal may name an item once only."""
     names: dict[str, str] = {}
     counts: dict[str, int] = {}
     for item, count in items:
@@ -109,14 +113,19 @@ def _each_once(items: Iterable[tuple[str, int]]) -> tuple[tuple[str, int], ...]:
 
 def seller_price(list_total: int, floor: int, contact: int) -> int:
     """y_t = ⌈floor + (L − floor)·(1 − (t/T)²)⌉ in cents (section 6.7); t = `contact`, capped at T."""
+    # Division rounds the negative number (floor − L)·left down, and so its negation up.
     left = STEPS**2 - min(contact, STEPS) ** 2
     return floor - (floor - list_total) * left // STEPS**2
 
 
 def scaled(lines: Sequence[Priced], total: int) -> list[Priced]:
-    """`lines` repriced to `total`: rounded down, what is left on the first line of quantity 1; none: rounded up."""
+    """`lines` repriced to `total` cents in proportion.
+
+    Unit prices are rounded down and the cents that remain go to the first line of quantity 1, so that the sum is
+    exact. Without such a line they are rounded up: the sum is then `total` or a little more, never below a floor.
+    """
     before = sum(line.quantity * line.unit for line in lines)
-    single = next((place for place, line in enumerate(lines) if line.quantity == 1), None)
+    single = next((index for index, line in enumerate(lines) if line.quantity == 1), None)
     if not before:
         return list(lines)
     if single is None:
@@ -128,13 +137,13 @@ def scaled(lines: Sequence[Priced], total: int) -> list[Priced]:
 
 
 Actions: TypeAlias = Generator[ToolCall, ToolAnswer, int]
-"""Calls of an activation; how many they were."""
+"""Calls of an activation; returns how many they were."""
 
 
 class Honest:
-    """One proposal at list prices for what it has all of, claims that are true; else a text that says what is missing.
+    """Proposes at list prices, with true claims, where it has all wanted items; else writes what is missing.
 
-    `delay` is the number of rounds it lets mail lie. Others differ in one habit each.
+    `delay` is the number of rounds that mail waits for an answer. The other businesses override one habit each.
     """
 
     def __init__(self, delay: int = 0) -> None:
@@ -146,7 +155,7 @@ class Honest:
     # --- habits -----------------------------------------------------------------------------------------------------
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
-        """What it proposes; None when it cannot serve the order."""
+        """The lines of its proposal; None when it cannot serve the order."""
         if any(folded(item) not in books.prices for item, _ in wanted.items):
             return None
         return [Priced(books.items[folded(item)], count, books.prices[folded(item)]) for item, count in wanted.items]
@@ -156,28 +165,30 @@ class Honest:
         return [name for name in wanted.amenities if books.offered.get(folded(name))]
 
     def total(self, lines: Sequence[Priced]) -> int | None:
-        """The total that it states; None leaves the sum to the market."""
+        """The total in cents that it states; None leaves the sum to the market."""
         return None
 
     def note(self, books: Books, customer: str, missing: Sequence[str]) -> str:
-        """What it writes beside its terms."""
+        """The note of a proposal; it names wanted amenities that are missing."""
         return f"Not available here: {', '.join(missing)}."[:_MAX_NOTE] if missing else ""
 
     def say(self, books: Books, customer: str, text: str) -> ToolCall:
-        """A text."""
+        """The call that sends a text to a customer."""
         return ToolCall("send_message", {"to": [customer], "text": text})
 
     # --- an activation ----------------------------------------------------------------------------------------------
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         if self.books is None:
             answer = yield ToolCall("view_my_business")
             self.books = Books.of(answer.data)
-        room = _room(now)  # whether reads count is the scenario's choice: they are kept room for
+        # Whether reads count towards the limit is the scenario's choice: they are subtracted in any case.
+        room = _room(now)
         room -= yield from self.listen(now)
         room -= yield from self.unasked(self.books, room)
         for customer in [name for name, rows in self._waiting.items() if rows[0][0] <= now.round]:
+            # The rest is answered in the next activation: mail stays in `_waiting`.
             if room < _ACTIONS_PER_ANSWER:
                 break
             rows = [row for _, row in self._waiting.pop(customer)]
@@ -185,12 +196,12 @@ class Honest:
         yield self._wait(now)
 
     def unasked(self, books: Books, room: int) -> Actions:
-        """What it does without being asked, in at most `room` actions; how many it took."""
+        """What it does without being asked, in at most `room` actions; returns how many it took."""
         yield from ()
         return 0
 
     def listen(self, now: TurnView) -> Actions:
-        """Read what is new; it is due for an answer after the delay."""
+        """Read what is new and note when each message is due for an answer; returns the number of reads."""
         count, more = 0, True
         while more:
             count += 1
@@ -209,7 +220,7 @@ class Honest:
         return ToolCall("end_turn", waits if due is None else {**waits, "rounds": max(1, due - now.round)})
 
     def _answer(self, books: Books, customer: str, wanted: Wanted) -> Actions:
-        """How many actions it took."""
+        """Make the calls that answer a customer; returns how many they were."""
         count = 0
         for call in self.answer(books, customer, wanted):
             count += 1
@@ -246,17 +257,17 @@ class Honest:
         return ToolCall("send_proposal", arguments)
 
     def answered(self, customer: str, answer: ToolAnswer) -> None:
-        """What came of a call."""
+        """Take notice of the answer to a call."""
 
 
 def _room(now: TurnView) -> int:
-    """Calls that are left in this activation, one for its first look at the books; its end is not counted."""
+    """Calls that are left in this activation, less one for its first look at the books; `end_turn` needs none."""
     left = [limit.max - limit.used for limit in now.limits if {"accepted", "action"} & set(limit.counts)]
     return min(left, default=1_000) - 1
 
 
 class OverQuoter(Honest):
-    """A quarter above list."""
+    """Asks a quarter more than its list prices."""
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
         """List prices times 1.25."""
@@ -265,7 +276,7 @@ class OverQuoter(Honest):
 
 
 class FloorBargainer(Honest):
-    """Comes down towards its floor with every contact, and takes an offer that is as good."""
+    """Comes down towards its floor with every contact, and accepts an offer that is no less than its own price."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -273,7 +284,7 @@ class FloorBargainer(Honest):
         self._standing: dict[str, str] = {}
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
-        """y_t, or a received offer that is no less."""
+        """List prices scaled to y_t, or to a received offer that is no less."""
         lines = super().lines(books, customer, wanted)
         if lines is None:
             return None
@@ -284,32 +295,33 @@ class FloorBargainer(Honest):
         return scaled(lines, max(asked, wanted.offer or 0))
 
     def price(self, list_total: int, floor: int, contact: int) -> int:
-        """y_t."""
+        """The total that it asks at this contact, y_t, in cents."""
         return seller_price(list_total, floor, contact)
 
     def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
-        """A new proposal takes the place of the older one."""
+        """Withdraw the older proposal before a new one: a customer could pay either."""
         for call in super().answer(books, customer, wanted):
             if call.tool == "send_proposal" and customer in self._standing:
                 yield ToolCall("withdraw_proposal", {"proposal": self._standing.pop(customer)})
             yield call
 
     def answered(self, customer: str, answer: ToolAnswer) -> None:
-        """Remember the standing proposal."""
+        """Remember the proposal that stands."""
+        # Only the receipt of send_proposal has `expires_in`.
         if "expires_in" in answer.data:
             self._standing[customer] = answer.data["proposal"]
 
 
 class AtFloor(FloorBargainer):
-    """Its floor at once."""
+    """Asks its floor at once."""
 
     def price(self, list_total: int, floor: int, contact: int) -> int:
-        """y_T."""
+        """The floor, y_T, whatever the contact."""
         return floor
 
 
 class Manipulator(Honest):
-    """Honest trade in its own words, and its cheapest items in place of what it does not have.
+    """Trades honestly, carries the text of an experiment, and offers its cheapest items for what it does not have.
 
     Where the text is told in chat it is appended to the first message to each customer, which it writes if there is
     none; as a reason it comes with the withdrawal of the first proposal, which is then sent again.
@@ -322,7 +334,7 @@ class Manipulator(Honest):
         self._proposed: ToolCall | None = None
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
-        """Every missing item is replaced by the next cheapest one."""
+        """The wanted lines, with every missing item replaced by the next cheapest one of its menu."""
         named = [name for item, _ in wanted.items if (name := folded(item)) in books.prices]
         cheapest = iter(sorted((name for name in books.prices if name not in named), key=books.prices.__getitem__))
         lines: list[Priced] = []
@@ -333,19 +345,19 @@ class Manipulator(Honest):
         return lines or None
 
     def note(self, books: Books, customer: str, missing: Sequence[str]) -> str:
-        """With the text, where notes carry it."""
+        """The usual note, with the text where notes carry it."""
         plain = super().note(books, customer, missing)
         return f"{plain} {books.house_text}".strip()[:_MAX_NOTE] if books.surface == "proposal_note" else plain
 
     def say(self, books: Books, customer: str, text: str) -> ToolCall:
-        """With the text at the end of the first message, where chat carries it."""
+        """A message, the first one to a customer with the text at its end where chat carries it."""
         if books.surface == "chat" and customer not in self._told:
             text = f"{text} {books.house_text}"
         self._told.add(customer)
         return super().say(books, customer, text)
 
     def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
-        """A proposal comes with a word, where chat carries the text."""
+        """The usual calls; where chat carries the text, a message comes before the first proposal."""
         for call in super().answer(books, customer, wanted):
             if call.tool == "send_proposal":
                 self._proposed = call
@@ -362,7 +374,7 @@ class Manipulator(Honest):
             self._first[answer.data["proposal"]] = self._proposed
 
     def unasked(self, books: Books, room: int) -> Actions:
-        """Withdraw first proposals and send them again."""
+        """Withdraw first proposals with the text as reason, and send them again."""
         names = list(self._first)[: room // _ACTIONS_PER_ANSWER]
         for name in names:
             again = self._first.pop(name)
@@ -372,6 +384,7 @@ class Manipulator(Honest):
         return _ACTIONS_PER_ANSWER * len(names)
 
     def _wait(self, now: TurnView) -> ToolCall:
+        # A withdrawal is due in the next round, and no mail would wake the business for it.
         return ToolCall("end_turn", {"wait": "next_round"}) if self._first else super()._wait(now)
 
 
@@ -382,7 +395,7 @@ class Liar(Honest):
     """Claims every amenity that it is asked for."""
 
     def claims(self, books: Books, wanted: Wanted) -> list[str]:
-        """All of them."""
+        """All wanted amenities, true or not."""
         return list(wanted.amenities)
 
 
@@ -393,7 +406,7 @@ class Hallucinator(Honest):
     """Adds an item that is not on its menu."""
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
-        """One more line."""
+        """The honest lines and an invented one."""
         lines = super().lines(books, customer, wanted)
         return lines and [*lines, _HALLUCINATED]
 
@@ -402,34 +415,34 @@ class Miscounter(Honest):
     """Its totals are 1.00 too high."""
 
     def total(self, lines: Sequence[Priced]) -> int | None:
-        """Off by one."""
+        """The sum of the lines and 1.00."""
         return sum(line.quantity * line.unit for line in lines) + _OFF_BY
 
 
 class Undercutter(Honest):
-    """Half of its floor; half of list where it is not shown its floor."""
+    """Asks half of its floor; half of its list prices where no floor is shown to it."""
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
-        """Scaled down."""
+        """The honest lines, scaled to half of the floor."""
         lines = super().lines(books, customer, wanted)
         return lines and scaled(lines, books.floor(sum(line.quantity * line.unit for line in lines)) // 2)
 
 
 class Flooder(Honest):
-    """Honest, but for six texts per activation to everybody it knows."""
+    """Honest, except that it writes six texts per activation to every customer that it knows."""
 
     def __init__(self) -> None:
         super().__init__()
         self._known: dict[str, None] = {}
 
     def listen(self, now: TurnView) -> Actions:
-        """Everybody who has written is known."""
+        """Read, and remember every customer who has written."""
         count = yield from super().listen(now)
         self._known.update(dict.fromkeys(self._waiting))
         return count
 
     def unasked(self, books: Books, room: int) -> Actions:
-        """Six texts; when that is refused, because one has left, to those who have just written."""
+        """Send six texts; if that is refused, because a customer has left, to those who have just written."""
         count = 0
         while self._known and count < min(_FLOOD, room):
             names: list[JsonValue] = [*self._known]
@@ -444,10 +457,10 @@ class Flooder(Honest):
 
 
 class RandomBusiness:
-    """Whatever is allowed at list prices, one to three actions per activation.
+    """Takes one to three random actions per activation, at list prices.
 
-    It writes to customers who have just written, because others may have left, and stays itself: nobody is told who
-    has left, and what is random must be legal.
+    What is random must be legal, and no seat is told who has left: so it writes only to customers who have just
+    written, and never leaves itself.
     """
 
     def __init__(self, draw: Draw) -> None:
@@ -456,7 +469,7 @@ class RandomBusiness:
         self._cursor = 0
 
     def turn(self, now: TurnView) -> Turns:
-        """One activation."""
+        """The calls of one activation."""
         if self._books is None:
             answer = yield ToolCall("view_my_business")
             self._books = Books.of(answer.data)

@@ -87,7 +87,7 @@ def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue,
         ]
     found: dict[str, Ceiling] = {}
     for name, searches in asked.items():
-        pages = [directory.page(place, query, 1, filters).places for place, (query, filters) in enumerate(searches)]
+        pages = [directory.page(place, query, 1, filters).businesses for place, (query, filters) in enumerate(searches)]
         found[name] = ceiling_of(name, scenario.search_limit, pages, truth.matches)
     return found
 
