@@ -89,17 +89,14 @@ def _plain(name: str, make: Callable[[], Policy]) -> _Make:
     return made
 
 
-def _random(kind: Callable[[Draw], Policy], other: Callable[[Draw], Policy]) -> _Make:
-    """Both roles under one name: which one the policy plays, it learns at its first turn."""
-
-    def made(params: Params, draw: Draw) -> Policy:
-        _only("random_legal", params)
-        return _EitherRole(kind(draw), other(draw))
-
-    return made
+def _random_legal(params: Params, draw: Draw) -> Policy:
+    _only("random_legal", params)
+    return _EitherRole(customers.RandomCustomer(draw), services.RandomBusiness(draw))
 
 
 class _EitherRole:
+    """Both roles under one name: which one the policy plays, it learns at its first turn."""
+
     def __init__(self, customer: Policy, business: Policy) -> None:
         self._roles = {CUSTOMER: customer, BUSINESS: business}
 
@@ -137,12 +134,7 @@ _SPECS = (
     PolicySpec(
         "passive", _plain("passive", customers.Passive), _BOTH, "waits for messages, answers none", reference=True
     ),
-    PolicySpec(
-        "random_legal",
-        _random(customers.RandomCustomer, services.RandomBusiness),
-        _BOTH,
-        "anything that is allowed, at list prices",
-    ),
+    PolicySpec("random_legal", _random_legal, _BOTH, "anything that is allowed, at list prices"),
     PolicySpec(
         "item_searcher",
         _item_searcher,

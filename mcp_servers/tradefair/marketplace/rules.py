@@ -19,12 +19,12 @@ from tradefair.marketplace.answers.results import RulesView, TurnPart
 from tradefair.marketplace.engine import ending, twin
 from tradefair.marketplace.engine.closing import close, open_next
 from tradefair.marketplace.engine.effects import carry_out
-from tradefair.marketplace.engine.facts import EndingFacts, PublicRound
-from tradefair.marketplace.engine.participants import Act, ActKind, Participant
+from tradefair.marketplace.engine.facts import EndingFacts, Log, PublicRound
+from tradefair.marketplace.engine.participants import Act, Participant
 from tradefair.marketplace.engine.proposals import Line, Proposal
 from tradefair.marketplace.engine.requirements import acting, addressee, terms_for, untouched_proposal
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
-from tradefair.marketplace.state import Log, State
+from tradefair.marketplace.state import State
 
 LAPSES_TO_RETIRE = 3
 _CLOCK_TICK = "clock_tick"
@@ -92,7 +92,7 @@ class Marketplace(State):
             )
         # All recipients are checked before anything is queued.
         reached = [addressee(self, sender, handle) for handle in dict.fromkeys(to)]
-        acts = (self._act("message", to=target.seat, text=text, inquiry=inquiry) for target in reached)
+        acts = (Act("message", self.clock.round, to=target.seat, text=text, inquiry=inquiry) for target in reached)
         self._take(sender, *acts)
 
     def send_proposal(
@@ -118,7 +118,7 @@ class Marketplace(State):
         lifetime = self.scenario.proposal_ttl if expires_in is None else expires_in
         offer = Proposal(name, seat, customer.seat, terms, note, self.clock.round, lifetime)
         sender.numbers[customer.seat] = number
-        self._take(sender, self._act("propose", to=customer.seat, offer=offer, proposal=name))
+        self._take(sender, Act("propose", self.clock.round, to=customer.seat, offer=offer, proposal=name))
         return offer
 
     def withdraw_proposal(self, seat: SeatId, name: str, reason: str = "") -> Proposal:
@@ -128,7 +128,7 @@ class Marketplace(State):
         offer = untouched_proposal(self, sender, name)
         if offer.state != "in_transit":
             offer.require_open()
-        self._take(sender, self._act("withdraw", proposal=name, reason=reason))
+        self._take(sender, Act("withdraw", self.clock.round, proposal=name, reason=reason))
         return offer
 
     def pay_proposal(self, seat: SeatId, name: str, expected_total: int | None = None) -> Proposal:
@@ -158,7 +158,7 @@ class Marketplace(State):
                 "the budget that is left does not cover the total",
                 hint="view_my_request shows it",
             )
-        self._take(payer, self._act("pay", proposal=name))
+        self._take(payer, Act("pay", self.clock.round, proposal=name))
         return offer
 
     def reject_proposal(self, seat: SeatId, name: str, reason: str = "") -> Proposal:
@@ -166,7 +166,7 @@ class Marketplace(State):
         sender = acting(self, seat)
         offer = untouched_proposal(self, sender, name)
         offer.require_open()
-        self._take(sender, self._act("reject", proposal=name, reason=reason))
+        self._take(sender, Act("reject", self.clock.round, proposal=name, reason=reason))
         return offer
 
     def end_turn(
@@ -191,22 +191,9 @@ class Marketplace(State):
     def finish(self, seat: SeatId, reason: str = "") -> None:
         """Leave for good; what has been queued still takes effect. IllegalAction: finished, wrong_phase."""
         participant = acting(self, seat)
-        self._take(participant, self._act("finish", reason=reason))
+        self._take(participant, Act("finish", self.clock.round, reason=reason))
         participant.leaving = participant.ended = True
         self.rest(participant)
-
-    def _act(
-        self,
-        kind: ActKind,
-        *,
-        to: SeatId = "",
-        proposal: str = "",
-        text: str = "",
-        reason: str = "",
-        inquiry: JsonValue = None,
-        offer: Proposal | None = None,
-    ) -> Act:
-        return Act(kind, self.clock.round, to, proposal, text, reason, inquiry, offer)
 
     def _take(self, actor: Participant, *acts: Act) -> None:
         """Queue the acts, or carry them out under the free clock."""

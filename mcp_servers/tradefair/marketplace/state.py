@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 from fractions import Fraction
 
 from tradefair.contract.chain import canonical
@@ -18,15 +17,7 @@ from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.directory import Directory
 from tradefair.marketplace.engine.delivery import Arrivals
-from tradefair.marketplace.engine.facts import (
-    DeliveryFacts,
-    LeftFacts,
-    ProposalFacts,
-    RatingFacts,
-    RoundFacts,
-    SettlementFacts,
-    StateFacts,
-)
+from tradefair.marketplace.engine.facts import Log
 from tradefair.marketplace.engine.ledger import ENDOWMENT, ESCROW, Ledger
 from tradefair.marketplace.engine.manipulation import HouseText
 from tradefair.marketplace.engine.participants import Participant, Post, handles
@@ -42,24 +33,6 @@ from tradefair.marketplace.model import (
 )
 
 PHASE = "act"
-
-
-@dataclass
-class Log:
-    """What has happened since the last closure, as facts for the trace."""
-
-    proposals: list[ProposalFacts] = field(default_factory=list[ProposalFacts])
-    states: list[StateFacts] = field(default_factory=list[StateFacts])
-    settlements: list[SettlementFacts] = field(default_factory=list[SettlementFacts])
-    declined: list[str] = field(default_factory=list[str])
-    late_withdrawals: list[str] = field(default_factory=list[str])
-    deliveries: list[DeliveryFacts] = field(default_factory=list[DeliveryFacts])
-    ratings: list[RatingFacts] = field(default_factory=list[RatingFacts])
-    left: list[LeftFacts] = field(default_factory=list[LeftFacts])
-
-    def facts(self, number: int) -> RoundFacts:
-        """The facts of round `number`."""
-        return RoundFacts.model_construct(round=number, **vars(self))
 
 
 class State:
@@ -110,10 +83,7 @@ class State:
         self.arrivals = Arrivals(
             self.chance,
             scenario.arrival_order,
-            {
-                customer: tuple(match.business for match in matches.matches)
-                for customer, matches in enumerate(self.matches)
-            },
+            dict(enumerate(tuple(match.business for match in found.matches) for found in self.matches)),
             scenario.arrival_permutation,
             scenario.arrival_stagger,
             scenario.delay_jitter,

@@ -400,22 +400,10 @@ class _MarketplaceType:
     title = "assistants of customers who search, ask and buy from businesses (Magentic Marketplace)"
     scenario_model = MarketplaceScenario
     tools = ToolTable(
-        search_businesses,
-        view_business,
-        view_my_request,
-        view_my_business,
-        receive_messages,
-        view_proposals,
-        compare_proposals,
-        check_proposal,
-        send_message,
-        send_proposal,
-        withdraw_proposal,
-        pay_proposal,
-        reject_proposal,
-        end_turn,
-        finish,
-    )
+        search_businesses, view_business, view_my_request, view_my_business, receive_messages, view_proposals,
+        compare_proposals, check_proposal, send_message, send_proposal, withdraw_proposal, pay_proposal,
+        reject_proposal, end_turn, finish,
+    )  # fmt: skip
     evidence_map = EVIDENCE_MAP
     policies = POLICIES
     streams = Streams

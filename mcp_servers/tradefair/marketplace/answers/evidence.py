@@ -36,10 +36,10 @@ The need of `send_message` is a customer's: a business answers those who have wr
 
 
 def shown_ids(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
-    """The handles and proposal ids that the answer showed, without the surfaces of texts."""
+    """The handles and proposal ids that the answer showed."""
     return {ref.partition(".")[0] for ref in scene.refs}
 
 
 def named_business(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
-    """The handle of the business in the arguments of `view_business`."""
+    """The business in the arguments."""
     return (str(arguments.get("business")),)

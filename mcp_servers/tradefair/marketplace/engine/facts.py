@@ -8,6 +8,7 @@ of its reads say it, `<handle>`, `<proposal id>` and `<handle>.<surface>`. The r
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from typing import Literal
 
 from tradefair.contract.seats import SeatId
@@ -112,6 +113,24 @@ class RoundFacts(Result):
     deliveries: list[DeliveryFacts]
     ratings: list[RatingFacts]
     left: list[LeftFacts]
+
+
+@dataclass
+class Log:
+    """What has happened since the last closure, as facts for the trace."""
+
+    proposals: list[ProposalFacts] = field(default_factory=list[ProposalFacts])
+    states: list[StateFacts] = field(default_factory=list[StateFacts])
+    settlements: list[SettlementFacts] = field(default_factory=list[SettlementFacts])
+    declined: list[str] = field(default_factory=list[str])
+    late_withdrawals: list[str] = field(default_factory=list[str])
+    deliveries: list[DeliveryFacts] = field(default_factory=list[DeliveryFacts])
+    ratings: list[RatingFacts] = field(default_factory=list[RatingFacts])
+    left: list[LeftFacts] = field(default_factory=list[LeftFacts])
+
+    def facts(self, number: int) -> RoundFacts:
+        """The facts of round `number`."""
+        return RoundFacts.model_construct(round=number, **vars(self))
 
 
 class CustomerFacts(Result):
