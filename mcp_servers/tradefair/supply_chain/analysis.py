@@ -55,7 +55,7 @@ def clearing_estimates(state: State, seat: SeatId, items: Sequence[str] | None, 
         if public:
             seen = [_disclosed(record, item, weight) for record, weight in passes]
         else:
-            seen = [one for record, weight in passes for one in _own(record, place, item, weight)]
+            seen = [observation for record, weight in passes for observation in _own(record, place, item, weight)]
         answers.append(_estimate(state, item, seen, "disclosed" if public else "own_lines"))
     return ClearingEstimates(window=window, items=answers)
 
@@ -90,8 +90,8 @@ def _estimate(state: State, item: int, seen: Sequence[_Seen], basis: str) -> Cle
     if not seen:
         low = middle = high = suggestion = reserve
     else:
-        low, high = min(one.low for one in seen), max(one.high for one in seen)
-        total, weights = sum(one.low * one.weight for one in seen), sum(one.weight for one in seen)
+        low, high = min(entry.low for entry in seen), max(entry.high for entry in seen)
+        total, weights = sum(entry.low * entry.weight for entry in seen), sum(entry.weight for entry in seen)
         middle = -(-total // (weights * tick)) * tick
         if basis == "disclosed":
             suggestion = high + tick if seen[-1].outbid else reserve
@@ -229,8 +229,8 @@ def _sellers(record: RoundRecord, item: int) -> list[_Sold]:
 
 def _mean_sold(sellers: Sequence[_Sold]) -> float | None:
     """Volume-weighted price of the units sold, in currency."""
-    units = sum(one.units for one in sellers)
-    return round(sum(one.price * one.units for one in sellers) / units / 100, 4) if units else None
+    units = sum(seller.units for seller in sellers)
+    return round(sum(seller.price * seller.units for seller in sellers) / units / 100, 4) if units else None
 
 
 def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int]]) -> PriceComparisons:
@@ -244,8 +244,8 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
         units, book = own.units[item], own.book[item]
         cost = book / units if units else None
         sellers = _sellers(record, item) if record else []
-        rivals = [one for one in sellers if one.seat != place]
-        sold = [one.price for one in sellers if one.units]
+        rivals = [seller for seller in sellers if seller.seat != place]
+        sold = [seller.price for seller in sellers if seller.units]
         rows.append(
             PriceComparison(
                 item=name,
@@ -253,7 +253,7 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
                 unit_cost=None if cost is None else round(cost / 100, 4),
                 margin=None if cost is None else round((price - cost) / 100, 4),
                 margin_pct=round((price - cost) / cost, 4) if cost else None,
-                cheaper_rivals=sum(one.price < price for one in rivals) if record else None,
+                cheaper_rivals=sum(rival.price < price for rival in rivals) if record else None,
                 lowest_rival=currency(rivals[0].price) if rivals else None,
                 mean_sold=_mean_sold(sellers),
                 top_sold=currency(max(sold)) if sold else None,
@@ -276,16 +276,16 @@ def item_sales(state: State, items: Sequence[str] | None, window: int) -> SalesS
 
 def _sales_round(record: RoundRecord, item: int) -> ItemSalesRound:
     sellers = _sellers(record, item)
-    sold = [one for one in sellers if one.units]
+    sold = [seller for seller in sellers if seller.units]
     thirds = [0, 0, 0]
-    for rank, one in enumerate(sellers):
-        thirds[3 * rank // len(sellers)] += one.units
+    for rank, seller in enumerate(sellers):
+        thirds[3 * rank // len(sellers)] += seller.units
     return ItemSalesRound(
         round=record.round,
         posted_by=len(sellers),
         sold_by=len(sold),
         units=sum(thirds),
-        posted=_stats(sellers, round(sum(one.price for one in sellers) / len(sellers) / 100, 4) if sellers else None),
+        posted=_stats(sellers, round(sum(row.price for row in sellers) / len(sellers) / 100, 4) if sellers else None),
         sold=_stats(sold, _mean_sold(sold)),
         units_by_third=thirds,
     )

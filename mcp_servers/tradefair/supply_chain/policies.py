@@ -61,8 +61,8 @@ class Oracle:
                 continue
             rivals = [
                 (line.price, line.quantity)
-                for rival, one in enumerate(market.retailers)
-                for line in one.vector
+                for rival, books in enumerate(market.retailers)
+                for line in books.vector
                 if rival != own and line.item == place
             ]
             price = sure_win_price(rivals, need, market.supply[place], item.base_cents, scenario.tick_cents)
@@ -93,11 +93,11 @@ class _Trial:
         self._own = market.places[seat]
         self._crowd = market.crowd()
         self._luck: Luck = market.luck()
-        self._stock = [tuple(one.units) for one in market.retailers]
+        self._stock = [tuple(own.units) for own in market.retailers]
         usual = tuple(
             strategies.ceil_tick(5 * item.base_cents, 4, market.scenario.tick_cents) for item in market.scenario.items
         )
-        self._offers = [(one.offer or Offer(usual, None, None)) if one.active else None for one in market.retailers]
+        self._offers = [(own.offer or Offer(usual, None, None)) if own.active else None for own in market.retailers]
         self._held = [item for item, units in enumerate(self._stock[self._own]) if units]
         self._prices: list[int | None] = [usual[item] if item in self._held else None for item in range(len(usual))]
 

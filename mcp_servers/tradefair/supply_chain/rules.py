@@ -40,7 +40,12 @@ class HiddenTruth(NamedTuple):
 
 
 class SupplyChain(State):
-    """A live supply chain (contract `Market`): the state, and the verbs that change it."""
+    """A live supply chain (contract `Market`): the state, and the verbs that change it.
+
+    A round is B bid passes, of which only the last moves goods and money, then a retail phase; then the buyers shop and
+    the books are closed. `bid`, `post`, `skip` and `lapse` seal one action per seat and phase, `advance` closes the
+    phase.
+    """
 
     # --- who is asked ------------------------------------------------------------------------------------------------
 
@@ -51,13 +56,16 @@ class SupplyChain(State):
     # --- actions -----------------------------------------------------------------------------------------------------
 
     def bid(self, seat: SeatId, asked: Sequence[Asked]) -> BidReceipt:
-        """Seal a bid vector that replaces the whole earlier one; lines of zero units are dropped.
+        """Seal a bid vector that replaces the whole earlier one, and return its receipt.
 
-        Above funds: `insufficient_funds`, or (overspend = forfeit) the vector is forfeited and the seat has acted.
-        IllegalAction names every bad line.
+        Lines of zero units are dropped. Funds must cover the vector as if it were filled in full. Above them,
+        `overspend = error` refuses it with `insufficient_funds`; under `forfeit` the call succeeds, the seat has acted,
+        and its vector is empty. Raises EpisodeOver, or IllegalAction that names every bad line (codes of
+        `checks.checked`, seat_inactive, wrong_phase, already_acted).
         """
         self._require(seat, bidding=True)
         results = checked(self, asked)
+        # Lines first: what a vector costs is only known once every line of it is right.
         refuse([(result.code, result.message) for result in results if result.code])
         kept = tuple(result.line for result in results if result.line is not None and result.line.quantity)
         total, funds = sum(line.cost for line in kept), self.of(seat).funds
@@ -68,6 +76,7 @@ class SupplyChain(State):
                 f"({from_minor(total - funds)} too much).",
                 hint="check_bid_cost shows the largest quantity per line",
             )
+        # A forfeited vector is kept aside: the measures of bidding count it as requested although it wins nothing.
         self._seal(seat, Sealed(lines=kept) if total <= funds else Sealed(lines=(), forfeited=kept))
         return views.bid_receipt(self, kept, total, funds)
 
@@ -78,9 +87,11 @@ class SupplyChain(State):
         slogan: str | None,
         similarity: Sequence[float] | None = None,
     ) -> OfferReceipt:
-        """Seal a whole offer: (item id, cents), and a new slogan; null keeps the old one, an empty one takes it away.
+        """Seal a whole offer and return it as it will be posted; `asked` holds (item id, price in cents).
 
-        `similarity` is an outside embedder's row over all persona texts. IllegalAction names every bad price.
+        A slogan of None keeps the old one, an empty one takes it away. `similarity` is an outside embedder's row over
+        all persona texts; the built-in embedder needs none. Raises EpisodeOver, or IllegalAction that names every bad
+        price (codes of `checks.posted_prices`, message_too_long, seat_inactive, wrong_phase, already_acted).
         """
         self._require(seat, bidding=False)
         prices = posted_prices(self.scenario, asked)
@@ -93,6 +104,7 @@ class SupplyChain(State):
     def _offered(
         self, seat: SeatId, prices: tuple[int | None, ...], slogan: str | None, similarity: Sequence[float] | None
     ) -> Offer:
+        """The offer with its slogan and the slogan's hidden row; both stay when no slogan is given."""
         standing = self.of(seat).offer
         if slogan is None:
             return Offer(prices, standing.slogan if standing else None, standing.row if standing else None)
@@ -101,14 +113,18 @@ class SupplyChain(State):
         return Offer(prices, slogan, self.similarities(slogan, similarity))
 
     def skip(self, seat: SeatId) -> SkipReceipt:
-        """Seal the phase's default action."""
+        """Seal the phase's default action, and say which default now stands."""
         self._require(seat, bidding=None)
         stands = self._default()
         self._seal(seat, Sealed())
         return SkipReceipt(round=self.clock.round, phase=self.clock.phase, default=stands)
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
-        """The default action of a silent seat: no bids, the vector of the last pass, or the standing offer."""
+        """Take the default action for a silent seat and return its name.
+
+        `no_bids` in the first pass, `previous_bids_stand` in a later one, `offer_stands` or `no_offer` in the retail
+        phase. Raises HarnessFailure when the seat is not awaited.
+        """
         if seat not in self.awaited():
             raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
         stands = self._default()
@@ -125,7 +141,7 @@ class SupplyChain(State):
         self.waiting -= {seat}
 
     def _require(self, seat: SeatId, *, bidding: bool | None) -> None:
-        """The seat may act now; `bidding` says which kind of phase the action belongs to."""
+        """Raise unless the seat may act now; `bidding` is the kind of phase that the action belongs to, None for any."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
         if not self.of(seat).active:
@@ -142,7 +158,11 @@ class SupplyChain(State):
     # --- closures ----------------------------------------------------------------------------------------------------
 
     def advance(self) -> Closure:
-        """Close the open phase: settle a pass, or hold the market and close the round."""
+        """Close the open phase: settle a pass, or let the buyers shop and close the round.
+
+        A pass closes with what `reveal` tells all seats, a round with all posted offers and sales, and with the hidden
+        facts of the round. Raises HarnessFailure while a seat is awaited or when the episode is over.
+        """
         if self.awaited() or self.terminated is not None:
             raise HarnessFailure("a phase closes when nobody is awaited and the episode is not over")
         if self.clock.phase != RETAIL:
@@ -153,8 +173,11 @@ class SupplyChain(State):
     def _close_pass(self) -> PassRecord:
         number = self.bid_pass
         forfeited: list[tuple[Line, ...]] = []
+        # In the order of seats, not of arrival: who was first to send a vector must leave no mark on the result.
         for seat, retailer in zip(self.ids, self.retailers, strict=True):
             action = self.sealed.get(seat, Sealed())
+            # A seat that skipped or lapsed keeps its vector of the last pass. Funds do not change between passes, so a
+            # vector that stands is still affordable.
             if action.lines is not None:
                 retailer.vector = action.lines
             retailer.overspent = bool(action.forfeited)
@@ -175,7 +198,7 @@ class SupplyChain(State):
         return record
 
     def settled(self, vectors: Sequence[Sequence[Line]]) -> PassResult:
-        """What these vectors of all seats would win in the open round."""
+        """What these vectors of all seats (`[seat][line]`) would win in the open round; changes nothing."""
         items, number = self.scenario.items, self.clock.round
 
         def tie(item: int, seat: int) -> float:
@@ -184,7 +207,7 @@ class SupplyChain(State):
         return settle(vectors, self.supply, [item.base_cents for item in items], tie)
 
     def _deliver(self, record: PassRecord) -> None:
-        """Goods and money of the settling pass."""
+        """Move goods and money of the settling pass: each winner pays its own price for the units it won."""
         for retailer, won in zip(self.retailers, record.seats, strict=True):
             for line, units in zip(won.lines, won.filled, strict=True):
                 retailer.funds -= units * line.price
@@ -192,12 +215,14 @@ class SupplyChain(State):
                 retailer.book[line.item] += units * line.price
 
     def _close_round(self) -> Closure:
+        """Apply the offers, let the buyers shop, close all books, file the round and open the next one."""
         for seat, retailer in zip(self.ids, self.retailers, strict=True):
             action = self.sealed.get(seat)
             if action is not None and action.offer is not None:
                 retailer.offer = action.offer
             elif self.scenario.silent_offer == "drop":
                 retailer.offer = None
+        # Active at the start of the step: a seat that goes bankrupt at this close has still sold in this round.
         crowd, luck, active = self.crowd(), self.luck(), self.active
         offers = [retailer.offer if retailer.active else None for retailer in self.retailers]
         stock = [tuple(retailer.units) for retailer in self.retailers]
@@ -213,6 +238,7 @@ class SupplyChain(State):
             tuple(retailer.active for retailer in self.retailers),
         )
         self.history.append(record)
+        # The facts are made before the next round opens: they read funds, stock and offers as this close left them.
         truth = facts.round_facts(self, record, crowd, shopping, closings, stock, self.opening, self.slogans)
         self.past.update(truth.__pydantic_serializer__.to_json(truth))
         closure = Closure("round", views.public_round(self, record), truth)
@@ -229,35 +255,43 @@ class SupplyChain(State):
         costs: list[int] = []
         for item, sold in enumerate(tally.sold):
             units, book = retailer.units[item], retailer.book[item]
+            # Round half up, in integers. The last units take the whole book value with them, so that no cent of cost is
+            # left on an empty shelf.
             cost = book if sold == units else (2 * book * sold + units) // (2 * units)
             costs.append(cost)
             retailer.units[item] -= sold
             retailer.book[item] -= cost
         revenue = sum(tally.revenue)
         retailer.funds += revenue
+        # The rate as its author wrote it: 0.03 is no binary fraction, and floats would charge other cents.
         holding = int(Decimal(repr(self.scenario.holding_rate)) * retailer.book_value + Decimal("0.5"))
         paid = min(holding, retailer.funds)
         retailer.funds -= paid
+        # The charge counts in full, what funds could pay of it or not. A seat that cannot pay it is out below.
         profit = revenue - sum(costs) - holding
         retailer.profits.append(profit)
         retailer.revenues.append(revenue)
         written_off = 0
+        # Bankruptcy (a) of section 4: the stock that could not be stored is written off.
         if holding > paid:
             written_off = retailer.book_value
             retailer.units = [0] * len(retailer.units)
             retailer.book = [0] * len(retailer.book)
             retailer.active = False
+        # Bankruptcy (b): nothing to sell, and less money than the cheapest unit costs. Such a seat can never act again.
         elif retailer.funds < self.scenario.cheapest_reserve_cents and not any(retailer.units):
             retailer.active = False
         return facts.Closing(True, costs, holding, paid, profit, written_off, not retailer.active)
 
     def _next_round(self) -> None:
+        """Forget what belongs to the closed round, then open the next one or end the episode."""
         for retailer in self.retailers:
             retailer.vector, retailer.overspent = (), False
             if not retailer.active:
                 retailer.offer = None
         self.terminated = self._end_reason()
         if self.terminated is not None:
+            # The clock keeps its round and phase: metrics and views speak of the last round that was played.
             self.sealed.clear()
             self.forget_shared()
             self.clock = self.clock._replace(revision=self.clock.revision + 1)
@@ -280,7 +314,7 @@ class SupplyChain(State):
         self.clock = Clock(number, phase, self.clock.revision + 1)
 
     def feed(self, source: str, payload: JsonValue) -> None:
-        """Nothing comes from outside but the similarities that belong to calls."""
+        """Refuse: the only outside input are the similarities that belong to single calls."""
         raise IllegalAction("wrong_input", f"this market takes no input {source[:40]!r}", retryable=False)
 
     # --- views and facts ---------------------------------------------------------------------------------------------
@@ -290,11 +324,11 @@ class SupplyChain(State):
         return views.rules(self.scenario)
 
     def turn_view(self, seat: SeatId) -> TurnPart:
-        """Money, stock, and what to call next; no public history."""
+        """Money, stock, and what to call next; public history takes a call, so that reading it can be observed."""
         return views.turn_part(self, seat)
 
     def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
-        """SEAT, ROUND, FUNDS, TICK and ITEMS."""
+        """SEAT, ROUND, FUNDS, TICK (both in currency units) and ITEMS (ids), for `execute_code`."""
         return {
             "SEAT": seat,
             "ROUND": self.clock.round,
@@ -304,26 +338,30 @@ class SupplyChain(State):
         }
 
     def news_mark(self, seat: SeatId) -> int:
-        """Closed phases."""
+        """The number of closed phases: every closure tells all seats something."""
         return self.clock.revision
 
     def privileged(self) -> HiddenTruth:
-        """The whole engine."""
+        """The whole state."""
         return HiddenTruth(self)
 
     def ending_facts(self) -> EndingFacts:
-        """Totals, and what stayed hidden."""
+        """Totals by seat, and what stayed hidden while the episode was played."""
         return facts.ending_facts(self)
 
     def digest(self) -> bytes:
-        """BLAKE2b-256 of seed, scenario, closed rounds (a running hash of their facts) and of the open round."""
+        """BLAKE2b-256 of seed, scenario, closed rounds and the open round.
+
+        Closed rounds enter as a running hash of their facts, so that the cost does not grow with the length of an
+        episode.
+        """
         now = [
             self.clock,
             self.terminated,
             self.supply,
             [
-                [one.funds, one.units, one.book, one.vector, one.offer, one.active, one.overspent]
-                for one in self.retailers
+                [own.funds, own.units, own.book, own.vector, own.offer, own.active, own.overspent]
+                for own in self.retailers
             ],
             self.passes,
             self.sealed,
@@ -334,7 +372,7 @@ class SupplyChain(State):
         return hashlib.blake2b(self.past.digest() + plain, digest_size=32).digest()
 
     def check(self) -> None:
-        """Conservation laws of the state as it stands (section 13); raises AssertionError."""
+        """Raise AssertionError unless the conservation laws of section 13 hold for the state as it stands."""
         for retailer in self.retailers:
             assert retailer.funds >= 0, "negative funds"
             for units, book in zip(retailer.units, retailer.book, strict=True):
@@ -355,12 +393,14 @@ class SupplyChain(State):
                 for line, units in zip(seat.lines, seat.filled, strict=True)
                 if line.item == place
             )
+            # Law 1: an item is sold until it is gone or no bid is left; every line that was sealed is eligible.
             assert won == item.won == min(self.supply[place], asked), "units were made or lost"
 
     def _check_wealth(self) -> None:
-        """Money that came in or went out of each seat since the start explains what it has."""
+        """Law 2: funds and stock at cost of an active seat are its start money plus its profits so far."""
         start = self.scenario.initial_funds_cents
         for retailer in self.retailers:
+            # A write-off at a bankruptcy takes wealth without being a profit, so seats that are out are left out.
             if retailer.active and len(retailer.profits) == len(self.history):
                 assert retailer.funds + retailer.book_value == start + sum(retailer.profits), (
                     "wealth is not the profits"
@@ -369,7 +409,11 @@ class SupplyChain(State):
     # --- for the conformance kit -------------------------------------------------------------------------------------
 
     def perturbed(self, seat: SeatId, salt: int) -> SupplyChain:
-        """The same public past, but other funds, stock, bids and sealed actions of the others, and other buyers."""
+        """A market with the same public past in which all that is private to other seats differs.
+
+        Other funds, stock, bids and sealed actions of the other seats, and other buyers. What `seat` sees must not
+        change: the conformance kit compares the answers of both markets. `salt` makes different twins.
+        """
         twin = self.copy()
         twin.chance = Chance(f"supply_chain.perturb:{self.seed}:{salt}")
         own = self.places[seat]
@@ -377,15 +421,18 @@ class SupplyChain(State):
             if place != own:
                 self._disturb(retailer, salt + place)
                 if self.ids[place] in twin.sealed:
+                    # Whether a seat has acted is public (the clock waits for it); what it has sealed is not.
                     twin.sealed[self.ids[place]] = Sealed()
         twin.passes = [_without_others(record, own) for record in twin.passes]
         twin.history = [
-            record._replace(passes=tuple(_without_others(one, own) for one in record.passes)) for record in twin.history
+            record._replace(passes=tuple(_without_others(past, own) for past in record.passes))
+            for record in twin.history
         ]
         return twin
 
     @staticmethod
     def _disturb(retailer: Retailer, salt: int) -> None:
+        """Change everything private in a rival's books."""
         retailer.funds += 100 * (1 + salt)
         retailer.vector = ()
         retailer.overspent = not retailer.overspent
@@ -396,7 +443,7 @@ class SupplyChain(State):
 
 
 def _without_others(record: PassRecord, own: int) -> PassRecord:
-    """The record with empty vectors of everybody else; what was disclosed of it stays."""
+    """The record with empty vectors of all other seats; what was disclosed of the pass stays."""
     return record._replace(
-        seats=tuple(one if place == own else SeatPass((), (), ()) for place, one in enumerate(record.seats))
+        seats=tuple(result if place == own else SeatPass((), (), ()) for place, result in enumerate(record.seats))
     )

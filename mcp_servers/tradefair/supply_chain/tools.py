@@ -125,7 +125,7 @@ def _distinct_bids(bids: list[_Bid]) -> list[_Bid]:
 
 
 def _distinct_prices(prices: list[_Price]) -> list[_Price]:
-    _each_once([one.item for one in prices])
+    _each_once([posted.item for posted in prices])
     return prices
 
 
@@ -148,7 +148,7 @@ def _asked(bids: Sequence[_Bid]) -> list[Asked]:
 
 
 def _priced(prices: Sequence[_Price]) -> list[tuple[str, int]]:
-    return [(one.item, _cents(one.price)) for one in prices]
+    return [(posted.item, _cents(posted.price)) for posted in prices]
 
 
 def _answered(inputs: Mapping[str, JsonValue]) -> list[float] | None:

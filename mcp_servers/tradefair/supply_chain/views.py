@@ -290,16 +290,16 @@ def offer_receipt(state: State, offer: Offer) -> OfferReceipt:
 def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
     """What a vector would cost the seat."""
     lines = checked(state, asked)
-    funds, total = state.of(seat).funds, sum(one.quantity * one.price for one in asked)
+    funds, total = state.of(seat).funds, sum(line.quantity * line.price for line in asked)
     answers: list[BidCostLine] = []
-    for one, result in zip(asked, lines, strict=True):
-        cost = one.quantity * one.price
-        place = state.scenario.item_places.get(one.item)
+    for line, result in zip(asked, lines, strict=True):
+        cost = line.quantity * line.price
+        place = state.scenario.item_places.get(line.item)
         offered = 0 if place is None else state.supply[place]
-        room = (funds - total + cost) // one.price if one.price else 0
+        room = (funds - total + cost) // line.price if line.price else 0
         answers.append(
             BidCostLine(
-                item=one.item,
+                item=line.item,
                 cost=currency(cost),
                 error=result.code or None,
                 max_quantity=max(0, min(offered, room)) if result.code in ("", "quantity_out_of_range") else 0,
@@ -376,10 +376,10 @@ def market_history(
         raise IllegalAction("round_out_of_range", told, hint="view_turn")
     if last - first > 2:
         raise IllegalAction("round_out_of_range", f"rounds {first} to {last}; at most 3 at once", hint="view_turn")
-    unknown = [one for one in retailers or () if one not in state.places]
-    refuse([("unknown_id", f"there is no retailer {one[:40]!r}") for one in unknown])
+    unknown = [name for name in retailers or () if name not in state.places]
+    refuse([("unknown_id", f"there is no retailer {name[:40]!r}") for name in unknown])
     columns = item_places(state.scenario, items)
-    rows = range(len(state.ids)) if retailers is None else sorted({state.places[one] for one in retailers})
+    rows = range(len(state.ids)) if retailers is None else sorted({state.places[name] for name in retailers})
     return MarketHistory.model_construct(
         rounds=[
             HistoryRound.model_construct(

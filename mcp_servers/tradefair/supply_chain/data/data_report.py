@@ -164,13 +164,13 @@ def _rows(report: DataReport) -> tuple[tuple[str, str, str], ...]:
     rows: list[tuple[str, str]] = []
     for personas in report.personas:
         rows.append((f"{personas.file}: tribes / texts", f"{len(personas.tribes)} / {personas.texts}"))
-        rows += [(f"  {each.id}", f"{each.weight:.0%} of the buyers; texts: {each.texts}") for each in personas.tribes]
+        rows += [(f"  {row.id}", f"{row.weight:.0%} of the buyers; texts: {row.texts}") for row in personas.tribes]
         gap = "–" if personas.calibration_gap is None else f"{personas.calibration_gap:.3f}"
         rows.append(("  calibration gap (lexical)", gap))
         rows.append(("  SHA-256", f"{personas.sha256[:12]}…"))
     for items in report.items:
         rows.append((f"{items.file}: items / units", f"{len(items.items)} / {items.units}"))
-        rows += [(f"  {each.id}", f"{each.quantity} {each.category} at {each.base}") for each in items.items]
+        rows += [(f"  {item.id}", f"{item.quantity} {item.category} at {item.base}") for item in items.items]
         rows.append(("  value of a round at base", items.value))
         rows.append(("  SHA-256", f"{items.sha256[:12]}…"))
     rows += [(name, "a scenario that can be loaded") for name in report.scenarios]

@@ -1,4 +1,8 @@
-"""The buyers of a round: who they are and what they want (supply-chain page, 6.1, 6.6). No seat matters."""
+"""The buyers of a round: who they are and what they want (supply-chain page, 6.1, 6.6).
+
+Everything here is a function of scenario, seed and round. Nothing that a seat does changes a buyer, so two agents on
+the same seed meet the same demand.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +29,10 @@ class Slot(NamedTuple):
 
 
 class Buyer(NamedTuple):
-    """One buyer: places of tribe, persona text (within the tribe) and item, units wanted, highest price or null."""
+    """One buyer: index of tribe, of persona text (within the tribe) and of item, units wanted, highest price or None.
+
+    `limit` is in cents per unit; None means that the buyer pays any price (scenarios without reservation prices).
+    """
 
     tribe: int
     text: int
@@ -35,14 +42,17 @@ class Buyer(NamedTuple):
 
 
 class Crowd(NamedTuple):
-    """A round's buyers and the order in which they shop."""
+    """A round's buyers by index, and `arrival`: the indices in the order in which they shop."""
 
     buyers: tuple[Buyer, ...]
     arrival: tuple[int, ...]
 
 
 def apportion(total: int, weights: Sequence[int]) -> list[int]:
-    """`total` in parts proportional to `weights`: largest remainders, ties to the earlier one."""
+    """Whole parts of `total` in proportion to `weights`, by largest remainders; ties go to the earlier weight.
+
+    The parts sum to `total`. The weights sum to more than 0.
+    """
     whole = sum(weights)
     parts = [total * weight // whole for weight in weights]
     by_remainder = sorted(range(len(weights)), key=lambda place: (-(total * weights[place] % whole), place))
@@ -52,9 +62,14 @@ def apportion(total: int, weights: Sequence[int]) -> list[int]:
 
 
 def slots(scenario: SupplyChainScenario) -> list[Slot]:
-    """What the buyers of a round want together, item by item, larger wishes first (`stratified`)."""
+    """What the buyers of a round want together (`stratified`): item by item, larger wishes first.
+
+    The list has one slot per buyer; the units sum to `scenario.demand`.
+    """
     supply = [item.quantity for item in scenario.items]
     buyers, units = apportion(scenario.buyers, supply), apportion(scenario.demand, supply)
+    # An item without a buyer would have demand that no buyer can express. The scenario has a buyer per item at least,
+    # so the loop ends.
     while 0 in buyers:
         largest = max(range(len(buyers)), key=lambda place: (buyers[place], -place))
         buyers[largest] -= 1
@@ -67,7 +82,10 @@ def slots(scenario: SupplyChainScenario) -> list[Slot]:
 
 
 def draw_crowd(scenario: SupplyChainScenario, chance: Chance, number: int) -> Crowd:
-    """The buyers of round `number`: a function of scenario, seed and round alone."""
+    """The buyers of round `number`, with tribe, text, wish and price limit, and their order of arrival.
+
+    The same scenario, seed and round give the same crowd, byte for byte.
+    """
     count = scenario.buyers
     wishes = (_dealt if scenario.demand_split == "stratified" else _drawn)(scenario, chance, number)
     tribe_luck, text_luck = (_drawn_each(chance, stream, number, count) for stream in (Streams.TRIBE, Streams.TEXT))
@@ -75,6 +93,8 @@ def draw_crowd(scenario: SupplyChainScenario, chance: Chance, number: int) -> Cr
     bounds = list(accumulate(tribe.weight for tribe in scenario.tribes))[:-1]
     buyers: list[Buyer] = []
     for place in range(count):
+        # Cumulative weights in file order. The last bound is left out: weights may sum to a hair less than 1, and the
+        # last tribe takes the rest.
         tribe = bisect_right(bounds, tribe_luck[place])
         group = scenario.tribes[tribe]
         text = int(text_luck[place] * len(group.texts))
@@ -88,6 +108,7 @@ def draw_crowd(scenario: SupplyChainScenario, chance: Chance, number: int) -> Cr
 
 @lru_cache(maxsize=4)
 def _keys(count: int) -> tuple[bytes, ...]:
+    """Encoded buyer indices, made once: every stream of every round needs the same ones."""
     return tuple(encode_key(place) for place in range(count))
 
 
@@ -97,12 +118,13 @@ def _drawn_each(chance: Chance, stream: Streams, number: int, count: int) -> lis
 
 
 def _order(chance: Chance, stream: Streams, number: int, count: int) -> tuple[int, ...]:
+    """Buyer indices in ascending order of a stream's draw."""
     drawn = _drawn_each(chance, stream, number, count)
     return tuple(sorted(range(count), key=lambda place: (drawn[place], place)))
 
 
 def _dealt(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[Slot]:
-    """The slots in the order of stream `slot`."""
+    """Wishes by buyer index: the slots, dealt in the order of stream `slot`."""
     dealt = [Slot(0, 0)] * scenario.buyers
     for slot, buyer in zip(slots(scenario), _order(chance, Streams.SLOT, number, scenario.buyers), strict=True):
         dealt[buyer] = slot
@@ -110,7 +132,10 @@ def _dealt(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[S
 
 
 def _drawn(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[Slot]:
-    """Every buyer's own item; D is dealt evenly, the first buyers get the rest (`random`)."""
+    """Wishes by buyer index (`random`): an item each in proportion to supply; D is dealt evenly over the buyers.
+
+    What does not divide evenly goes to the first buyers, one unit each.
+    """
     luck = _drawn_each(chance, Streams.ITEM, number, scenario.buyers)
     bounds = list(accumulate(item.quantity for item in scenario.items))
     each, more = divmod(scenario.demand, scenario.buyers)
@@ -121,7 +146,11 @@ def _drawn(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[S
 
 
 def reservation_limit(scenario: SupplyChainScenario, tribe: Tribe, base_cents: int, u: float) -> int:
-    """R_j in cents: base times a log-normal multiplier around the tribe's centre, clipped, rounded down (6.6)."""
+    """R_j in cents: base times a log-normal multiplier around the tribe's centre, clipped, rounded down (6.6).
+
+    `u` in (0, 1) is the buyer's luck. Example: base 50.00, centre 1.3, σ = 0.15 and u = 0.1, 0.5, 0.975 give 53.63,
+    65.00, 87.21.
+    """
     low, high = scenario.reservation_clip
     multiplier = math.exp(math.log(tribe.reservation_centre) + scenario.reservation_sigma * _normal(u))
     # In milliardths: exp and log differ in the last bit between machines, and whole cents must not.
@@ -129,14 +158,20 @@ def reservation_limit(scenario: SupplyChainScenario, tribe: Tribe, base_cents: i
 
 
 def draw_supply(scenario: SupplyChainScenario, chance: Chance, number: int) -> tuple[int, ...]:
-    """Q_x(t): the units that the supplier offers in round `number` (6.1)."""
+    """Q_x(t): the units that the supplier offers in round `number`, by item index (6.1).
+
+    Fixed supply is the catalogue's. A shock multiplies it by a log-normal factor of mean 1 before clipping, or takes an
+    item off the market for the round.
+    """
     if scenario.supply_mode == "fixed":
         return tuple(item.quantity for item in scenario.items)
     sigma, (low, high) = scenario.supply_sigma, scenario.supply_clip
     offered: list[int] = []
     for item in scenario.items:
+        # −σ²/2 makes the mean of the factor 1, so that shocks do not change how scarce goods are on average.
         factor = math.exp(-sigma * sigma / 2 + sigma * _normal(chance.uniform(Streams.SUPPLY, number, item.id)))
         milliardths = round(min(max(factor, low), high) * _MILLIARD)
+        # A draw with its own key: outages shift no other draw.
         gone = chance.uniform(Streams.OUTAGE, number, item.id) < scenario.outage_prob
         offered.append(0 if gone else (2 * item.quantity * milliardths + _MILLIARD) // (2 * _MILLIARD))
     return tuple(offered)

@@ -1,4 +1,4 @@
-"""The hidden truth of a round and of an episode, for the trace alone (supply-chain page, 3)."""
+"""The hidden truth of a round and of an episode, for the trace alone (supply-chain page, 3). No seat ever sees it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,11 @@ from tradefair.supply_chain.state import PassRecord, Retailer, RoundRecord, Stat
 
 
 class Closing(NamedTuple):
-    """One seat's books at the close, in cents; `active` is whether it played the round, `bankrupt` how it ended it."""
+    """One seat's books at the close, in cents; `cost_of_goods` is by item index.
+
+    `active` says whether the seat played the round, `bankrupt` whether it went out of business at its end. `write_off`
+    is the book value of stock that a bankrupt seat lost. All fields are 0 or empty for a seat that was out before.
+    """
 
     active: bool
     cost_of_goods: list[int]
@@ -44,7 +48,12 @@ def round_facts(
     opening: Sequence[tuple[int, ...]],
     slogans: dict[str, int],
 ) -> RoundFacts:
-    """All of a round; slogans that are new get a number in `slogans`."""
+    """All facts of a closed round; slogans that are new get a number in `slogans`.
+
+    `stock` are the units before buyers came and `opening` those before procurement, both `[seat][item]`. `closings` has
+    one entry per seat index.
+    """
+    # First of all: the seats' rows refer to slogans by the numbers that are given here.
     fresh = _new_slogans(record, slogans)
     seats = {
         seat: _seat_facts(
@@ -59,10 +68,11 @@ def round_facts(
         )
         for place, seat in enumerate(state.ids)
     }
+    # Not validated: every value comes from the engine, and a round may hold 20,000 buyers.
     return RoundFacts.model_construct(
         round=record.round,
         supply=list(record.supply),
-        passes=[_pass_facts(one, state.ids) for one in record.passes],
+        passes=[_pass_facts(closed, state.ids) for closed in record.passes],
         seats=seats,
         buyers=_buyer_facts(crowd, shopping),
         new_slogans=fresh,
@@ -70,6 +80,7 @@ def round_facts(
 
 
 def _spent(passes: Sequence[PassRecord], place: int) -> int:
+    """What a seat paid in the settling pass, in cents; earlier passes move no money."""
     last = passes[-1].seats[place]
     return sum(units * line.price for line, units in zip(last.lines, last.filled, strict=True))
 
@@ -146,7 +157,10 @@ def _buyer_facts(crowd: Crowd, shopping: Shopping) -> BuyerFacts:
 
 
 def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts]:
-    """Slogans that were never posted before, numbered in the order of seats, with cosines to all earlier ones."""
+    """Slogans that were never posted before, in the order of seats, with cosines to all earlier ones.
+
+    The cosines are lexical whatever embedder the scenario uses, so that copying is judged alike in all traces.
+    """
     fresh: list[SloganFacts] = []
     for offer in record.offers:
         if offer is None or offer.slogan is None or offer.slogan in known:
@@ -172,10 +186,10 @@ def ending_facts(state: State) -> EndingFacts:
     scenario, rows = state.scenario, list(zip(state.ids, state.retailers, strict=True))
     return EndingFacts(
         rounds_closed=len(state.history),
-        profit={seat: sum(one.profits) for seat, one in rows},
-        funds={seat: one.funds for seat, one in rows},
-        stock={seat: one.book_value for seat, one in rows},
-        bankrupt=[seat for seat, one in rows if not one.active],
+        profit={seat: sum(books.profits) for seat, books in rows},
+        funds={seat: books.funds for seat, books in rows},
+        stock={seat: books.book_value for seat, books in rows},
+        bankrupt=[seat for seat, books in rows if not books.active],
         tribes=[
             TribeFacts(
                 id=tribe.id,

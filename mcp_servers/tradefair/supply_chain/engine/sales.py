@@ -1,7 +1,8 @@
-"""What buyers do: whom they notice, and where they buy (supply-chain page, 6.4, 6.7).
+"""What buyers do: which seats they notice, and where they buy (supply-chain page, 6.4, 6.7).
 
-Attention is a draw without replacement with weights exp(λ·Sim/τ), done exactly by Gumbel top-K: no exponential is
-taken, so nothing overflows. The luck of a buyer and a seat is the same whatever anybody posts.
+Attention is a draw without replacement with weights exp(λ·Sim/τ), done exactly by Gumbel top-K: the K largest scores
+λ·Sim/τ − ln(−ln u) are such a draw. No exponential is taken, so nothing overflows. The luck of a buyer and a seat is
+keyed by round, buyer and seat, so it is the same whatever any seat posts.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from tradefair.supply_chain.model import Offer, Streams, SupplyChainScenario
 
 
 class Visit(NamedTuple):
-    """One visit of a buyer: place of the seat, units still wanted on arrival, units bought."""
+    """One visit of a buyer: index of the seat, units still wanted on arrival, units bought."""
 
     seat: int
     wanted: int
@@ -24,7 +25,11 @@ class Visit(NamedTuple):
 
 
 class Tally(NamedTuple):
-    """One seat's market by item place; each visit is an attempt, a failed one if nothing was left."""
+    """One seat's market step, each list by item index.
+
+    `attempts` counts visits, `failed` those that found no unit, `directed` the units that visitors wanted on arrival;
+    `sold` is in units, `revenue` in cents.
+    """
 
     attempts: list[int]
     failed: list[int]
@@ -34,7 +39,11 @@ class Tally(NamedTuple):
 
 
 class Shopping(NamedTuple):
-    """The market step: tallies by seat, and by buyer whom it noticed (null: everybody) and whom it visited."""
+    """The result of the market step.
+
+    `tallies` is by seat index. By buyer index: `noticed` holds the seats that the buyer noticed, in the order of the
+    draw (None: all active seats), and `visits` its visits in order.
+    """
 
     tallies: tuple[Tally, ...]
     noticed: tuple[tuple[int, ...] | None, ...]
@@ -52,7 +61,7 @@ class Luck:
         self._noise: dict[int, list[float]] = {}
 
     def noise(self, buyer: int) -> list[float]:
-        """-ln(-ln u) by seat place."""
+        """Gumbel noise −ln(−ln u) of a buyer, by seat index."""
         known = self._noise.get(buyer)
         if known is None:
             drawn = self._chance.uniforms(Streams.ATTENTION, self._round, buyer, n=len(self._seats))
@@ -60,16 +69,17 @@ class Luck:
         return known
 
     def price_ties(self, buyer: int, seats: Iterable[int]) -> list[float]:
-        """The order of a buyer's equal prices, lower first."""
+        """The buyer's luck for the given seats, in their order; lower is visited first among equal prices."""
         return self._chance.under(Streams.PRICE_TIE, self._round, buyer).each([self._keys[seat] for seat in seats])
 
 
 def top_seats(pull: Sequence[float], noise: Sequence[float], active: Sequence[int], count: int) -> tuple[int, ...]:
-    """The `count` seats of largest pull plus noise, in the order of the draw; ties by seat place.
+    """The `count` seats of largest pull plus noise, in the order of the draw; ties go to the smaller index.
 
-    `pull` holds λ·Sim/τ of the active seats, in their order.
+    `active` holds seat indices and `pull` λ·Sim/τ of these seats, in the same order; `noise` is by seat index.
     """
     scores = [-part - noise[seat] for part, seat in zip(pull, active, strict=True)]
+    # The sort is stable: equal scores keep the order of seats, as 6.4 asks.
     first = sorted(range(len(scores)), key=scores.__getitem__)[:count]
     return tuple([active[place] for place in first])
 
@@ -77,15 +87,20 @@ def top_seats(pull: Sequence[float], noise: Sequence[float], active: Sequence[in
 def notice(
     scenario: SupplyChainScenario, luck: Luck, crowd: Crowd, offers: Sequence[Offer | None], active: Sequence[int]
 ) -> tuple[tuple[int, ...] | None, ...]:
-    """V_j of every buyer over the active seats; null where it is all of them."""
+    """V_j of every buyer over the active seats: seat indices in the order of the draw, None where it is all of them.
+
+    `offers` is by seat index. A seat without a slogan has similarity 0, and is noticed by chance like any other.
+    """
     pulls: dict[int, list[float]] = {}
     sizes = [scenario.considered(tribe, len(active)) for tribe in range(len(scenario.tribes))]
     noticed: list[tuple[int, ...] | None] = []
     for place, buyer in enumerate(crowd.buyers):
         size = sizes[buyer.tribe]
+        # No draw is needed, and the trace stays small: None says the same as a list of all seats.
         if size >= len(active):
             noticed.append(None)
             continue
+        # Seats pull all buyers of one persona text alike, so the pull is computed once per text, not once per buyer.
         column = scenario.text_starts[buyer.tribe] + buyer.text
         pull = pulls.get(column)
         if pull is None:
@@ -107,7 +122,11 @@ def shop(
     stock: Sequence[Sequence[int]],
     active: Sequence[int],
 ) -> Shopping:
-    """Buyers in the order of arrival visit the noticed seats from the cheapest up, whatever these have left."""
+    """Let the buyers shop, in the order of arrival, and return what every seat sold.
+
+    A buyer visits the noticed seats that post its item at an accepted price, from the cheapest up, **whatever they have
+    in stock**, until it has enough or the list ends. `stock` is `[seat][item]` in units and stays as it is.
+    """
     left = [list(units) for units in stock]
     tallies = tuple(Tally(*([0] * len(units) for _ in range(5))) for units in stock)
     visits: list[tuple[Visit, ...]] = [()] * len(crowd.buyers)
@@ -120,6 +139,7 @@ def shop(
             continue
         trail: list[Visit] = []
         for price, seat in _by_price(posted, luck, place):
+            # A visit to an empty shelf counts as an attempt: what a seat posts without having it is seen to fail.
             bought = min(wanted, left[seat][item])
             tally = tallies[seat]
             tally.attempts[item] += 1
@@ -137,7 +157,7 @@ def shop(
 
 
 def _posted(item: int, limit: int | None, offers: Sequence[Offer | None], seen: Sequence[int]) -> list[tuple[int, int]]:
-    """(price, seat) of those among `seen` that sell the item at a price that the buyer accepts."""
+    """(price in cents, seat) of those among `seen` that sell the item at a price that the buyer accepts."""
     found: list[tuple[int, int]] = []
     for seat in seen:
         offer = offers[seat]
@@ -148,8 +168,9 @@ def _posted(item: int, limit: int | None, offers: Sequence[Offer | None], seen: 
 
 
 def _by_price(posted: list[tuple[int, int]], luck: Luck, buyer: int) -> list[tuple[int, int]]:
-    """From the cheapest up; equal prices by the buyer's luck, then by seat place."""
+    """From the cheapest up; equal prices by the buyer's luck, then by seat index."""
     posted.sort()
+    # Luck is only asked where prices are equal: draws are keyed, so those that are left out change no other.
     if len({price for price, _ in posted}) == len(posted):
         return posted
     drawn = luck.price_ties(buyer, [seat for _, seat in posted])

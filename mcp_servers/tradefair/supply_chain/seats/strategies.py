@@ -56,14 +56,14 @@ def raised(cents: int, share: float, tick: int) -> int:
 
 def spread(supply: Sequence[Supply], funds: int, commitment: float, premium: float) -> list[Wish]:
     """spread(c, e): money in proportion to the value of what is offered, at a premium over the reserve."""
-    value = sum(one.quantity * one.reserve for one in supply)
+    value = sum(offer.quantity * offer.reserve for offer in supply)
     wishes: list[Wish] = []
-    for one in supply:
-        price = raised(one.reserve, premium, one.tick)
-        share = millionths(commitment) * funds * one.quantity * one.reserve
-        quantity = min(one.quantity, share // (_MILLION * value * price)) if value else 0
+    for offer in supply:
+        price = raised(offer.reserve, premium, offer.tick)
+        share = millionths(commitment) * funds * offer.quantity * offer.reserve
+        quantity = min(offer.quantity, share // (_MILLION * value * price)) if value else 0
         if quantity:
-            wishes.append(Wish(one.item, quantity, price, 0.0))
+            wishes.append(Wish(offer.item, quantity, price, 0.0))
     return wishes
 
 
@@ -82,7 +82,7 @@ def bids_call(wishes: Iterable[Wish]) -> ToolCall:
     """`submit_bids` with these lines."""
     return ToolCall(
         "submit_bids",
-        {"bids": [{"item": one.item, "quantity": one.quantity, "price": _money(one.price)} for one in wishes]},
+        {"bids": [{"item": wish.item, "quantity": wish.quantity, "price": _money(wish.price)} for wish in wishes]},
     )
 
 
@@ -213,7 +213,7 @@ class Gouger(CostPlus):
     def retail(self, now: TurnView) -> Turns:
         """Look at stock and base prices."""
         answer = yield ToolCall("list_supplier_offers")
-        self._bases = {one.item: one.reserve for one in _supply(answer)}
+        self._bases = {offer.item: offer.reserve for offer in _supply(answer)}
         answer = yield ToolCall("view_account")
         yield self.offer(self.prices(_stock(answer)))
 
@@ -273,7 +273,7 @@ class EmptyShelf:
             yield ToolCall("skip_phase")
             return
         answer = yield ToolCall("list_supplier_offers")
-        yield offer_call({one.item: raised(one.reserve, 0.25, one.tick) for one in _supply(answer)}, self._slogan)
+        yield offer_call({row.item: raised(row.reserve, 0.25, row.tick) for row in _supply(answer)}, self._slogan)
 
 
 class Clone(EmptyShelf):
@@ -286,7 +286,7 @@ class Clone(EmptyShelf):
             return
         answer = yield ToolCall("list_supplier_offers")
         seats = int(_number(now, "retailers"))
-        wishes = [Wish(one.item, one.quantity // seats, one.reserve, 0.0) for one in _supply(answer)]
+        wishes = [Wish(offer.item, offer.quantity // seats, offer.reserve, 0.0) for offer in _supply(answer)]
         yield bids_call(lines_within(wishes, _cents(_number(now, "funds"))))
 
 
@@ -308,20 +308,20 @@ class RandomLegal:
 
     def _bids(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
         wishes: list[Wish] = []
-        for one in supply:
-            luck = [self._draw.uniform(now.round, now.phase, one.item, what) for what in ("take", "units", "price")]
-            if luck[0] < 0.5 and one.quantity:
-                quantity = 1 + int(luck[1] * max(1, one.quantity // 4))
-                price = raised(one.reserve, 0.3 * luck[2], one.tick)
-                wishes.append(Wish(one.item, min(quantity, one.quantity), price, 0.0))
+        for offer in supply:
+            luck = [self._draw.uniform(now.round, now.phase, offer.item, what) for what in ("take", "units", "price")]
+            if luck[0] < 0.5 and offer.quantity:
+                quantity = 1 + int(luck[1] * max(1, offer.quantity // 4))
+                price = raised(offer.reserve, 0.3 * luck[2], offer.tick)
+                wishes.append(Wish(offer.item, min(quantity, offer.quantity), price, 0.0))
         funds, total = _cents(_number(now, "funds")), sum(wish.quantity * wish.price for wish in wishes)
         if total > funds:
             wishes = [wish._replace(quantity=wish.quantity * funds // total) for wish in wishes]
         return bids_call(wish for wish in wishes if wish.quantity)
 
     def _offer(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
-        luck = {one.item: self._draw.uniform(now.round, now.phase, one.item, "price") for one in supply}
-        prices = {one.item: raised(one.reserve, luck[one.item], one.tick) for one in supply}
+        luck = {offer.item: self._draw.uniform(now.round, now.phase, offer.item, "price") for offer in supply}
+        prices = {offer.item: raised(offer.reserve, luck[offer.item], offer.tick) for offer in supply}
         return offer_call(prices, self._slogans[int(self._draw.uniform(now.round, "slogan") * len(self._slogans))])
 
 
@@ -354,7 +354,7 @@ class Adaptive:
             yield from self._ask_resale(now, supply)
         prices = yield from self._bid_prices(now, supply)
         seats = int(_number(now, "retailers"))
-        wishes = [self._wish(one, prices[one.item], stock[one.item].units, seats) for one in supply]
+        wishes = [self._wish(offer, prices[offer.item], stock[offer.item].units, seats) for offer in supply]
         yield bids_call(lines_within((wish for wish in wishes if wish), _cents(_number(now, "funds"))))
 
     def _learn(self, stock: Mapping[str, _Stock]) -> None:
@@ -370,7 +370,7 @@ class Adaptive:
 
     def _ask_resale(self, now: TurnView, supply: Sequence[Supply]) -> Turns:
         """r: the volume-weighted price of each item in the last round, else 1.25 times base."""
-        self._resale = {one.item: one.reserve * 5 // 4 for one in supply}
+        self._resale = {offer.item: offer.reserve * 5 // 4 for offer in supply}
         if now.round == 1:
             return
         answer = yield ToolCall("summarize_item_sales", {"window": 1})
@@ -382,31 +382,31 @@ class Adaptive:
     def _bid_prices(self, now: TurnView, supply: Sequence[Supply]) -> Generator[ToolCall, ToolAnswer, dict[str, int]]:
         """Just above the last marginal price of what sold out, else the reserve."""
         if now.round == 1 and now.phase == "bidding_1":
-            return {one.item: one.reserve + one.tick for one in supply}
+            return {offer.item: offer.reserve + offer.tick for offer in supply}
         answer = yield ToolCall("view_bid_results", {"last": 1})
         rounds = answer.data.get("rounds", ())
         market = rounds[0]["passes"][-1]["market"] if rounds else None
         if market is None:
             answer = yield ToolCall("estimate_clearing_prices", {})
             told = {row["item"]: _cents(row["suggestion"]) for row in answer.data.get("items", ())}
-            return {one.item: told.get(one.item, one.reserve) for one in supply}
+            return {offer.item: told.get(offer.item, offer.reserve) for offer in supply}
         last = {row["item"]: row for row in market}
         return {
-            one.item: _cents(last[one.item]["marginal"]) + one.tick if last[one.item]["sold_out"] else one.reserve
-            for one in supply
+            row.item: _cents(last[row.item]["marginal"]) + row.tick if last[row.item]["sold_out"] else row.reserve
+            for row in supply
         }
 
-    def _wish(self, one: Supply, price: int, units: int, seats: int) -> Wish | None:
-        resale = self._resale[one.item]
+    def _wish(self, offer: Supply, price: int, units: int, seats: int) -> Wish | None:
+        resale = self._resale[offer.item]
         if price * 107 > resale * 100:
             return None
-        target = -(-2 * one.quantity // seats)
+        target = -(-2 * offer.quantity // seats)
         if self._available:
-            had, sold = self._available.get(one.item, 0), self._sold.get(one.item, 0)
+            had, sold = self._available.get(offer.item, 0), self._sold.get(offer.item, 0)
             target = -(-3 * had // 2) if had and sold >= 0.95 * had else sold + 1
-        target = min(max(target, 2), -(-5 * one.quantity // seats))
-        need = min(target - units, one.quantity)
-        return Wish(one.item, need, price, (resale - price) / price) if need > 0 else None
+        target = min(max(target, 2), -(-5 * offer.quantity // seats))
+        need = min(target - units, offer.quantity)
+        return Wish(offer.item, need, price, (resale - price) / price) if need > 0 else None
 
     def _retail(self, now: TurnView) -> Turns:
         if not self._tick:
