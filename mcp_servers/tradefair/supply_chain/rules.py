@@ -141,7 +141,7 @@ class SupplyChain(State):
         self.waiting -= {seat}
 
     def _require(self, seat: SeatId, *, bidding: bool | None) -> None:
-        """Raise unless the seat may act now; `bidding` is the kind of phase that the action belongs to, None for any."""
+        """Raise unless the seat may act now; `bidding` is the kind of phase that the action belongs to, or None."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
         if not self.of(seat).active:

@@ -69,7 +69,7 @@ def _profits(play: SupplyPlay) -> XYChart:
         title="Cumulative profit, by seat",
         x=_ROUND,
         y=Axis(label="profit", unit="currency"),
-        lines=_lines(play, [[currency(one) for one in row] for row in cents]),
+        lines=_lines(play, [[currency(amount) for amount in row] for row in cents]),
     )
 
 
@@ -85,7 +85,7 @@ def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
         if bids and supply:
             units = accumulate((quantity for _, quantity in bids), initial=0)
             over: list[float | None] = [rounded(100 * price / item.base_cents - 100) for price, _ in bids]
-            at = [rounded(one / supply) for one in units]
+            at = [rounded(cumulated / supply) for cumulated in units]
             lines.append(Line(name="bids", x=at, y=[*over, over[-1]], mark="step", panel=item.id))
     return XYChart(
         id="bid_ladders",
@@ -109,7 +109,7 @@ def _lorenz(play: SupplyPlay) -> XYChart:
     for name, values in (("wealth", wealth), ("revenue", revenue)):
         total = sum(values)
         if total > 0:
-            lines.append(Line(name=name, x=at, y=[one / total for one in accumulate(sorted(values), initial=0.0)]))
+            lines.append(Line(name=name, x=at, y=[value / total for value in accumulate(sorted(values), initial=0.0)]))
     return XYChart(
         id="lorenz",
         title="Lorenz curves after the last round",

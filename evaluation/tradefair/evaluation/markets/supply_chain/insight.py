@@ -51,9 +51,9 @@ def supply_chain_insight(trace: Trace) -> Insight:
 
 def _secrets(seat: Retail) -> Iterator[Secret]:
     """Own money, before and after procurement of each round."""
-    for one in seat.rounds:
-        for cents in dict.fromkeys((one.funds, one.funds - one.own.spend)):
-            yield Secret("own funds", currency(cents), one.round, one.round)
+    for row in seat.rounds:
+        for cents in dict.fromkeys((row.funds, row.funds - row.own.spend)):
+            yield Secret("own funds", currency(cents), row.round, row.round)
 
 
 def _below_cost(game: SupplyGame) -> Counted:
@@ -68,32 +68,32 @@ def _below_cost(game: SupplyGame) -> Counted:
 def _idle(game: SupplyGame) -> Counted:
     """Idle rounds in which a unit that nobody took at the reserve could be sold above it."""
     cases = {
-        name: [Case(proof_of_idleness(one)[0], None, one.closed) for one in idle_rounds(seat) if _pays(one)]
+        name: [Case(proof_of_idleness(row)[0], None, row.closed) for row in idle_rounds(seat) if _pays(row)]
         for name, seat in game.seats.items()
     }
     return Counted(cases, {name: len(seat.rounds) for name, seat in game.seats.items()})
 
 
-def _pays(one: SeatRound) -> bool:
+def _pays(row: SeatRound) -> bool:
     """Whether a unit was left at a reserve that the seat could pay, and others sold the item above it."""
-    last = one.facts.passes[-1]
+    last = row.facts.passes[-1]
     return any(
-        last.won[item] < one.facts.supply[item] and one.funds >= rule.base_cents < mean_price(one.facts, item)
-        for item, rule in enumerate(one.seat.game.rules.items)
+        last.won[item] < row.facts.supply[item] and row.funds >= rule.base_cents < mean_price(row.facts, item)
+        for item, rule in enumerate(row.seat.game.rules.items)
     )
 
 
 def _scales(seat: Retail) -> Iterator[Scale]:
     """Bids and retail prices beside the reserve."""
-    for one in seat.rounds:
-        for act in one.actions("submit_bids"):
-            yield from _beside(one, act, "bids")
-        for act in one.actions("submit_offer"):
-            yield from _beside(one, act, "prices")
+    for row in seat.rounds:
+        for act in row.actions("submit_bids"):
+            yield from _beside(row, act, "bids")
+        for act in row.actions("submit_offer"):
+            yield from _beside(row, act, "prices")
 
 
-def _beside(one: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
-    rules = one.seat.game.rules
+def _beside(row: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
+    rules = row.seat.game.rules
     for line in map(mapped, listed(act.arguments.get(argument))):
         name, price = line.get("item"), line.get("price")
         if not isinstance(name, str) or name not in rules.item_places or not isinstance(price, int | float):

@@ -27,16 +27,16 @@ def language_lines(report: LanguageReport) -> Iterator[str]:
         yield f"left out {len(report.left_out) - _SHOWN} more"
 
 
-def _value_lines(one: LanguageValue) -> Iterator[str]:
-    caveat = " (word overlap, not meaning)" if one.embedder.startswith("lexical") else ""
-    yield f"{one.scenario} · {one.seats} clones · {one.episodes} episodes · gate {one.gate} · tau {one.tau:g}"
-    yield f"  embedder {one.embedder}{caveat}"
-    told = "undefined: a group earned nothing" if one.value is None else f"{one.value:.3f}"
-    interval = "" if one.low is None or one.high is None else f"  [{one.low:.3f}, {one.high:.3f}]"
+def _value_lines(value: LanguageValue) -> Iterator[str]:
+    caveat = " (word overlap, not meaning)" if value.embedder.startswith("lexical") else ""
+    yield f"{value.scenario} · {value.seats} clones · {value.episodes} episodes · gate {value.gate} · tau {value.tau:g}"
+    yield f"  embedder {value.embedder}{caveat}"
+    told = "undefined: a group earned nothing" if value.value is None else f"{value.value:.3f}"
+    interval = "" if value.low is None or value.high is None else f"  [{value.low:.3f}, {value.high:.3f}]"
     yield f"  language_value {told}{interval}"
-    best = max((group.mean for group in one.groups), default=0.0)
-    for group in one.groups:
+    best = max((group.mean for group in value.groups), default=0.0)
+    for group in value.groups:
         share = f"{group.mean / best:7.1%} of the best" if best > 0 else ""
         yield f"    {group.group:<10} {group.mean:>12,.0f} {share}"
-    if one.value is not None and not one.measures_language:
+    if value.value is not None and not value.measures_language:
         yield "  within 0.10 of 1: this scenario cannot measure skill with words"

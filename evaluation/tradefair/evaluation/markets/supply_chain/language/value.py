@@ -173,7 +173,7 @@ def _means(episodes: Sequence[_Profits], places: Sequence[int]) -> dict[str, flo
 
 
 def _counts(episodes: Sequence[_Profits]) -> dict[str, int]:
-    return {group: sum(one.get(group, (0, 0))[1] for one in episodes) for group in slogan_groups().values()}
+    return {group: sum(episode.get(group, (0, 0))[1] for episode in episodes) for group in slogan_groups().values()}
 
 
 def _ratio(means: Mapping[str, float]) -> float | None:

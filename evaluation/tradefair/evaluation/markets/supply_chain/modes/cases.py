@@ -12,10 +12,10 @@ def runs(numbered: Iterable[tuple[int, T]]) -> list[list[T]]:
     """Stretches of consecutive numbers, which come in order."""
     found: list[list[T]] = []
     last: int | None = None
-    for number, one in numbered:
+    for number, item in numbered:
         if last is not None and number == last + 1:
-            found[-1].append(one)
+            found[-1].append(item)
         else:
-            found.append([one])
+            found.append([item])
         last = number
     return found

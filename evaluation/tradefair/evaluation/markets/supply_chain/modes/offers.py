@@ -15,31 +15,31 @@ LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sale
 
 def detect_stale(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Offers that stand for the third round although the last one had hardly sold, or sold out with buyers left."""
-    standing = [one for one in seat.rounds if _posts(one) and one.before and one.before.before]
-    stale = [one for one in standing if _same_since(one, int(limits["rounds"])) and _telling(one.before, limits)]
-    return proven([Hit(one.offered()) for one in stale], len(standing), raised=len(stale) >= limits["least"])
+    standing = [row for row in seat.rounds if _posts(row) and row.before and row.before.before]
+    stale = [row for row in standing if _same_since(row, int(limits["rounds"])) and _telling(row.before, limits)]
+    return proven([Hit(row.offered()) for row in stale], len(standing), raised=len(stale) >= limits["least"])
 
 
-def _posts(one: SeatRound) -> bool:
-    return any(price is not None for price in one.own.prices)
+def _posts(row: SeatRound) -> bool:
+    return any(price is not None for price in row.own.prices)
 
 
-def _same_since(one: SeatRound, rounds: int) -> bool:
+def _same_since(row: SeatRound, rounds: int) -> bool:
     """Whether the offer is that of all of the last `rounds` rounds, this one included."""
     for _ in range(rounds - 1):
-        before = one.before
-        if before is None or (before.own.prices, before.own.slogan) != (one.own.prices, one.own.slogan):
+        before = row.before
+        if before is None or (before.own.prices, before.own.slogan) != (row.own.prices, row.own.slogan):
             return False
-        one = before
+        row = before
     return True
 
 
-def _telling(one: SeatRound | None, limits: Mapping[str, float]) -> bool:
+def _telling(row: SeatRound | None, limits: Mapping[str, float]) -> bool:
     """Whether the sales of a round called for another offer."""
-    through = None if one is None else one.sell_through
-    if one is None or through is None:
+    through = None if row is None else row.sell_through
+    if row is None or through is None:
         return False
-    turned_away = sum(failed for failed, held in zip(one.own.failed, one.own.available, strict=True) if held)
+    turned_away = sum(failed for failed, held in zip(row.own.failed, row.own.available, strict=True) if held)
     return through <= limits["sold"] or (through >= 1 and turned_away > 0)
 
 
@@ -47,11 +47,11 @@ def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Offers made without a look at what others posted and sold; a privileged seat needs none."""
     if seat.privileged:
         return unchecked("privileged")
-    made = [(one, act) for one in seat.rounds if one.round > 1 for act in one.actions("submit_offer")]
-    blind = [act for one, act in made if not _looked(one, act)]
+    made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]
+    blind = [act for row, act in made if not _looked(row, act)]
     often = (ratio(len(blind), len(made)) or 0) >= limits["share"]
     return proven([Hit((act.seq,)) for act in blind], len(made), raised=often and len(blind) >= limits["least"])
 
 
-def _looked(one: SeatRound, act: Act) -> bool:
-    return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in one.acts)
+def _looked(row: SeatRound, act: Act) -> bool:
+    return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.acts)

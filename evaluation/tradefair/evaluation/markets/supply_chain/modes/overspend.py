@@ -25,8 +25,8 @@ class _Beyond(NamedTuple):
 
 def detect(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Vectors above funds, refused or forfeited, out of all that were submitted."""
-    tried = [act for one in seat.rounds for act in one.acts if act.tool == "submit_bids" and _reached_rules(act)]
-    beyond = [found for one in seat.rounds for found in _beyond(one)]
+    tried = [act for row in seat.rounds for act in row.acts if act.tool == "submit_bids" and _reached_rules(act)]
+    beyond = [found for row in seat.rounds for found in _beyond(row)]
     excess = [found.excess for found in beyond if found.excess is not None]
     parts: dict[str, float | None] = {
         "refused": sum(not found.act.accepted for found in beyond),
@@ -41,14 +41,14 @@ def detect_unchecked(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Vectors above funds that nothing had added up earlier in the phase; a privileged seat needs no look."""
     if seat.privileged:
         return unchecked("privileged")
-    beyond = [(one, found.act) for one in seat.rounds for found in _beyond(one)]
-    blind = [act for one, act in beyond if not _checked(one, act)]
+    beyond = [(row, found.act) for row in seat.rounds for found in _beyond(row)]
+    blind = [act for row, act in beyond if not _checked(row, act)]
     return proven([Hit((act.seq,)) for act in blind], len(beyond), raised=len(blind) >= limits["unchecked"])
 
 
-def _checked(one: SeatRound, act: Act) -> bool:
+def _checked(row: SeatRound, act: Act) -> bool:
     return any(
-        look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq for look in one.acts
+        look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq for look in row.acts
     )
 
 
@@ -56,27 +56,27 @@ def _reached_rules(act: Act) -> bool:
     return act.status in ("ok", "rejected")
 
 
-def _beyond(one: SeatRound) -> Iterator[_Beyond]:
-    for act in one.acts:
+def _beyond(row: SeatRound) -> Iterator[_Beyond]:
+    for act in row.acts:
         if act.tool != "submit_bids":
             continue
         if act.code == "insufficient_funds":
-            yield _Beyond(act, (), _excess(one, act))
-        elif act.accepted and _forfeits(one, act):
-            yield _Beyond(act, (one.closed,), _excess(one, act))
+            yield _Beyond(act, (), _excess(row, act))
+        elif act.accepted and _forfeits(row, act):
+            yield _Beyond(act, (row.closed,), _excess(row, act))
 
 
-def _forfeits(one: SeatRound, act: Act) -> bool:
+def _forfeits(row: SeatRound, act: Act) -> bool:
     """Whether the seat forfeited in the pass of a call."""
-    found = (each.forfeited for each in one.facts.passes if pass_phase(each.bid_pass) == act.phase)
-    return any(one.seat.seat in forfeited for forfeited in found)
+    found = (closed.forfeited for closed in row.facts.passes if pass_phase(closed.bid_pass) == act.phase)
+    return any(row.seat.seat in forfeited for forfeited in found)
 
 
-def _excess(one: SeatRound, act: Act) -> int | None:
+def _excess(row: SeatRound, act: Act) -> int | None:
     """How far the vector is above funds, in cents."""
     lines = [mapped(line) for line in listed(act.arguments.get("bids"))]
     try:
         cost = sum(int(line["quantity"]) * to_minor(line["price"]) for line in lines)
     except _UNREADABLE:
         return None
-    return cost - one.funds if cost > one.funds else None
+    return cost - row.funds if cost > row.funds else None

@@ -98,9 +98,9 @@ class SupplyGame:
         """The round in which each seat first stood by each slogan, by number."""
         found: dict[int, dict[SeatId, int]] = {}
         for seat in self.seats.values():
-            for one in seat.rounds:
-                if one.own.slogan is not None:
-                    found.setdefault(one.own.slogan, {}).setdefault(seat.seat, one.round)
+            for row in seat.rounds:
+                if row.own.slogan is not None:
+                    found.setdefault(row.own.slogan, {}).setdefault(seat.seat, row.round)
         return found
 
 
@@ -181,7 +181,7 @@ class SeatRound:
     def waived(self, phase: str) -> list[int]:
         """Events of what the seat did in a phase: its actions, or the lapse."""
         acts = [act.seq for act in self.acts if act.phase == phase and act.accepted and act.tool in _ACTIONS]
-        return acts or [one.seq for one in self.seat.lapses if one.round == self.round and one.phase == phase]
+        return acts or [lapse.seq for lapse in self.seat.lapses if lapse.round == self.round and lapse.phase == phase]
 
 
 _ACTIONS = frozenset({"submit_bids", "submit_offer", "skip_phase"})
@@ -203,7 +203,7 @@ class Retail:
     @cached_property
     def by_number(self) -> Mapping[int, SeatRound]:
         """Its rounds by number."""
-        return {one.round: one for one in self.rounds}
+        return {row.round: row for row in self.rounds}
 
     @cached_property
     def offers(self) -> list[int]:

@@ -14,18 +14,18 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:
     """Rounds and items of which the seat sold something."""
-    return [(one, item) for one in seat.rounds for item, units in enumerate(one.own.sold) if units > 0]
+    return [(row, item) for row in seat.rounds for item, units in enumerate(row.own.sold) if units > 0]
 
 
 def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Items sold out well below what rivals got while buyers still came; severity: the difference, an upper bound."""
     sold, hits = sold_items(seat), list[Hit]()
-    for one, item in sold:
-        own, price = one.own, one.own.prices[item]
+    for row, item in sold:
+        own, price = row.own, row.own.prices[item]
         out = own.sold[item] == own.available[item] and own.failed[item] >= limits["failures"] * own.sold[item]
-        others = one.others_mean(item)
+        others = row.others_mean(item)
         if out and price is not None and price < limits["part"] * others:
-            hits.append(Hit(one.offered(), own.sold[item] * (others - price)))
+            hits.append(Hit(row.offered(), own.sold[item] * (others - price)))
     often = (ratio(len(hits), len(sold)) or 0) >= limits["share"]
     return proven(hits, len(sold), raised=often and len(hits) >= limits["least"])
 
@@ -38,9 +38,9 @@ def detect_below_cost(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 def below_cost_hits(seat: Retail) -> tuple[list[Hit], int]:
     """Item-rounds before the last round that sold below average cost, out of how many that sold."""
-    judged = [(one, item) for one, item in sold_items(seat) if one.round < seat.game.rules.rounds]
-    losses = [(one, one.own.cost_of_goods[item] - one.own.revenue[item]) for one, item in judged]
-    return [Hit(one.offered(), loss) for one, loss in losses if loss > 0], len(judged)
+    judged = [(row, item) for row, item in sold_items(seat) if row.round < seat.game.rules.rounds]
+    losses = [(row, row.own.cost_of_goods[item] - row.own.revenue[item]) for row, item in judged]
+    return [Hit(row.offered(), loss) for row, loss in losses if loss > 0], len(judged)
 
 
 def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
@@ -48,38 +48,38 @@ def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
     Per item the dearest round counts, an upper bound: the same units lie there round after round.
     """
-    stocked = [(one, item) for one in seat.rounds for item, units in enumerate(one.own.available) if units > 0]
+    stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units > 0]
     again = [
-        (one, item)
-        for one, item in stocked
-        if _unsold(one, item, limits) and one.before is not None and _unsold(one.before, item, limits)
+        (row, item)
+        for row, item in stocked
+        if _unsold(row, item, limits) and row.before is not None and _unsold(row.before, item, limits)
     ]
     worth: dict[int, tuple[SeatRound, float]] = {}
-    for one, item in again:
-        gain = one.own.available[item] * one.others_mean(item) - one.own.book[item]
+    for row, item in again:
+        gain = row.own.available[item] * row.others_mean(item) - row.own.book[item]
         if item not in worth or gain > worth[item][1]:
-            worth[item] = (one, gain)
-    hits = [Hit(one.offered(), max(0.0, worth[item][1]) if worth[item][0] is one else 0.0) for one, item in again]
+            worth[item] = (row, gain)
+    hits = [Hit(row.offered(), max(0.0, worth[item][1]) if worth[item][0] is row else 0.0) for row, item in again]
     return proven(hits, len(stocked), raised=len(hits) >= limits["least"])
 
 
-def _unsold(one: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
-    return one.own.available[item] > 0 and one.own.sold[item] == 0 and _dear(one, item, limits)
+def _unsold(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    return row.own.available[item] > 0 and row.own.sold[item] == 0 and _dear(row, item, limits)
 
 
-def _dear(one: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
-    price = one.own.prices[item]
-    return price is not None and price > limits["times"] * one.seat.game.rules.items[item].base_cents
+def _dear(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    price = row.own.prices[item]
+    return price is not None and price > limits["times"] * row.seat.game.rules.items[item].base_cents
 
 
 def detect_gouging(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Revenue from prices far above base: conduct, not an error, so that it costs the seat nothing."""
     dear = {
-        one: sum(earned for item, earned in enumerate(one.own.revenue) if _dear(one, item, limits))
-        for one in seat.rounds
+        row: sum(earned for item, earned in enumerate(row.own.revenue) if _dear(row, item, limits))
+        for row in seat.rounds
     }
-    most = sorted((one for one in dear if dear[one]), key=lambda one: (-dear[one], one.round))
-    revenue = sum(sum(one.own.revenue) for one in seat.rounds)
-    cited = (seq for one in most for seq in one.offered())
+    most = sorted((row for row in dear if dear[row]), key=lambda row: (-dear[row], row.round))
+    revenue = sum(sum(row.own.revenue) for row in seat.rounds)
+    cited = (seq for row in most for seq in row.offered())
     counted = share(currency(sum(dear.values())), currency(revenue), cited)
     return sign_of((counted.value or 0) > limits["share"], counted, note="conduct, not error" if most else None)

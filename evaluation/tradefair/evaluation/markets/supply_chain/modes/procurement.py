@@ -17,10 +17,10 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 def detect_overpay(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Money above the prices that would have won for sure, out of all that was spent; rivals' bids as they were."""
-    paid = {one: sum(regret.overpaid for regret in one.regrets.values()) for one in seat.rounds}
-    dearest = sorted((one for one in paid if paid[one]), key=lambda one: (-paid[one], one.round))
-    over, spend = sum(paid.values()), sum(one.own.spend for one in seat.rounds)
-    counted = share(currency(over), currency(spend), (seq for one in dearest for seq in one.bid()))
+    paid = {row: sum(regret.overpaid for regret in row.regrets.values()) for row in seat.rounds}
+    dearest = sorted((row for row in paid if paid[row]), key=lambda row: (-paid[row], row.round))
+    over, spend = sum(paid.values()), sum(row.own.spend for row in seat.rounds)
+    counted = share(currency(over), currency(spend), (seq for row in dearest for seq in row.bid()))
     return sign_of((counted.value or 0) > limits["share"], counted, severity=currency(over))
 
 
@@ -29,23 +29,23 @@ def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
     rules = seat.game.rules
     if rules.reveal not in ("summary", "book"):
         return unchecked(f"marginal prices are not disclosed: reveal = {rules.reveal}")
-    lines = [(one, line) for one in seat.rounds if one.before for line in one.lines if line[1] > 0]
+    lines = [(row, line) for row in seat.rounds if row.before for line in row.lines if line[1] > 0]
     low: dict[int, list[tuple[int, SeatRound]]] = {}
-    for one, line in lines:
-        if _at_floor(one, line, limits):
-            low.setdefault(line[0], []).append((one.round, one))
+    for row, line in lines:
+        if _at_floor(row, line, limits):
+            low.setdefault(line[0], []).append((row.round, row))
     stretches = [(item, run) for item, ones in low.items() for run in runs(ones)]
     longest = max((len(run) for _, run in stretches), default=0)
-    held = [(item, one) for item, run in stretches if len(run) >= limits["in_a_row"] for one in run]
-    hits = [Hit(one.bid(), one.regrets[item].underbid) for item, one in held]
+    held = [(item, row) for item, run in stretches if len(run) >= limits["in_a_row"] for row in run]
+    hits = [Hit(row.bid(), row.regrets[item].underbid) for item, row in held]
     return proven(
         hits, len(lines), raised=bool(hits), parts={"longest_run": longest, "items": len({i for i, _ in held})}
     )
 
 
-def _at_floor(one: SeatRound, line: BidLine, limits: Mapping[str, float]) -> bool:
+def _at_floor(row: SeatRound, line: BidLine, limits: Mapping[str, float]) -> bool:
     item, asked, price, filled = line
-    rules, before = one.seat.game.rules, one.before
+    rules, before = row.seat.game.rules, row.before
     near = price <= rules.items[item].base_cents + rules.tick_cents
     return (
         near
@@ -61,7 +61,7 @@ def _at_floor(one: SeatRound, line: BidLine, limits: Mapping[str, float]) -> boo
 class _Told(NamedTuple):
     """A pass that came after one in which a line had hardly won although there was money to raise it."""
 
-    one: SeatRound
+    row: SeatRound
     number: int
     items: frozenset[int]
     settles: bool
@@ -74,28 +74,28 @@ def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
     if rules.reveal == "none" or rules.bid_passes < 2:
         reason = "one pass per round" if rules.bid_passes < 2 else "passes tell nothing: reveal = none"
         return unchecked(reason)
-    told = [found for one in seat.rounds for found in _told(one, limits)]
+    told = [found for row in seat.rounds for found in _told(row, limits)]
     hits = [_ignored(found) for found in told if found.unchanged]
     often = (ratio(len(hits), len(told)) or 0) >= limits["share"]
     return proven(hits, len(told), raised=often and len(hits) >= limits["least"])
 
 
-def _told(one: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
-    tick, passes = one.seat.game.rules.tick_cents, one.facts.passes
+def _told(row: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
+    tick, passes = row.seat.game.rules.tick_cents, row.facts.passes
     for before, after in pairwise(passes):
-        first, then = (each.lines.get(one.seat.seat, []) for each in (before, after))
-        left = one.funds - sum(line[1] * line[2] for line in first)
+        first, then = (closed.lines.get(row.seat.seat, []) for closed in (before, after))
+        left = row.funds - sum(line[1] * line[2] for line in first)
         short = {line[0] for line in first if line[3] < limits["filled"] * line[1] and left >= tick * line[1]}
         if short:
             same = sorted(line[:3] for line in first) == sorted(line[:3] for line in then)
-            yield _Told(one, after.bid_pass, frozenset(short), after is passes[-1], same)
+            yield _Told(row, after.bid_pass, frozenset(short), after is passes[-1], same)
 
 
 def _ignored(told: _Told) -> Hit:
-    one = told.one
-    pass_told = one.seat.game.passes_closed.get((one.round, told.number - 1))
-    events = [*([] if pass_told is None else [pass_told]), *one.waived(pass_phase(told.number)), one.closed]
-    missed = sum(one.regrets[item].underbid for item in told.items if item in one.regrets)
+    row = told.row
+    pass_told = row.seat.game.passes_closed.get((row.round, told.number - 1))
+    events = [*([] if pass_told is None else [pass_told]), *row.waived(pass_phase(told.number)), row.closed]
+    missed = sum(row.regrets[item].underbid for item in told.items if item in row.regrets)
     return Hit(events, missed if told.settles else None)
 
 
@@ -107,15 +107,15 @@ def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
     if seat.privileged:
         return unchecked("privileged")
     judged = [
-        (one, act, line, low)
-        for one in seat.rounds
-        for act in one.actions("submit_bids")
-        for line in _settled_lines(one, act)
-        if (low := _lowest(one, act, line[0])) is not None
+        (row, act, line, low)
+        for row in seat.rounds
+        for act in row.actions("submit_bids")
+        for line in _settled_lines(row, act)
+        if (low := _lowest(row, act, line[0])) is not None
     ]
     hits = [
-        Hit((low[1], act.seq, one.closed), one.regrets[line[0]].underbid if _settles(one, act) else None)
-        for one, act, line, low in judged
+        Hit((low[1], act.seq, row.closed), row.regrets[line[0]].underbid if _settles(row, act) else None)
+        for row, act, line, low in judged
         if line[2] < low[0]
     ]
     often = (ratio(len(hits), len(judged)) or 0) >= limits["share"]
@@ -123,21 +123,21 @@ def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
     return proven(hits, len(judged), raised=bool(hits) and often, note=note)
 
 
-def _settled_lines(one: SeatRound, act: Act) -> list[BidLine]:
+def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
     """The lines of the pass to which an accepted call belongs."""
-    found = [each.lines for each in one.facts.passes if pass_phase(each.bid_pass) == act.phase]
-    return found[0].get(one.seat.seat, []) if found else []
+    found = [closed.lines for closed in row.facts.passes if pass_phase(closed.bid_pass) == act.phase]
+    return found[0].get(row.seat.seat, []) if found else []
 
 
-def _settles(one: SeatRound, act: Act) -> bool:
-    return act.phase == pass_phase(one.facts.passes[-1].bid_pass)
+def _settles(row: SeatRound, act: Act) -> bool:
+    return act.phase == pass_phase(row.facts.passes[-1].bid_pass)
 
 
-def _lowest(one: SeatRound, act: Act, item: int) -> tuple[int, int] | None:
+def _lowest(row: SeatRound, act: Act, item: int) -> tuple[int, int] | None:
     """(cents, event) of the latest estimate of the item in the phase, before the call and from any observation."""
     asked = [
-        each
-        for each in one.seat.estimates
-        if each.item == item and (each.round, each.phase) == (act.round, act.phase) and each.seq < act.seq
+        told
+        for told in row.seat.estimates
+        if told.item == item and (told.round, told.phase) == (act.round, act.phase) and told.seq < act.seq
     ]
     return (asked[-1].low, asked[-1].seq) if asked and asked[-1].n > 0 else None

@@ -15,13 +15,13 @@ from tradefair.supply_chain.model import SloganFacts
 def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by."""
     first: dict[int, SeatRound] = {}
-    for one in seat.rounds:
-        if one.own.slogan is not None:
-            first.setdefault(one.own.slogan, one)
-    said = [(seat.game.slogans[number], one) for number, one in first.items() if number in seat.game.slogans]
-    stuffed = [(slogan, one) for slogan, one in said if _stuffed(slogan, limits)]
+    for row in seat.rounds:
+        if row.own.slogan is not None:
+            first.setdefault(row.own.slogan, row)
+    said = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
+    stuffed = [(slogan, row) for slogan, row in said if _stuffed(slogan, limits)]
     parts: dict[str, float | None] = {"most_cues": max((slogan.cues for slogan, _ in said), default=0)}
-    hits = [Hit(one.offered()) for _, one in stuffed]
+    hits = [Hit(row.offered()) for _, row in stuffed]
     return proven(hits, len(said), raised=len(hits) >= limits["least"], parts=parts)
 
 
@@ -35,28 +35,28 @@ def _stuffed(slogan: SloganFacts, limits: Mapping[str, float]) -> bool:
 
 def detect_copying(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Rounds with a slogan that a rival had used before the seat did, or one in nearly the same words."""
-    speaking = [(one, one.own.slogan) for one in seat.rounds if one.round > 1 and one.own.slogan is not None]
+    speaking = [(row, row.own.slogan) for row in seat.rounds if row.round > 1 and row.own.slogan is not None]
     hits: list[Hit] = []
-    for one, number in speaking:
-        copied = _copied_in(one, number, limits["cosine"])
+    for row, number in speaking:
+        copied = _copied_in(row, number, limits["cosine"])
         if copied is not None:
-            hits.append(Hit((copied, *one.offered())))
+            hits.append(Hit((copied, *row.offered())))
     often = (ratio(len(hits), len(speaking)) or 0) >= limits["share"]
     return proven(hits, len(speaking), raised=often and len(hits) >= limits["least"])
 
 
-def _copied_in(one: SeatRound, number: int, cosine: float) -> int | None:
+def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
     """Event that told the seat of the slogan: the closure of a rival's first round with it. None: it is no copy."""
-    game, seat = one.seat.game, one.seat.seat
+    game, seat = row.seat.game, row.seat.seat
     near = [number, *(other for other, close in game.neighbours.get(number, {}).items() if close >= cosine)]
     for other in near:
         uses = game.first_uses.get(other, {})
         earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
         own = uses.get(seat)
-        if earliest is None or earliest[0] >= one.round or (own is not None and own <= earliest[0]):
+        if earliest is None or earliest[0] >= row.round or (own is not None and own <= earliest[0]):
             continue
         # Nearly the same words that the seat had already used by then are its own, too.
-        if number != other and game.first_uses.get(number, {}).get(seat, one.round) <= earliest[0]:
+        if number != other and game.first_uses.get(number, {}).get(seat, row.round) <= earliest[0]:
             continue
         return game.seats[earliest[1]].by_number[earliest[0]].closed
     return None
@@ -70,14 +70,14 @@ def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
     if seat.game.rules.gate_inert:
         return unchecked("every buyer considers every retailer: slogans cannot matter")
     length = int(limits["rounds"])
-    judged = [one for one in seat.rounds if one.round >= length and one.sales is not None]
-    poor = [(one.round, one) for one in seat.rounds if one.sales is not None and one.sales < limits["sales"]]
+    judged = [row for row in seat.rounds if row.round >= length and row.sales is not None]
+    poor = [(row.round, row) for row in seat.rounds if row.sales is not None and row.sales < limits["sales"]]
     kept: list[SeatRound] = []
     for run in runs(poor):
-        kept += [one for place, one in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
+        kept += [row for place, row in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
     note = "association, not cause: prices and stock differ too" if kept else None
-    return proven([Hit(one.offered()) for one in kept], len(judged), raised=len(kept) >= limits["least"], note=note)
+    return proven([Hit(row.offered()) for row in kept], len(judged), raised=len(kept) >= limits["least"], note=note)
 
 
 def _one_slogan(run: list[SeatRound], length: int) -> bool:
-    return len({one.own.slogan for one in run[-length:]}) == 1
+    return len({row.own.slogan for row in run[-length:]}) == 1
