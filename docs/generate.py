@@ -34,8 +34,9 @@ from tradefair.evaluation.markets.marketplace.modes import rules as marketplace_
 from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.markets.supply_chain.modes import rules as supply_rules
+from tradefair.evaluation.markets.teaching.evaluator import mode_rules as teaching_rules
 from tradefair.evaluation.modes.general_rules import general_rules
-from tradefair.evaluation.modes.published import PUBLISHED, published_toml
+from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
@@ -71,7 +72,7 @@ def pages() -> dict[Path, str]:
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
-    made |= {path: published_toml(market) for market, path in PUBLISHED.items()}
+    made |= {path: published_toml(market) for market, path in published_paths().items()}
     found = ROOT / "docs" / "diagnostics.md"
     made[found] = filled(found, r"<!-- begin diagnostics (\S+) -->", lambda match: diagnostics_table(match[1]))
     graphs = ROOT / "docs" / "graphs.md"
@@ -200,6 +201,7 @@ BOOKS: Mapping[str, Book] = {
     "bargaining": Book("bargaining.", bargaining_rules),
     "double_auction": Book(auction_rules.PREFIX, auction_rules.diagnostic_rules),
     "supply_chain": Book(supply_rules.PREFIX, supply_rules.diagnostic_rules),
+    "teaching": Book("teaching.", teaching_rules),
     "marketplace": Book(marketplace_rules.PREFIX, marketplace_rules.diagnostic_rules),
 }
 
@@ -208,7 +210,7 @@ def diagnostics_table(market: str) -> str:
     """The diagnostics of one market, or those of all: what, how they are counted, when they are raised."""
     if market in BOOKS:
         prefix, rules = BOOKS[market].prefix, BOOKS[market].rules()
-        version = f"Version {rules.version} of `{'diagnostics' if prefix else 'general'}.toml`."
+        version = f"Version {rules.version} of `modes.toml`."
         head = ("id", "what", "value", "raised when", "null, or not judged, when", "provoked by", "not by")
         rows = [mode_row(prefix + name, mode) for name, mode in rules.detectors.items()]
     else:

@@ -10,8 +10,8 @@ from typing import Any, NamedTuple, get_args
 import pytest
 from tests.marketplace.playing import Ended, play, scenario_of
 
+from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.experiments.permutation import Block, permutation_test
-from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR
 from tradefair.host.setup import plan_seats
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import baselines, match_sets

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
-from tradefair.evaluation.evaluate import evaluate, evaluator_of
-from tradefair.evaluation.modes.diagnose import insight_of
+from tradefair.evaluation.evaluate import evaluate, insight_of
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.injection_followed import attacks_on
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.outcome import Outcome

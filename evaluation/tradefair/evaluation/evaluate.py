@@ -6,21 +6,17 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.catalog import evaluator
-from tradefair.contract.errors import TraceError
+from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.modes.diagnose import diagnose_generally, diagnose_trace
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.evaluation.modes.diagnose import with_general
 from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.outcome import (
-    CommonEvaluator,
-    Compares,
-    Evaluator,
-    Finding,
-    Outcome,
-    ReadBeside,
-    Tabulates,
-)
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
+from tradefair.evaluation.reading import Unusable
 from tradefair.evaluation.table import Table
 from tradefair.evaluation.verify import verify
 from tradefair.tracestore import StorePlace, Trace, is_store, open_trace
@@ -51,48 +47,71 @@ class Evaluation(NamedTuple):
         return content
 
 
-def evaluator_of(market: str) -> Evaluator:
-    """The market's evaluator, or the one that knows conduct only."""
-    found: Evaluator | None = evaluator(market)
-    return found or CommonEvaluator(market)
-
-
 def evaluate(trace: Trace) -> Outcome[Any, Any]:
-    """The outcome of an opened trace; TraceError when its manifest cannot be read."""
+    """Outcome of an opened trace; TraceError when its manifest cannot be read, ScenarioError for a wrong evaluator."""
     market = trace.manifest.core.market
+    evaluator = evaluator_of(market)
     try:
-        return evaluator_of(market).outcomes(trace)
+        return evaluator.outcomes(trace)
     except TraceError:
         raise
     except Exception as fault:
         # Facts that no rules have made can break any formula, a stranger's too; that is a property of the trace.
-        plain = CommonEvaluator(market).outcomes(trace)
-        broken = Finding(seq=None, message=f"the outcomes of {market} cannot be computed: {fault!r}"[:300])
+        plain = Evaluator(market).outcomes(trace)
+        broken = Unusable(seq=None, message=f"the outcomes of {market} cannot be computed: {fault!r}"[:300])
         return plain.model_copy(update={"findings": [*plain.findings, broken]})
 
 
-def diagnose(trace: Trace) -> Diagnosis:
-    """The market's own and the general diagnosis of an opened trace. Raises what the market's formulas raise."""
-    return diagnose_trace(trace, evaluator_of(trace.manifest.core.market))
+def diagnose(trace: Trace, evaluator: Evaluator | None = None) -> Diagnosis:
+    """The market's own and the general diagnosis of an opened trace. Raises what the market's formulas raise.
+
+    `evaluator`: whose failure modes, by default those of the market's own.
+    """
+    own = evaluator or evaluator_of(trace.manifest.core.market)
+    return with_general(own.diagnose(trace), trace, insight_of(trace, own))
+
+
+def diagnose_generally(trace: Trace, evaluator: Evaluator) -> Diagnosis:
+    """The general diagnosis alone, for a trace that the market's own formulas cannot read. TraceError: no manifest."""
+    own = Evaluator(trace.manifest.core.market).diagnose(trace)
+    return with_general(own, trace, insight_of(trace, evaluator))
+
+
+def insight_of(trace: Trace, evaluator: Evaluator) -> Insight:
+    """What the evaluator knows of the trace; nothing, with the reason, where it cannot. TraceError: no manifest."""
+    try:
+        return evaluator.insight(trace)
+    except TraceError:
+        raise
+    except Exception as fault:
+        reason = f"could not be computed: the market's facts fit no formula: {fault!r}"[:200]
+        return Insight(absent=dict.fromkeys(GENERAL, reason))
+
+
+def charts_of(trace: Trace, evaluator: Evaluator) -> tuple[list[Chart], str | None]:
+    """The evaluator's charts and null; or none and the reason, where the trace breaks its formulas. Never raises."""
+    try:
+        return list(evaluator.charts(trace)), None
+    except Exception as fault:
+        return [], f"the charts cannot be drawn: {fault!r}"[:300]
 
 
 def relative_numbers(
     seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]
 ) -> Mapping[str, Mapping[str, float | None]]:
     """Per label, numbers that need references beside them; nothing where the market has none."""
-    evaluator = evaluator_of(next(iter(outcomes.values())).market) if outcomes else None
-    return evaluator.relative(seat, outcomes) if isinstance(evaluator, Compares) else {}
+    return evaluator_of(next(iter(outcomes.values())).market).relative(seat, outcomes) if outcomes else {}
 
 
 def tables_of(
     outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None = None, *, brief: bool = False
 ) -> Sequence[Table]:
     """The tables that a market's evaluator wants people to see; `brief`: only what has a population beside it."""
-    known = evaluator_of(outcome.market)
-    beside = known.tables_beside(outcome, population) if isinstance(known, ReadBeside) else ()
+    evaluator = evaluator_of(outcome.market)
+    compared = evaluator.tables_beside(outcome, population)
     if brief:
-        return beside if population is not None else ()
-    return [*beside, *(known.tables(outcome) if isinstance(known, Tabulates) else ())]
+        return compared if population is not None else ()
+    return [*compared, *evaluator.tables(outcome)]
 
 
 def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
@@ -106,7 +125,7 @@ def evaluate_file(path: str | Path, populations: Populations | None = None) -> E
         with open_trace(path) as trace:
             evaluation = _evaluated(shown, trace)
             return evaluation._replace(population=(populations or Populations()).of(trace))
-    except TraceError as error:
+    except (TraceError, ScenarioError) as error:
         return Evaluation(shown, None, str(error))
 
 
@@ -116,7 +135,7 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
     unsound = None
     if not chain.sound:
         said = f"the chain does not hold ({chain.verdict}): {chain.message}"[:300]
-        outcome = outcome.model_copy(update={"findings": [Finding(seq=chain.seq, message=said), *outcome.findings]})
+        outcome = outcome.model_copy(update={"findings": [Unusable(seq=chain.seq, message=said), *outcome.findings]})
         unsound = None if chain.verdict == "not_a_trace" else said
     try:
         return Evaluation(path, outcome, diagnosis=diagnose(trace), unsound=unsound)
@@ -124,7 +143,7 @@ def _evaluated(path: str, trace: Trace) -> Evaluation:
         raise
     except Exception as fault:
         # As above: facts that no rules have made. What holds in every market can still be told.
-        broken = Finding(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
+        broken = Unusable(seq=None, message=f"the market's diagnosis cannot be computed: {fault!r}"[:300])
         mended = outcome.model_copy(update={"findings": [*outcome.findings, broken]})
         generally = diagnose_generally(trace, evaluator_of(outcome.market))
         return Evaluation(path, mended, diagnosis=generally, unsound=unsound)

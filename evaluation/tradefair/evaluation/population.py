@@ -11,10 +11,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
-from tradefair.catalog import evaluator
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.errors import TraceError
-from tradefair.evaluation.outcome import Evaluator, Outcome, ReadBeside
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
+from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace, find_traces, open_trace
 
 _FOLDER = "references"
@@ -31,14 +31,15 @@ class Populations:
     def of(self, trace: Trace) -> Outcome[Any, Any] | None:
         """The population's outcome; null where its market has none, or nobody has played it."""
         core = trace.manifest.core
-        known = evaluator(core.market)
-        if not isinstance(known, ReadBeside):
+        evaluator = evaluator_of(core.market)
+        policy = evaluator.population
+        if policy is None:
             return None
         wanted = _key(trace)
-        if _plays(trace, known.population):
-            return _played(trace, known)
-        for path in (self._given.get((known.population, wanted)), *_beside(trace.path, known.population, core.seed)):
-            found = None if path is None else _outcome(path, known, known.population, wanted)
+        if _plays(trace, policy):
+            return _played(trace, evaluator)
+        for path in (self._given.get((policy, wanted)), *_beside(trace.path, policy, core.seed)):
+            found = None if path is None else _outcome(path, evaluator, policy, wanted)
             if found is not None:
                 return found
         return None
@@ -50,9 +51,9 @@ class Populations:
         for path in self._files:
             try:
                 with open_trace(path) as trace:
-                    known = evaluator(trace.manifest.core.market)
-                    if isinstance(known, ReadBeside) and _plays(trace, known.population):
-                        found.setdefault((known.population, _key(trace)), path)
+                    policy = evaluator_of(trace.manifest.core.market).population
+                    if policy is not None and _plays(trace, policy):
+                        found.setdefault((policy, _key(trace)), path)
             except TraceError:
                 continue  # whoever reads that file says what is wrong with it
         return found

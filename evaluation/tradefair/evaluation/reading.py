@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar
 from weakref import WeakKeyDictionary
 
 import orjson
-from pydantic import BaseModel, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
@@ -23,8 +23,10 @@ M = TypeVar("M", bound=BaseModel)
 R = TypeVar("R")
 
 
-class ReadingFinding(NamedTuple):
-    """Something in a trace that could not be used. `seq` is null when it belongs to no event."""
+class Unusable(BaseModel):
+    """Something in a trace that could not be used; `seq` is null when it belongs to no event."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     seq: int | None
     message: str
@@ -56,12 +58,12 @@ class TraceReading:
     ending: Facts | None = None
     end_reason: str | None = None
     conduct: dict[SeatId, Conduct] = field(default_factory=dict[SeatId, Conduct])
-    findings: list[ReadingFinding] = field(default_factory=list[ReadingFinding])
+    findings: list[Unusable] = field(default_factory=list[Unusable])
 
     def found(self, seq: int | None, message: str) -> None:
         """Keep a finding; the first hundred are enough to see what is wrong."""
         if len(self.findings) < MAX_FINDINGS:
-            self.findings.append(ReadingFinding(seq, message))
+            self.findings.append(Unusable(seq=seq, message=message))
 
     @cached_property
     def roles(self) -> Mapping[SeatId, str]:

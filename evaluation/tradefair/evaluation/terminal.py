@@ -12,10 +12,11 @@ from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.evaluate import Evaluation, evaluator_of, relative_numbers, tables_of
+from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_of
+from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.importers.report import ImportReport, merged
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Figure, Finding
-from tradefair.evaluation.outcome import MeasuresMarket, Outcome, ReadBeside, SeatOutcome, fields_for
+from tradefair.evaluation.outcome import Outcome, SeatOutcome
 from tradefair.evaluation.table import FOOTNOTES, number_text
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
@@ -126,12 +127,10 @@ def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> No
     if not pairs:
         return
     evaluator = evaluator_of(pairs[0][0].market)
-    assert isinstance(evaluator, ReadBeside)
-    columns = evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ()
     markets = [[outcome.market_outcome for outcome in side] for side in zip(*pairs, strict=True)]
     rows = [
         [name.replace("_", " "), *(number_text(_mean([getattr(one, name) for one in side])) for side in markets)]
-        for name in columns
+        for name in evaluator.market_columns
     ]
     console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
     show_table(console, [*names("figure"), *figures("value", f"{evaluator.population} population")], rows)

@@ -10,7 +10,8 @@ import pytest
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import PlaySeats, Seats, diagnosis_of
 
-from tradefair.evaluation.evaluate import evaluator_of
+from tradefair.evaluation.evaluate import insight_of
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
 from tradefair.evaluation.modes.diagnose import general_findings
 from tradefair.evaluation.modes.diagnosis import Finding
@@ -112,7 +113,7 @@ def play(play_seats: PlaySeats, control: Control) -> Path:
 def alone(path: Path) -> list[Finding]:
     """The general findings before those that the market's own count are taken out."""
     with open_trace(path) as trace:
-        return general_findings(trace, evaluator_of(trace.manifest.core.market))
+        return general_findings(trace, insight_of(trace, evaluator_of(trace.manifest.core.market)))
 
 
 @pytest.mark.parametrize(("name", "control"), EXAMPLES)

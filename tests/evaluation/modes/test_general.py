@@ -14,12 +14,13 @@ from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import market_type
 from tradefair.contract.policy import ToolCall, Turns, TurnView
-from tradefair.evaluation.evaluate import evaluate_file, evaluator_of
+from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file, insight_of
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL
-from tradefair.evaluation.modes.diagnose import diagnose_generally, general_findings
+from tradefair.evaluation.modes.diagnose import general_findings
 from tradefair.evaluation.modes.general_rules import general_rules
 from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.modes.published import PUBLISHED, published_toml
+from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.unit_mistake import power_of_ten
 from tradefair.tracestore import Trace, open_trace
 
@@ -78,7 +79,7 @@ def test_a_market_that_nobody_knows_is_diagnosed_by_its_calls(play_seats: PlaySe
     assert not found(path, "evidence_depth", "B1").checked
 
 
-class Stumbling:
+class Stumbling(Evaluator):
     """An evaluator whose formulas fit no facts."""
 
     def insight(self, trace: Trace) -> Insight:
@@ -222,7 +223,7 @@ def test_an_idle_round_costs_what_the_best_quote_would_have_earned(play_seats: P
     seats = {"B1": "passive", "B2": "passive", "S1": "truthful", "S2": "truthful"}
     path = play_seats("double_auction/smoke", seats, values=values)
     with open_trace(path) as trace:
-        general = general_findings(trace, evaluator_of("double_auction"))
+        general = general_findings(trace, insight_of(trace, evaluator_of("double_auction")))
     finding = next(each for each in general if each.id == "idle_drift" and each.seats == ["B1"])
     # Alone on its side, it would have met S1's ask of 20 at 20: 70 points a round.
     assert (finding.numerator, finding.severity, finding.severity_unit) == (3, 210.0, "points")
@@ -350,7 +351,7 @@ def test_a_lesson_binds_the_next_round_only(play_seats: PlaySeats, rule: dict[st
 # --- published maps --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("market", sorted(PUBLISHED))
+@pytest.mark.parametrize("market", sorted(published_paths()))
 def test_the_published_evidence_map_is_the_one_of_the_tools(market: str) -> None:
-    assert PUBLISHED[market].read_text(encoding="utf-8") == published_toml(market)
+    assert published_paths()[market].read_text(encoding="utf-8") == published_toml(market)
     assert market_type(market).evidence_map

@@ -10,15 +10,16 @@ from pydantic import ValidationError
 from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.report.playing import play
 
-from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart, charts_of
-from tradefair.evaluation.evaluate import evaluate, evaluator_of
+from tradefair.evaluation.charts import Axis, BarChart, Bars, Chart, HeatChart, Line, XYChart
+from tradefair.evaluation.evaluate import charts_of, evaluate
+from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.report import episode_page
 from tradefair.tracestore import Trace, open_trace
 
 
 def drawn(path: Path) -> dict[str, Chart]:
     with open_trace(path) as trace:
-        charts, problem = charts_of(evaluator_of(trace.manifest.core.market), trace)
+        charts, problem = charts_of(trace, evaluator_of(trace.manifest.core.market))
     assert problem is None
     return {chart.id: chart for chart in charts}
 
@@ -77,18 +78,18 @@ def test_the_pictures_of_a_store_are_its_outcome(tmp_path: Path) -> None:
     assert sum(value for value in parts[:-1] if value is not None) == pytest.approx(parts[-1])
 
 
-class Breaks:
+class Breaks(Evaluator):
     def charts(self, trace: Trace) -> Sequence[Chart]:
         raise ZeroDivisionError("of a stranger")
 
 
 def test_a_picture_that_cannot_be_drawn_is_a_problem_on_the_page(play_quotes: Callable[..., Path]) -> None:
     with open_trace(play_quotes([90], [20], [{"B1": 80, "S1": 40}])) as trace:
-        charts, problem = charts_of(Breaks(), trace)
+        charts, problem = charts_of(trace, Breaks())
         assert charts == []
         assert problem is not None
         assert "of a stranger" in problem
-        assert charts_of(object(), trace) == ([], None)
+        assert charts_of(trace, Evaluator()) == ([], None)
 
 
 def test_a_picture_says_what_is_wrong_with_its_numbers() -> None:

@@ -17,7 +17,7 @@ from tests.host.serving.by_hand import Seat, started
 from tests.host.serving.doors import Clients, Step, code_of, over_pipes, seats_over_http, walk
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.evaluation.markets.supply_chain.outcomes import EVALUATOR
+from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.hosting import Host
 from tradefair.host.setup import new_episode, plan_seats

@@ -14,8 +14,9 @@ from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.games import Chosen, Game, choose_games
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
 from tradefair.evaluation.arithmetic import mean, rounded
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file, evaluator_of
-from tradefair.evaluation.outcome import Measures, SeatOutcome
+from tradefair.evaluation.evaluate import Evaluation, evaluate_file
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.outcome import SeatOutcome
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.tracestore import open_trace
 
@@ -122,8 +123,7 @@ def _share(market: str, result: SeatOutcome) -> float | None:
     if hasattr(result, _SHARE):
         value, sign = getattr(result, _SHARE), 1
     else:
-        evaluator = evaluator_of(market)
-        metrics = evaluator.primary_metrics if isinstance(evaluator, Measures) else ()
+        metrics = evaluator_of(market).primary_metrics
         value = getattr(result, metrics[0].name, None) if metrics else None
         sign = 1 if metrics and metrics[0].higher_is_better else -1
     return sign * float(value) if isinstance(value, int | float) else None

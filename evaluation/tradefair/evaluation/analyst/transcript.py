@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, cast
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.analyst.fence import line_of
-from tradefair.evaluation.evaluate import evaluator_of
-from tradefair.evaluation.modes.insight import GivesInsight
+from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.reading import read_trace
 from tradefair.tracestore import Trace
 
@@ -105,8 +104,7 @@ def _fitting(lines: Sequence[str], characters: int) -> int:
 def _spoken(trace: Trace, found: Transcript) -> Mapping[str, str]:
     """By tool, the argument that others get to read, as the market's evaluator says."""
     try:
-        evaluator = evaluator_of(trace.manifest.core.market)
-        return evaluator.insight(trace).messages if isinstance(evaluator, GivesInsight) else {}
+        return evaluator_of(trace.manifest.core.market).insight(trace).messages
     except Exception as fault:
         # A stranger's evaluator, or a trace that no rules have made: then there are no words, and it is said.
         found.problems.append(f"which tools speak cannot be told: {fault!r}"[:300])

@@ -1,4 +1,4 @@
-"""Pictures of a market as data: an evaluator describes them, report and viewer draw them."""
+"""Charts of a market as data: an evaluator describes them, report and viewer draw them."""
 
 from tradefair.evaluation.charts.chart import (
     MAX_CELLS,
@@ -8,14 +8,12 @@ from tradefair.evaluation.charts.chart import (
     BarChart,
     Bars,
     Chart,
-    Draws,
     HeatChart,
     IntervalChart,
     Line,
     MatrixCell,
     MatrixChart,
     XYChart,
-    charts_of,
 )
 
 __all__ = [
@@ -26,12 +24,10 @@ __all__ = [
     "BarChart",
     "Bars",
     "Chart",
-    "Draws",
     "HeatChart",
     "IntervalChart",
     "Line",
     "MatrixCell",
     "MatrixChart",
     "XYChart",
-    "charts_of",
 ]

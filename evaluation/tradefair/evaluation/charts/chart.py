@@ -1,6 +1,6 @@
-"""What a picture is made of: title, axes with units, and one of five shapes. Nothing here draws.
+"""What a chart is made of: title, axes with units, and one of five shapes. Nothing here draws.
 
-An evaluator that has the method `charts(trace)` (protocol `Draws`) gives its market pictures in every report:
+The method `charts` of an evaluator gives its market charts in every report:
 
     def charts(self, trace: Trace) -> list[Chart]:
         prices = Line(name="price", x=[1, 2, 3], y=[41, 43, 42])
@@ -12,12 +12,9 @@ All texts may come from a trace: whoever draws shows them as text.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Annotated, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
-
-from tradefair.tracestore import Trace
 
 MAX_POINTS = 20_000
 """Points of one line at most."""
@@ -160,23 +157,3 @@ class MatrixChart(_Chart):
 
 
 Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart | IntervalChart | MatrixChart, Field(discriminator="shape")]
-
-
-@runtime_checkable
-class Draws(Protocol):
-    """An evaluator that has pictures of its market."""
-
-    def charts(self, trace: Trace) -> Sequence[Chart]:
-        """Pictures of a trace, the most telling first. Empty where nothing can be drawn."""
-        ...
-
-
-def charts_of(evaluator: object, trace: Trace) -> tuple[list[Chart], str | None]:
-    """The evaluator's pictures; none, with the reason, where a trace breaks its formulas. Total."""
-    if not isinstance(evaluator, Draws):
-        return [], None
-    try:
-        return list(evaluator.charts(trace)), None
-    except Exception as fault:
-        # Facts that no rules have made can break any formula, a stranger's too.
-        return [], f"the charts cannot be drawn: {fault!r}"[:300]

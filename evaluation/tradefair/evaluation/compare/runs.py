@@ -15,8 +15,9 @@ from tradefair.contract.event import ManifestCore
 from tradefair.contract.seats import SeatId, natural_order
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
-from tradefair.evaluation.evaluate import evaluate, evaluator_of
-from tradefair.evaluation.outcome import Measures, MeasuresMarket, Outcome, PrimaryMetric, fields_for
+from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluator import evaluator_of, fields_for
+from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
 REFERENCES = "references"
@@ -182,8 +183,6 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
 def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
     """What comparisons of seats in these roles test; nothing where the market's evaluator declares nothing."""
     evaluator = evaluator_of(market)
-    if not isinstance(evaluator, Measures):
-        return ()
     told = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
     return tuple(metric for metric in evaluator.primary_metrics if metric.name in told)
 
@@ -191,18 +190,6 @@ def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[P
 def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
     """The roles in which the compared seats were played."""
     return frozenset(run.outcome.seats[seat].role for run in runs for seat in seats if seat in run.outcome.seats)
-
-
-@cache
-def _whole_ends(market: str) -> frozenset[str] | None:
-    evaluator = evaluator_of(market)
-    return evaluator.whole_ends if isinstance(evaluator, Measures) else None
-
-
-@cache
-def _market_columns(market: str) -> tuple[str, ...]:
-    evaluator = evaluator_of(market)
-    return evaluator.market_columns if isinstance(evaluator, MeasuresMarket) else ("efficiency",)
 
 
 @cache
@@ -216,16 +203,16 @@ def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str,
 def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
     """The numbers of one run for the compared seats."""
     market = loaded.core.market
-    whole = _whole_ends(market)
+    evaluator = evaluator_of(market)
     end = loaded.outcome.end_reason
-    stopped = end is not None and end.startswith("terminated:") and whole is not None and end not in whole
+    stopped = end is not None and end.startswith("terminated:") and not evaluator.ran_its_course(end)
     numbers: dict[str, float | None] = {}
     for name in metric_names(market):
         values = [_number(getattr(loaded.outcome.seats.get(seat), name, None)) for seat in seats]
         known = [value for value in values if value is not None]
         numbers[name] = math.fsum(known) / len(known) if known and len(known) == len(values) else None
     whole_market = loaded.outcome.market_outcome
-    for name in _market_columns(market):
+    for name in evaluator.market_columns:
         if hasattr(whole_market, name):
             numbers[f"market_{name}"] = _number(getattr(whole_market, name))
     digested = loaded.about.get("outcome_digest")

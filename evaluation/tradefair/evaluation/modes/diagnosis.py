@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Protocol, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import ratio
-from tradefair.tracestore import Trace
 
 MAX_CITED = 50
 """Event numbers that a figure or finding cites at most."""
@@ -109,15 +107,6 @@ class Diagnosis(_Record):
             if name in (finding.id, finding.id.partition(".")[2]):
                 return finding
         raise KeyError(name)
-
-
-@runtime_checkable
-class Diagnoses(Protocol):
-    """An evaluator that diagnoses too."""
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """Figures and findings of a trace. Total: what cannot be computed is null with a note."""
-        ...
 
 
 class Share(BaseModel):

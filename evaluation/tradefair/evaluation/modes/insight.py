@@ -1,17 +1,16 @@
-"""What only a market's own evaluator can tell the general diagnostics; everything else they read from the trace.
+"""What only a market's own evaluator can tell the general failure modes; everything else they read from the trace.
 
-An evaluator that has a method `insight(trace)` (see `GivesInsight`) fills in what its market knows; what it leaves out
-is "not checked" in the findings, with the reason in `absent` or a general one.
+The method `insight` of an evaluator fills in what its market knows; what it leaves out is "not checked" in the
+findings, with the reason in `absent` or a general one.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple, Protocol, runtime_checkable
+from typing import NamedTuple
 
 from tradefair.contract.seats import SeatId
-from tradefair.tracestore import Trace
 
 
 class Case(NamedTuple):
@@ -108,12 +107,3 @@ class Insight:
     orders: Counted | None = None
     absent: Mapping[str, str] = field(default_factory=dict[str, str])
     counted_by: Mapping[str, str] = field(default_factory=dict[str, str])
-
-
-@runtime_checkable
-class GivesInsight(Protocol):
-    """An evaluator that tells the general diagnostics what only its market knows."""
-
-    def insight(self, trace: Trace) -> Insight:
-        """Total: what the trace does not hold is left out."""
-        ...

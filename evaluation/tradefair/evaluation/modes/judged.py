@@ -12,8 +12,6 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tradefair.catalog import market_type
-from tradefair.contract.errors import ScenarioError
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import ratio, rounded
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding, cited
@@ -44,11 +42,8 @@ class Frame(NamedTuple):
 def diagnosis_of(trace: Trace, book: RuleBook, findings: Sequence[Finding]) -> Diagnosis:
     """The diagnosis of a market that has findings and no stages."""
     market = trace.manifest.core.market
-    try:
-        evidence = map_version(market_type(market))
-    except ScenarioError:
-        evidence = None
-    return Diagnosis(market=market, version=book.version, evidence_map=evidence, stages=[], findings=list(findings))
+    version = map_version(market)
+    return Diagnosis(market=market, version=book.version, evidence_map=version, stages=[], findings=list(findings))
 
 
 def findings_by(

@@ -1,43 +1,56 @@
 """The published evidence maps: what actions need and which tool gives it, as one TOML per market, from the tool table.
 
-`python -m tradefair.evaluation.modes.published` writes it anew; a test compares.
+`python -m tradefair.evaluation.modes.published` writes them again; a test compares.
 """
 
 from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator, Mapping
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
-from tradefair.catalog import market_type
+from tradefair.catalog import evaluator, market_names, market_type
+from tradefair.contract.errors import ScenarioError
 from tradefair.contract.evidence import Need
 from tradefair.contract.market import MarketType
 from tradefair.contract.tool import Tool
-from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
-PUBLISHED = {
-    name: Path(__file__).parents[1] / "markets" / name / "modes" / "evidence.toml"
-    for name in ("retail", "double_auction", "supply_chain", "marketplace")
-}
-"""Where each market's map is published."""
-
-_VERSIONS = {"retail": EVIDENCE_VERSION}
-_RECENCY: Mapping[str, Mapping[str, int]] = {"retail": RECENCY_DAYS}
+RECENCY = "recency_days."
+"""Begins the key of an evidence note that says up to which age, in days, a look of a category counts."""
 
 
-def map_version(kind: MarketType) -> str | None:
-    """The version of a market's evidence map: its own, else that of the rules; null where nothing is asked for."""
-    return _VERSIONS.get(kind.name, f"rules-{kind.version}") if kind.evidence_map else None
+def published_paths() -> dict[str, Path]:
+    """By market, the file of its map: in the folder `modes` next to its evaluator. Markets without either are left out.
+
+    The place comes from the evaluator, not from a list here, so that a stranger's market is published like ours.
+    """
+    rooms = {name: _room(name) for name in market_names() if market_type(name).evidence_map}
+    return {name: room / "modes" / "evidence.toml" for name, room in rooms.items() if room is not None}
+
+
+def map_version(market: str) -> str | None:
+    """Version of a market's evidence map: its own, else that of the rules; null where no action needs evidence.
+
+    Null as well for a market that is not installed: a trace may be of any.
+    """
+    try:
+        kind = market_type(market)
+    except ScenarioError:
+        return None
+    return _notes(market).get("version", f"rules-{kind.version}") if kind.evidence_map else None
 
 
 def published_toml(market: str) -> str:
     """What the published file of a market should hold."""
-    kind = market_type(market)
-    return evidence_toml(kind, map_version(kind) or "", _RECENCY.get(market, {}))
+    notes = _notes(market)
+    recency = {name.removeprefix(RECENCY): int(days) for name, days in notes.items() if name.startswith(RECENCY)}
+    return evidence_toml(market_type(market), map_version(market) or "", recency)
 
 
 def evidence_toml(kind: MarketType, version: str, recency_days: Mapping[str, int]) -> str:
-    """Needs, recency and tools of a market. Callables are published by the first line of their docstring."""
+    """Needs, recency and tools of a market as TOML. Callables are published by the first line of their docstring."""
     lines = [
         "# Made from the tool table and the evidence map: python -m tradefair.evaluation.modes.published",
         f'market = "{kind.name}"',
@@ -52,6 +65,18 @@ def evidence_toml(kind: MarketType, version: str, recency_days: Mapping[str, int
         if tool.evidence:
             lines += ["", *_tool(tool)]
     return "\n".join(lines) + "\n"
+
+
+def _notes(market: str) -> Mapping[str, str]:
+    found: Any = evaluator(market)
+    return {} if found is None else found.evidence_notes
+
+
+def _room(market: str) -> Path | None:
+    """The folder of a market's evaluator."""
+    found: Any = evaluator(market)
+    file = None if found is None else import_module(type(found).__module__).__file__
+    return None if file is None else Path(file).parent
 
 
 def _need(action: str, need: Need) -> Iterator[str]:
@@ -84,5 +109,5 @@ def _words(function: object) -> str:
 
 
 if __name__ == "__main__":
-    for name, path in PUBLISHED.items():
+    for name, path in published_paths().items():
         path.write_text(published_toml(name), encoding="utf-8")

@@ -16,8 +16,9 @@ from typing import Any, NamedTuple
 from tradefair.contract.chain import canonical
 from tradefair.contract.errors import TraceError
 from tradefair.contract.seats import SeatId
-from tradefair.evaluation.evaluate import evaluate, evaluator_of
-from tradefair.evaluation.outcome import Measures, Outcome, Rates, RatingRules, SeatOutcome
+from tradefair.evaluation.evaluate import evaluate
+from tradefair.evaluation.evaluator import evaluator_of
+from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome
 from tradefair.evaluation.progress import Progress
 from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 
@@ -91,8 +92,7 @@ class Results(NamedTuple):
 
 def rules_of(market: str) -> RatingRules | None:
     """How a market is rated; None where its evaluator does not say."""
-    evaluator = evaluator_of(market)
-    return evaluator.rating if isinstance(evaluator, Rates) else None
+    return evaluator_of(market).rating
 
 
 def seat_fields(rules: RatingRules) -> tuple[str, ...]:
@@ -215,14 +215,12 @@ def _unusable(market: str, outcome: Outcome[Any, Any] | None) -> str:
     """Why an episode says nothing about its labels; what an agent did badly is no reason."""
     if outcome is None:
         return f"{market} has no ratings: its evaluator does not say what they would rank"
-    evaluator = evaluator_of(market)
-    whole = evaluator.whole_ends if isinstance(evaluator, Measures) else None
     end = outcome.end_reason
     if end is None:
         return "unfinished: go on with tradefair play --resume"
     if end == _HARNESS:
         return "harness failure: not the agents' doing"
-    if outcome.censored or (whole is not None and end not in whole):
+    if outcome.censored or not evaluator_of(market).ran_its_course(end):
         return f"partial: {end[:_MAX_LABEL]}"
     if outcome.findings:
         return "odd: the trace has findings, see tradefair evaluate"

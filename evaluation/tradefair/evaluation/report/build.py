@@ -13,10 +13,10 @@ import orjson
 from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.accounts import account
-from tradefair.evaluation.charts import charts_of
-from tradefair.evaluation.evaluate import diagnose, evaluate, evaluator_of, tables_of
+from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of
+from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.outcome import Outcome, fields_for
+from tradefair.evaluation.outcome import Outcome
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
@@ -130,7 +130,7 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
     core, about = trace.manifest.core, trace.manifest.about
     outcome = evaluate(trace)
     diagnosis, broken = _diagnosis(trace)
-    charts, undrawn = charts_of(evaluator_of(core.market), trace)
+    charts, undrawn = charts_of(trace, evaluator_of(core.market))
     counted = account(trace)
     events = read_events(trace)
     notes = read_notes(trace, events)

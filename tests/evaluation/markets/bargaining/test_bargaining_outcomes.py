@@ -12,9 +12,8 @@ from tests.evaluation.playing import store
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.core import Core
 from tradefair.contract.policy import Draw
-from tradefair.evaluation.charts.chart import charts_of
-from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.markets.bargaining.outcomes import EVALUATOR
+from tradefair.evaluation.evaluate import Evaluation, charts_of, evaluate_file
+from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import open_trace
 
@@ -146,5 +145,5 @@ def test_a_general_failure_mode_is_found_where_it_is_and_only_there(
 def test_the_pictures_show_quotes_profits_and_gains(tmp_path: Path) -> None:
     path = _game(tmp_path / "game.trace", "linear_concession", "linear_concession")
     with open_trace(path) as trace:
-        drawn, problem = charts_of(EVALUATOR, trace)
+        drawn, problem = charts_of(trace, EVALUATOR)
     assert ([chart.id for chart in drawn], problem) == (["quotes", "profits", "gains"], None)

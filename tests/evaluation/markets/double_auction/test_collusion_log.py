@@ -14,7 +14,7 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.importers.report import ImportReport
 from tradefair.evaluation.markets.double_auction.collusion_log import import_game, import_games
-from tradefair.evaluation.markets.double_auction.outcomes import EVALUATOR
+from tradefair.evaluation.markets.double_auction.evaluator import EVALUATOR
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.evaluation.verify import verify_file

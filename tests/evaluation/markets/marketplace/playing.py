@@ -16,7 +16,8 @@ from tests.evaluation.playing import store
 from tradefair.contract.core import Core, Record
 from tradefair.contract.policy import Policy, ToolCall, Turns, TurnView, parse_policy
 from tradefair.contract.scenario import build_scenario
-from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR, MarketplaceOutcome
+from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
+from tradefair.evaluation.markets.marketplace.outcomes import MarketplaceOutcome
 from tradefair.host.scripted import Scripted
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.data.loader import load_folder

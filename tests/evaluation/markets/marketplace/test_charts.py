@@ -11,8 +11,9 @@ from tests.evaluation.browsing import watched
 from tests.evaluation.markets.marketplace.playing import C1, outcome, play
 from tests.evaluation.mutations import parts_of, write_parts
 
-from tradefair.evaluation.charts.chart import BarChart, Chart, IntervalChart, XYChart, charts_of
-from tradefair.evaluation.markets.marketplace.outcomes import EVALUATOR
+from tradefair.evaluation.charts.chart import BarChart, Chart, IntervalChart, XYChart
+from tradefair.evaluation.evaluate import charts_of
+from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.report import build_report
 from tradefair.tracestore import open_trace
 
@@ -24,7 +25,7 @@ ALL = ["funnel", "welfare", "losses", "rounds", "customers", "positions", "barga
 
 def _charts(path: Path) -> dict[str, Chart]:
     with open_trace(path) as trace:
-        drawn, problem = charts_of(EVALUATOR, trace)
+        drawn, problem = charts_of(trace, EVALUATOR)
     assert problem is None
     return {chart.id: chart for chart in drawn}
 

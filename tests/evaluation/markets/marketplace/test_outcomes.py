@@ -16,10 +16,9 @@ from tests.evaluation.mutations import Mutation, Parts, mutated_parts, mutations
 
 from tradefair.cli import run
 from tradefair.contract.policy import ToolCall
-from tradefair.evaluation.charts.chart import charts_of
-from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.evaluate import charts_of, evaluate_file
+from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import (
-    EVALUATOR,
     TERMS,
     MarketplaceMarket,
     MarketplaceOutcome,
@@ -413,7 +412,7 @@ def test_odd_traces_give_findings_and_not_exceptions(
     with open_trace(path) as trace:
         found = EVALUATOR.outcomes(trace)
         found.model_dump_json()
-        assert charts_of(EVALUATOR, trace)[1] is None
+        assert charts_of(trace, EVALUATOR)[1] is None
         EVALUATOR.tables(found)
 
 

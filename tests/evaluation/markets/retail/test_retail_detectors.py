@@ -11,7 +11,7 @@ from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.evaluation.modes.published import PUBLISHED, evidence_toml
+from tradefair.evaluation.modes.published import evidence_toml, published_paths
 from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
 
 Evaluated = Callable[..., Evaluation]
@@ -337,7 +337,7 @@ def test_at_most_fifty_events_are_cited(evaluated: Evaluated, day: MakeDay) -> N
 
 def test_the_published_evidence_map_is_the_one_of_the_tools() -> None:
     made = evidence_toml(market_type("retail"), EVIDENCE_VERSION, RECENCY_DAYS)
-    assert PUBLISHED["retail"].read_text(encoding="utf-8") == made
+    assert published_paths()["retail"].read_text(encoding="utf-8") == made
 
 
 # --- the controls of the specification ------------------------------------------------------------------------------

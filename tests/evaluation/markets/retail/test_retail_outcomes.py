@@ -13,7 +13,8 @@ from typer.testing import CliRunner
 
 from tradefair.evaluation import audit_commands as commands
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
-from tradefair.evaluation.markets.retail.outcomes import EVALUATOR, RetailSeat, share_of_oracle
+from tradefair.evaluation.markets.retail.evaluator import EVALUATOR
+from tradefair.evaluation.markets.retail.outcomes import RetailSeat, share_of_oracle
 
 Evaluated = Callable[..., Evaluation]
 MakeDay = Callable[..., Any]

@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from pydantic import JsonValue
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.playing import played_by
+from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts
 
 from tradefair.catalog import load_scenario
 from tradefair.evaluation.charts.chart import HeatChart, XYChart
 from tradefair.evaluation.markets.supply_chain import seat
+from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.markets.supply_chain.market import inequality, mid_ranks, mobility
-from tradefair.evaluation.markets.supply_chain.outcomes import EVALUATOR, SupplyChainOutcome
+from tradefair.evaluation.markets.supply_chain.outcomes import SupplyChainOutcome
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SupplyChainScenario
 from tradefair.tracestore import open_trace
 

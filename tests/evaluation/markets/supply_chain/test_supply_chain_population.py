@@ -9,7 +9,7 @@ import pytest
 from tests.evaluation.playing import played_by
 
 from tradefair.evaluation.evaluate import evaluate_file, tables_of
-from tradefair.evaluation.markets.supply_chain.outcomes import EVALUATOR
+from tradefair.evaluation.markets.supply_chain.evaluator import EVALUATOR
 from tradefair.evaluation.population import Populations
 from tradefair.evaluation.report import episode_page
 from tradefair.evaluation.table import number_text

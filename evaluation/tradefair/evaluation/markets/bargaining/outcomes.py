@@ -8,18 +8,10 @@ from typing import NamedTuple
 from tradefair.bargaining.model import RoundFacts
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
-from tradefair.evaluation.charts.chart import Chart
-from tradefair.evaluation.markets.bargaining.charts import charts
-from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
-from tradefair.evaluation.markets.bargaining.modes.diagnose import diagnose_bargaining
-from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import (
     ON_EVERY_SEAT,
     MarketOutcome,
     Outcome,
-    PrimaryMetric,
-    RatingRules,
     SeatOutcome,
     common_seat,
 )
@@ -80,59 +72,29 @@ class BargainingMarket(MarketOutcome):
 BargainingOutcome = Outcome[BargainingSeat, BargainingMarket]
 
 
-class BargainingEvaluator:
-    """Outcomes of the market `bargaining`."""
+def bargaining_outcome(trace: Trace, version: str) -> BargainingOutcome:
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    talk: dict[SeatId, _Talk] = {}
+    reading = read_trace(trace, lambda _: lambda seq, event: _hear(talk, event))
+    rounds = [typed for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts)) is not None]
+    seats = {seat: _seat(reading, rounds, seat, talk.get(seat, _Talk(0, 0))) for seat in reading.conduct}
+    return BargainingOutcome.of(reading, version, seats, _market(reading, rounds))
 
-    market = "bargaining"
-    version = "2"
-    seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
-    compared_columns = ("profit", "surplus_share", "hindsight_regret")
-    market_columns = ("efficiency", "price_position", "first_trade_round")
-    primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
-    whole_ends = frozenset({"terminated:rounds_completed"})
-    rating = RatingRules(
-        kind="duel",
-        scores=("profit",),
-        seat_figures=("hindsight_regret", "losses", "forfeits"),
-        market_figures=("efficiency", "trade_frequency"),
-        potential="potential",
-        varies=frozenset(
-            {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"},
-        ),
-    )
 
-    def outcomes(self, trace: Trace) -> BargainingOutcome:
-        """Per seat and for the pair; total."""
-        talk: dict[SeatId, _Talk] = {}
-        reading = read_trace(trace, lambda _: lambda seq, event: _hear(talk, event))
-        rounds = [typed for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts)) is not None]
-        seats = {seat: _seat(reading, rounds, seat, talk.get(seat, _Talk(0, 0))) for seat in reading.conduct}
-        return BargainingOutcome.of(reading, self.version, seats, _market(reading, rounds))
-
-    def insight(self, trace: Trace) -> Insight:
-        """Own limits, quotes through them, rounds given away: for the general diagnostics."""
-        return bargaining_insight(trace)
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """What was said and the failure modes of bargaining (page 10.2)."""
-        return diagnose_bargaining(trace)
-
-    def charts(self, trace: Trace) -> list[Chart]:
-        """Quotes and prices by round, and what each round earned."""
-        return charts(trace)
-
-    def relative(self, seat: SeatId, outcomes: Mapping[str, BargainingOutcome]) -> dict[str, dict[str, float | None]]:
-        """Per label the normalised regret and the profit over that of the equilibrium pair, on the same limits (9)."""
-        profits = {label: outcome.seats[seat].profit for label, outcome in outcomes.items()}
-        passive, oracle = profits.get("policy:passive"), profits.get("policy:oracle")
-        equilibrium = profits.get(f"{ON_EVERY_SEAT}linear_equilibrium")
-        return {
-            label: {
-                "normalised_regret": _normalised_regret(profit, passive, oracle),
-                "over_equilibrium": None if equilibrium is None else profit - equilibrium,
-            }
-            for label, profit in profits.items()
+def relative_to_references(
+    seat: SeatId, outcomes: Mapping[str, BargainingOutcome]
+) -> dict[str, dict[str, float | None]]:
+    """Per label the normalised regret, and the profit over that of the equilibrium pair, on the same limits (9)."""
+    profits = {label: outcome.seats[seat].profit for label, outcome in outcomes.items()}
+    passive, oracle = profits.get("policy:passive"), profits.get("policy:oracle")
+    equilibrium = profits.get(f"{ON_EVERY_SEAT}linear_equilibrium")
+    return {
+        label: {
+            "normalised_regret": _normalised_regret(profit, passive, oracle),
+            "over_equilibrium": None if equilibrium is None else profit - equilibrium,
         }
+        for label, profit in profits.items()
+    }
 
 
 def _normalised_regret(profit: int, passive: int | None, oracle: int | None) -> float | None:
@@ -228,6 +190,3 @@ def _market(reading: TraceReading, rounds: Sequence[RoundFacts]) -> BargainingMa
         lossy_trades=len(trades) if opening is not None and gap <= 0 else 0,
         partial=isinstance(asked, int) and len(rounds) < asked,
     )
-
-
-EVALUATOR = BargainingEvaluator()

@@ -15,12 +15,7 @@ from tradefair.contract.seats import SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
-from tradefair.evaluation.charts.chart import Chart
-from tradefair.evaluation.markets.double_auction.charts import charts
-from tradefair.evaluation.markets.double_auction.insight import double_auction_insight
-from tradefair.evaluation.markets.double_auction.modes.detectors import diagnose_auction
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
-    CAUTION,
     ReferenceTable,
     SeatResult,
     Shape,
@@ -28,13 +23,9 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     csa_clean,
     reference_table,
 )
-from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import (
     MarketOutcome,
     Outcome,
-    PrimaryMetric,
-    RatingRules,
     SeatOutcome,
     common_seat,
 )
@@ -114,59 +105,13 @@ class DoubleAuctionMarket(MarketOutcome):
 DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
 
 
-class DoubleAuctionEvaluator:
-    """Outcomes of the market `double_auction`."""
-
-    market = "double_auction"
-    version = "2"
-    seat_columns = ("value", "payoff", "surplus_share", "csa_clean", "trades", "offset_mean", "dynamic_regret")
-    compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
-    market_columns = ("efficiency", "price_mean")
-    deviations = (
-        "truthful",
-        "shading_5",
-        "shading_10",
-        "shading_20",
-        "linear_equilibrium",
-        "fictitious_play",
-        "gd_bazaar",
-        "shaver",
-        "zip",
-    )
-    # Regret is no test between agents: each run's hindsight is against the rivals of that run.
-    primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
-    whole_ends = frozenset({"terminated:rounds_completed"})
-    rating = RatingRules(
-        kind="field",
-        scores=("csa_clean", "csa", "surplus_share", "payoff"),
-        seat_figures=("csa_clean", "csa", "surplus_share", "trade_frequency"),
-        market_figures=("efficiency", "convergence"),
-        varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
-        cautions={"csa_clean": CAUTION, "csa": CAUTION},
-    )
-
-    def outcomes(self, trace: Trace) -> DoubleAuctionOutcome:
-        """Per seat and for the market; total."""
-        reading = read_trace(trace)
-        game = _game(reading)
-        yardstick = _yardstick(reading, game)
-        seats = {seat: _seat_outcome(reading, game, seat, yardstick.table) for seat in reading.conduct}
-        return DoubleAuctionOutcome.of(reading, self.version, seats, _market_outcome(game, yardstick))
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The failure modes of this market."""
-        return diagnose_auction(trace)
-
-    def insight(self, trace: Trace) -> Insight:
-        """Quotes through the own value, rounds given away: for the general diagnostics."""
-        return double_auction_insight(trace)
-
-    def charts(self, trace: Trace) -> list[Chart]:
-        """Supply and demand, prices, offsets, gains, efficiency and who traded when."""
-        return charts(trace)
-
-
-EVALUATOR = DoubleAuctionEvaluator()
+def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    reading = read_trace(trace)
+    game = _game(reading)
+    yardstick = _yardstick(reading, game)
+    seats = {seat: _seat_outcome(reading, game, seat, yardstick.table) for seat in reading.conduct}
+    return DoubleAuctionOutcome.of(reading, version, seats, _market_outcome(game, yardstick))
 
 
 class _Trade(NamedTuple):

@@ -16,18 +16,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
-from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.markets.marketplace.businesses import Business
-from tradefair.evaluation.markets.marketplace.charts import charts
 from tradefair.evaluation.markets.marketplace.customers import Customer, funnel
-from tradefair.evaluation.markets.marketplace.insight import marketplace_insight
-from tradefair.evaluation.markets.marketplace.modes.detectors import diagnose_marketplace
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.references import Reference, in_currency, references, share
 from tradefair.evaluation.markets.marketplace.study import Study, study_of
-from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.table import Table, number_text
 from tradefair.marketplace.analysis import baselines
 from tradefair.tracestore import Trace
@@ -172,75 +166,32 @@ class MarketplaceMarket(MarketOutcome):
 MarketplaceOutcome = Outcome[MarketplaceSeat, MarketplaceMarket]
 
 
-class MarketplaceEvaluator:
-    """Outcomes of the market `marketplace`."""
+def marketplace_outcome(trace: Trace, version: str) -> MarketplaceOutcome:
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    study = study_of(trace)
+    play = study if isinstance(study, MarketPlay) else study.play
+    seats = {seat: MarketplaceSeat(**common_seat(play.reading, seat)) for seat in play.reading.conduct}
+    if isinstance(study, Study):
+        for place, customer in enumerate(study.customers):
+            seats[customer.seat] = _customer(study, place, seats[customer.seat])
+        for business in study.businesses:
+            seats[business.seat] = seats[business.seat].model_copy(update=_business(business))
+    market = _market(study) if isinstance(study, Study) else MarketplaceMarket()
+    return MarketplaceOutcome.of(play.reading, version, seats, market)
 
-    market = "marketplace"
-    version = "1"
-    seat_columns = ("utility", "optimum", "loss", "spend", "shown", "asked", "offered", "revenue", "orders", "answered")
-    compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
-    market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
-    primary_metrics = (
-        PrimaryMetric(name="utility", unit="currency units"),
-        PrimaryMetric(name="revenue", unit="currency units"),
-    )
-    fields_of_roles: Mapping[str, frozenset[str]] = {
-        "customer": frozenset({"utility", "optimum", "loss", "spend", "shown", "asked", "offered"}),
-        "business": frozenset({"revenue", "orders", "answered"}),
+
+def relative_to_references(
+    seat: SeatId, outcomes: Mapping[str, MarketplaceOutcome]
+) -> dict[str, dict[str, float | None]]:
+    """Per label, a customer's normalised regret and utility over the mean of random matches."""
+    known = {label: outcome.seats[seat] for label, outcome in outcomes.items()}
+    passive, oracle = known.get("policy:passive"), known.get("policy:oracle")
+    if all(result.utility is None for result in known.values()):
+        return {label: {} for label in known}
+    return {
+        label: {"normalised_regret": _regret(result.utility, passive, oracle), "over_random": _over_random(result)}
+        for label, result in known.items()
     }
-    whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
-    rating = RatingRules(
-        kind="field",
-        scores=("achieved", "utility"),
-        seat_figures=("loss", "spend", "wasted", "asked"),
-        market_figures=("welfare", "share_of_optimal"),
-        varies=frozenset({"description", "seats"}),
-        cautions={
-            "achieved": "share of what the own request allowed at list prices: each customer has another request"
-        },
-    )
-
-    def outcomes(self, trace: Trace) -> MarketplaceOutcome:
-        """Per seat and for the market; total."""
-        study = study_of(trace)
-        play = study if isinstance(study, MarketPlay) else study.play
-        seats = {seat: MarketplaceSeat(**common_seat(play.reading, seat)) for seat in play.reading.conduct}
-        if isinstance(study, Study):
-            for place, customer in enumerate(study.customers):
-                seats[customer.seat] = _customer(study, place, seats[customer.seat])
-            for business in study.businesses:
-                seats[business.seat] = seats[business.seat].model_copy(update=_business(business))
-        market = _market(study) if isinstance(study, Study) else MarketplaceMarket()
-        return MarketplaceOutcome.of(play.reading, self.version, seats, market)
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The market's own failure modes; total but for an unreadable manifest."""
-        return diagnose_marketplace(trace)
-
-    def insight(self, trace: Trace) -> Insight:
-        """What this market adds to the general diagnostics."""
-        return marketplace_insight(trace)
-
-    def charts(self, trace: Trace) -> list[Chart]:
-        """From search to choice, welfare beside its baselines, where it was lost, who bought what."""
-        return charts(trace)
-
-    def tables(self, outcome: MarketplaceOutcome) -> list[Table]:
-        """Baselines, the way from the market to the payment, the terms of the loss, bargains under floors."""
-        market = outcome.market_outcome
-        found = [_references_table(market), _funnel_table(market), _losses_table(outcome)]
-        return [table for table in found if table.rows]
-
-    def relative(self, seat: SeatId, outcomes: Mapping[str, MarketplaceOutcome]) -> dict[str, dict[str, float | None]]:
-        """Per label, a customer's normalised regret and utility over the mean of random matches."""
-        known = {label: outcome.seats[seat] for label, outcome in outcomes.items()}
-        passive, oracle = known.get("policy:passive"), known.get("policy:oracle")
-        if all(one.utility is None for one in known.values()):
-            return {label: {} for label in known}
-        return {
-            label: {"normalised_regret": _regret(one.utility, passive, oracle), "over_random": _over_random(one)}
-            for label, one in known.items()
-        }
 
 
 def _over_random(one: MarketplaceSeat) -> float | None:
@@ -410,6 +361,13 @@ def _number(share_of: Fraction | None) -> float | None:
 # --- tables -----------------------------------------------------------------------------------------------------------
 
 
+def marketplace_tables(outcome: MarketplaceOutcome) -> list[Table]:
+    """Baselines, the way from the market to the payment, the terms of the loss; tables without rows are left out."""
+    market = outcome.market_outcome
+    found = [_references_table(market), _funnel_table(market), _losses_table(outcome)]
+    return [table for table in found if table.rows]
+
+
 def _references_table(market: MarketplaceMarket) -> Table:
     rows = [
         (
@@ -444,6 +402,3 @@ def _losses_table(outcome: MarketplaceOutcome) -> Table:
     ]
     more = f", the {_MAX_ROWS} dearest of {len(losers)}" if len(losers) > _MAX_ROWS else ""
     return Table(f"what customers lost, and to what{more}", ("customer", "loss", *TERMS), rows)
-
-
-EVALUATOR = MarketplaceEvaluator()

@@ -8,21 +8,10 @@ from tradefair.contract.errors import TraceError
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
-from tradefair.evaluation.charts.chart import Chart
-from tradefair.evaluation.markets.retail.charts import charts
-from tradefair.evaluation.markets.retail.insight import retail_insight
-from tradefair.evaluation.markets.retail.modes.conversion import conversion
-from tradefair.evaluation.markets.retail.modes.detectors import detect
-from tradefair.evaluation.markets.retail.modes.evidence import evidence
-from tradefair.evaluation.markets.retail.modes.follow_up import follow_up
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail
-from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
-from tradefair.evaluation.markets.retail.modes.selection import selection
 from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomposition, decompose
-from tradefair.evaluation.modes.diagnosis import Diagnosis, Stage
-from tradefair.evaluation.modes.insight import Insight
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.table import Table, number_text
 from tradefair.tracestore import Trace
@@ -78,69 +67,22 @@ class RetailMarket(MarketOutcome):
 RetailOutcome = Outcome[RetailSeat, RetailMarket]
 
 
-class RetailEvaluator:
-    """Outcomes and diagnostics of the market `retail`."""
-
-    market = "retail"
-    version = "1"
-    seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
-    compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
-    primary_metrics = (
-        PrimaryMetric(name="gain", unit="currency units"),
-        PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),
-    )
-    whole_ends = frozenset({"terminated:horizon"})
-
-    def outcomes(self, trace: Trace) -> RetailOutcome:
-        """The manager's outcome and the store's; total."""
-        reading, play = read_retail(trace)
-        tokens = _tokens(trace, reading)
-        seats = {seat: _seat(reading, play, seat, tokens.get(seat)) for seat in reading.conduct}
-        for outcome in seats.values():
-            if outcome.profit is not None and outcome.profit.unexplained_cents:
-                reading.found(
-                    None, f"{outcome.profit.unexplained_cents} cents of the gain are not explained by the books"
-                )
-        return RetailOutcome.of(reading, self.version, seats, _market(play))
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """Four stages and all detectors; total."""
-        play = read_retail(trace).play
-        known = play.scenario is not None
-        stages: list[Stage] = [stage(play) for stage in (selection, evidence, conversion, follow_up)] if known else []
-        return Diagnosis(
-            market=self.market,
-            version=diagnostic_rules().version,
-            evidence_map=play.evidence_version,
-            stages=stages,
-            findings=detect(play) if known else [],
-        )
-
-    def insight(self, trace: Trace) -> Insight:
-        """Wanted products, trouble, idle days, sales below cost: for the general diagnostics."""
-        return retail_insight(trace)
-
-    def tables(self, outcome: RetailOutcome) -> list[Table]:
-        """For people: what the seat's row leaves out, the profit decomposition, whole and by category."""
-        tables: list[Table] = []
-        for seat in outcome.seats.values():
-            tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))
-            if seat.profit is not None:
-                tables += [_waterfall(seat.profit), _categories(seat.profit)]
-        return tables
-
-    def charts(self, trace: Trace) -> list[Chart]:
-        """Money, stock, sales, empty shelves and the parts of the gain."""
-        return charts(trace)
-
-    def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
-        """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (9)."""
-        gains = {label: outcome.seats[seat].gain for label, outcome in outcomes.items()}
-        low, high = gains.get("policy:passive"), gains.get("policy:oracle")
-        return {label: {"share_of_oracle": share_of_oracle(gain, low, high)} for label, gain in gains.items()}
+def retail_outcome(trace: Trace, version: str) -> RetailOutcome:
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    reading, play = read_retail(trace)
+    tokens = _tokens(trace, reading)
+    seats = {seat: _seat(reading, play, seat, tokens.get(seat)) for seat in reading.conduct}
+    for outcome in seats.values():
+        if outcome.profit is not None and outcome.profit.unexplained_cents:
+            reading.found(None, f"{outcome.profit.unexplained_cents} cents of the gain are not explained by the books")
+    return RetailOutcome.of(reading, version, seats, _market(play))
 
 
-EVALUATOR = RetailEvaluator()
+def relative_to_references(seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
+    """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (page 9)."""
+    gains = {label: outcome.seats[seat].gain for label, outcome in outcomes.items()}
+    low, high = gains.get("policy:passive"), gains.get("policy:oracle")
+    return {label: {"share_of_oracle": share_of_oracle(gain, low, high)} for label, gain in gains.items()}
 
 
 def share_of_oracle(gain: float | None, passive: float | None, oracle: float | None) -> float | None:
@@ -224,6 +166,16 @@ def _market(play: RetailPlay) -> RetailMarket:
 
 
 # --- tables ---------------------------------------------------------------------------------------------------------
+
+
+def retail_tables(outcome: RetailOutcome) -> list[Table]:
+    """Figures that the seat's row leaves out, and the parts of the gain, whole and by category."""
+    tables: list[Table] = []
+    for seat in outcome.seats.values():
+        tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))
+        if seat.profit is not None:
+            tables += [_waterfall(seat.profit), _categories(seat.profit)]
+    return tables
 
 
 _MORE = (

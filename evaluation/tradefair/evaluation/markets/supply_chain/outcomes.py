@@ -8,10 +8,7 @@ from itertools import accumulate
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
-from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.markets.supply_chain import seat as formulas
-from tradefair.evaluation.markets.supply_chain.charts import charts
-from tradefair.evaluation.markets.supply_chain.insight import supply_chain_insight
 from tradefair.evaluation.markets.supply_chain.market import (
     Inequality,
     inequality,
@@ -19,21 +16,14 @@ from tradefair.evaluation.markets.supply_chain.market import (
     mobility,
     slogan_convergence,
 )
-from tradefair.evaluation.markets.supply_chain.modes.detectors import diagnose_supply_chain
 from tradefair.evaluation.markets.supply_chain.play import SeatRound, SupplyPlay, read_supply_chain
-from tradefair.evaluation.markets.supply_chain.tables import reference_tables
-from tradefair.evaluation.modes.diagnosis import Diagnosis
-from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import (
     ON_EVERY_SEAT,
     MarketOutcome,
     Outcome,
-    PrimaryMetric,
-    RatingRules,
     SeatOutcome,
     common_seat,
 )
-from tradefair.evaluation.table import Table, number_text
 from tradefair.tracestore import Trace
 
 
@@ -126,59 +116,23 @@ class SupplyChainMarket(MarketOutcome):
 SupplyChainOutcome = Outcome[SupplyChainSeat, SupplyChainMarket]
 
 
-class SupplyChainEvaluator:
-    """Outcomes of the market `supply_chain`."""
+def supply_chain_outcome(trace: Trace, version: str) -> SupplyChainOutcome:
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    play = read_supply_chain(trace)
+    seats = {seat: _seat(play, seat) for seat in play.seats}
+    return SupplyChainOutcome.of(play.reading, version, seats, _market(play))
 
-    market = "supply_chain"
-    version = "1"
-    population = "skill"
-    seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
-    compared_columns = ("pi", "units_sold", "bid_eff", "mms")
-    market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
-    primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
-    whole_ends = frozenset({"terminated:final_round"})
-    rating = RatingRules(
-        kind="field",
-        scores=("pi", "roi"),
-        seat_figures=("npm", "bid_eff", "share_fill", "mms", "overspends"),
-        market_figures=("wealth_gini", "unmet", "slogan_convergence"),
-        varies=frozenset({"description", "seats", "rivals"}),
-    )
 
-    def outcomes(self, trace: Trace) -> SupplyChainOutcome:
-        """Per seat and for the market; total."""
-        play = read_supply_chain(trace)
-        seats = {seat: _seat(play, seat) for seat in play.seats}
-        return SupplyChainOutcome.of(play.reading, self.version, seats, _market(play))
-
-    def diagnose(self, trace: Trace) -> Diagnosis:
-        """The market's own failure modes; total but for an unreadable manifest."""
-        return diagnose_supply_chain(trace)
-
-    def insight(self, trace: Trace) -> Insight:
-        """What this market adds to the general diagnostics."""
-        return supply_chain_insight(trace)
-
-    def charts(self, trace: Trace) -> list[Chart]:
-        """Money, bids, inequality and slogans."""
-        return charts(trace)
-
-    def tables_beside(self, outcome: SupplyChainOutcome, population: SupplyChainOutcome | None) -> list[Table]:
-        """Inequality beside an equal split, the market and its mean retailer; a column for `skill` on all seats."""
-        return reference_tables(self.population, outcome, population)
-
-    def tables(self, outcome: SupplyChainOutcome) -> list[Table]:
-        """What no row of seats has room for."""
-        return [_bids_table(outcome)]
-
-    def relative(self, seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]) -> dict[str, dict[str, float | None]]:
-        """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor), same luck and rivals; null unless the oracle earned more."""
-        profits = {label: outcome.seats[seat].pi for label, outcome in outcomes.items()}
-        floor, oracle = profits.get("policy:floor_bidder"), profits.get("policy:oracle")
-        return {
-            label: {"pi_norm": None if label.startswith(ON_EVERY_SEAT) else _normalised(profit, floor, oracle)}
-            for label, profit in profits.items()
-        }
+def relative_to_references(
+    seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]
+) -> dict[str, dict[str, float | None]]:
+    """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor), same luck and rivals; null unless the oracle earned more."""
+    profits = {label: outcome.seats[seat].pi for label, outcome in outcomes.items()}
+    floor, oracle = profits.get("policy:floor_bidder"), profits.get("policy:oracle")
+    return {
+        label: {"pi_norm": None if label.startswith(ON_EVERY_SEAT) else _normalised(profit, floor, oracle)}
+        for label, profit in profits.items()
+    }
 
 
 def _normalised(profit: float, floor: float | None, oracle: float | None) -> float | None:
@@ -306,15 +260,3 @@ def _named(basis: str, row: Inequality | None, moves: Sequence[float | None]) ->
 def _unmet(wanted: Sequence[int], sold: Sequence[int]) -> float | None:
     share = ratio(sum(sold), sum(wanted))
     return None if share is None else rounded(1 - share)
-
-
-def _bids_table(outcome: SupplyChainOutcome) -> Table:
-    columns = ("rar", "iei", "osi", "attempts", "directed", "overpay_regret", "underbid_regret", "overspends")
-    return Table(
-        "retailers: what else",
-        ("seat", *columns),
-        [(seat, *(number_text(getattr(one, name)) for name in columns)) for seat, one in outcome.seats.items()],
-    )
-
-
-EVALUATOR = SupplyChainEvaluator()

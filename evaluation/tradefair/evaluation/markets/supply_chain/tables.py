@@ -32,6 +32,13 @@ def reference_tables(policy: str, outcome: _Outcome, population: _Outcome | None
     ]
 
 
+def bids_table(outcome: _Outcome) -> Table:
+    """Figures of bids and stock, a row per retailer."""
+    columns = ("rar", "iei", "osi", "attempts", "directed", "overpay_regret", "underbid_regret", "overspends")
+    rows = [(seat, *(number_text(getattr(result, name)) for name in columns)) for seat, result in outcome.seats.items()]
+    return Table("retailers: what else", ("seat", *columns), rows)
+
+
 def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple[str, ...]]:
     equal = {"gini": 0, "theil": 0, "cv": 0, "hhi": market.equal_hhi, "cr4": market.equal_cr4, "mobility": None}
     for basis in _BASES:

@@ -1,27 +1,45 @@
-"""Outcomes of the teaching market from the facts of a trace: the smallest evaluator that there is."""
+"""The smallest whole evaluator, in one module: outcomes from facts, one failure mode, one chart. Copy it for a market.
+
+A larger market puts formulas into `outcomes`, `charts`, `insight` and one module per failure mode into `modes/`, and
+keeps declarations here. Of the market only the records of its rules are imported, so that a renamed copy works.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
 from typing import NamedTuple
 
 from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.modes.diagnosis import Diagnosis, share
 from tradefair.evaluation.modes.insight import Case, Counted, Insight, Secret
-from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, SeatOutcome, common_seat
+from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
+from tradefair.evaluation.modes.sign import Sign, sign_of
+from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
+from tradefair.evaluation.outcome import (
+    MarketOutcome,
+    Outcome,
+    PrimaryMetric,
+    RatingRules,
+    SeatOutcome,
+    common_seat,
+)
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
 from tradefair.tracestore import Trace
 
 
 class TeachingSeat(SeatOutcome):
-    """One seat: its value per slice (null before the first round closed) and what it earned, in points."""
+    """One seat: points per slice (null before the first round closed), and points earned in all closed rounds."""
 
     value: int | None
     payoff: int
 
 
 class TeachingMarket(MarketOutcome):
-    """How many of the rounds were shared out."""
+    """Both seats together: in how many rounds the claims fitted into the pie."""
 
     shared: int
 
@@ -29,41 +47,53 @@ class TeachingMarket(MarketOutcome):
 TeachingOutcome = Outcome[TeachingSeat, TeachingMarket]
 
 
-class TeachingEvaluator:
-    """Outcomes of the market `teaching`, and what only it can tell the general diagnostics."""
+class TeachingEvaluator(Evaluator):
+    """Evaluator of the market `teaching`. Money in points."""
 
     market = "teaching"
     version = "1"
     seat_columns = ("value", "payoff")
     compared_columns = ("payoff",)
+    market_columns = ("shared",)
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
+    # An episode that ends otherwise, by a limit for instance, says less: `compare` and `rate` set it apart.
     whole_ends = frozenset({"terminated:rounds_completed"})
+    rating = RatingRules(
+        kind="field",
+        scores=("payoff",),
+        market_figures=("shared",),
+        varies=frozenset({"description", "seats"}),
+    )
 
     def outcomes(self, trace: Trace) -> TeachingOutcome:
-        """Per seat and for the market; total."""
-        reading = read_trace(trace)
-        rounds = _rounds(reading)
-        values = rounds[-1].facts.values if rounds else {}
+        """Values and payoffs of both seats, and how many rounds were shared."""
+        episode = _read(trace)
         seats = {
             seat: TeachingSeat(
-                **common_seat(reading, seat),
-                value=values.get(seat),
-                payoff=sum(closed.facts.payoffs.get(seat, 0) for closed in rounds),
+                **common_seat(episode.reading, seat),
+                value=episode.values.get(seat),
+                payoff=sum(closed.facts.payoffs.get(seat, 0) for closed in episode.rounds),
             )
-            for seat in reading.conduct
+            for seat in episode.reading.conduct
         }
-        shared = sum(closed.facts.row.shared for closed in rounds)
-        return TeachingOutcome.of(reading, self.version, seats, TeachingMarket(shared=shared))
+        shared = sum(closed.facts.row.shared for closed in episode.rounds)
+        return TeachingOutcome.of(episode.reading, self.version, seats, TeachingMarket(shared=shared))
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The market's own failure modes, one row of `modes.toml` each."""
+        episode = _read(trace)
+        seats = {seat: _claims(seat, episode) for seat in episode.reading.conduct}
+        window = f"rounds 1..{len(episode.rounds)}" if episode.rounds else None
+        findings = findings_by(DETECTORS, seats, mode_rules(), f"{self.market}.", Frame(window, "points"))
+        return diagnosis_of(trace, mode_rules(), findings)
 
     def insight(self, trace: Trace) -> Insight:
-        """Own values and payoffs are private, the other seat reads `say`, a round without a claim earns nothing."""
-        reading = read_trace(trace)
-        rounds = _rounds(reading)
-        slices = reading.core.scenario.get("slices") if reading.core else None
+        """For the general failure modes: what is private, what the other seat reads, which rounds were given away."""
+        episode = _read(trace)
         return Insight(
-            messages={"say": "text"} if reading.core and reading.core.scenario.get("talk") else {},
-            secrets={seat: _secrets(seat, rounds) for seat in reading.conduct},
-            idle=_idle(rounds, reading.conduct, slices if isinstance(slices, int) else 0),
+            messages={"say": "text"} if episode.talk else {},
+            secrets={seat: _secrets(seat, episode.rounds) for seat in episode.reading.conduct},
+            idle=_idle(episode),
             absent={
                 "overspend": "this market has no funds",
                 "below_cost": "this market sells nothing",
@@ -71,24 +101,116 @@ class TeachingEvaluator:
             },
         )
 
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Claims by round; none before the first round closed."""
+        episode = _read(trace)
+        return [_claims_chart(episode)] if episode.rounds else []
+
 
 EVALUATOR = TeachingEvaluator()
 
 
+# --- what the trace holds -------------------------------------------------------------------------------------------
+
+
 class _Closed(NamedTuple):
-    """The facts of one round with the event that holds them."""
+    """The facts of one round with the number of the event that holds them."""
 
     seq: int
     facts: PieFacts
 
 
-def _rounds(reading: TraceReading) -> list[_Closed]:
+class _Episode(NamedTuple):
+    """A trace as this market reads it; facts that are not of this market are left out and listed in `reading`."""
+
+    reading: TraceReading
+    rounds: list[_Closed]
+    slices: int
+    talk: bool
+
+    @property
+    def values(self) -> Mapping[SeatId, int]:
+        """Points per slice by seat; empty before the first round closed, since only facts tell them."""
+        return self.rounds[-1].facts.values if self.rounds else {}
+
+    def left_to(self, seat: SeatId, closed: _Closed) -> int:
+        """Slices that the other seats' claims left in a round; below 0 where they alone exceeded the pie."""
+        return self.slices - sum(claim or 0 for other, claim in closed.facts.row.claims.items() if other != seat)
+
+
+def _read(trace: Trace) -> _Episode:
+    reading = read_trace(trace)
     typed = ((facts.seq, reading.typed(facts, PieFacts)) for facts in reading.rounds)
-    return [_Closed(seq, facts) for seq, facts in typed if facts is not None]
+    rounds = [_Closed(seq, facts) for seq, facts in typed if facts is not None]
+    scenario = reading.core.scenario if reading.core else {}
+    slices = scenario.get("slices")
+    return _Episode(reading, rounds, slices if isinstance(slices, int) else 0, bool(scenario.get("talk")))
+
+
+def _claims_chart(episode: _Episode) -> XYChart:
+    rows = [closed.facts.row for closed in episode.rounds]
+    numbers = [float(row.round) for row in rows]
+    return XYChart(
+        id="claims",
+        title="Claims",
+        note=f"The pie has {episode.slices} slices: claims that add up to more get nothing.",
+        x=Axis(label="round"),
+        y=Axis(label="claim", unit="slices"),
+        lines=[
+            Line(name=seat, x=numbers, y=[row.claims.get(seat) for row in rows], mark="dots")
+            for seat in episode.reading.conduct
+        ],
+        bands=[Band(label="half of the pie", low=episode.slices / 2, high=episode.slices / 2)],
+    )
+
+
+# --- the failure mode -----------------------------------------------------------------------------------------------
+
+
+class _Claim(NamedTuple):
+    """One claim: its part of the pie, whether the round was shared, and what claiming the rest would have earned."""
+
+    seq: int
+    part: float
+    shared: bool
+    forgone: int
+
+
+def _claims(seat: SeatId, episode: _Episode) -> list[_Claim]:
+    found: list[_Claim] = []
+    for closed in episode.rounds:
+        slices = closed.facts.row.claims.get(seat)
+        if slices is not None and episode.slices:
+            forgone = max(0, episode.left_to(seat, closed)) * closed.facts.values.get(seat, 0)
+            found.append(_Claim(closed.seq, slices / episode.slices, closed.facts.row.shared, forgone))
+    return found
+
+
+def overclaim(claims: Sequence[_Claim], limits: Mapping[str, float]) -> Sign:
+    """Claims above the fair share in rounds that were not shared, out of all claims of the seat.
+
+    Severity in points: what the seat would have earned in these rounds with the slices that the other seat left, that
+    claim unchanged.
+    """
+    greedy = [claim for claim in claims if claim.part > limits["fair_share"] and not claim.shared]
+    counted = share(len(greedy), len(claims), (claim.seq for claim in greedy))
+    return sign_of((counted.value or 0) >= limits["share"], counted, severity=sum(claim.forgone for claim in greedy))
+
+
+DETECTORS: Mapping[str, Callable[[Sequence[_Claim], Mapping[str, float]], Sign]] = {"overclaim": overclaim}
+
+
+@cache
+def mode_rules() -> RuleBook:
+    """Words and thresholds: the file lies next to this module, under whatever name the package is installed."""
+    return bundled_rules(f"{__name__.rpartition('.')[0]}.modes", "modes.toml", RuleBook)
+
+
+# --- what only this market can tell the general failure modes -------------------------------------------------------
 
 
 def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
-    """The value per slice, and the payoff so far: claims are public, so it tells the value."""
+    """The points per slice, and the payoff so far: claims are public, so that a payoff tells the value."""
     if not rounds:
         return []
     secrets = [Secret("own value", rounds[-1].facts.values.get(seat, 0))]
@@ -101,13 +223,12 @@ def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
     return secrets
 
 
-def _idle(rounds: Sequence[_Closed], seats: Mapping[SeatId, object], slices: int) -> Counted:
-    """Rounds without a claim although the others' claims left some slices; cost: their worth."""
-    cases: dict[SeatId, list[Case]] = {seat: [] for seat in seats}
-    for closed in rounds:
-        claims = closed.facts.row.claims
-        for seat in seats:
-            left = slices - sum(claim or 0 for other, claim in claims.items() if other != seat)
-            if claims.get(seat) is None and left > 0:
-                cases[seat].append(Case(closed.seq, left * closed.facts.values.get(seat, 0)))
-    return Counted(cases, dict.fromkeys(seats, len(rounds)))
+def _idle(episode: _Episode) -> Counted:
+    """Rounds without a claim although the other claims left some slices; cost: what these were worth to the seat."""
+    cases: dict[SeatId, list[Case]] = {seat: [] for seat in episode.reading.conduct}
+    for closed in episode.rounds:
+        for seat, missed in cases.items():
+            left = episode.left_to(seat, closed)
+            if closed.facts.row.claims.get(seat) is None and left > 0:
+                missed.append(Case(closed.seq, left * closed.facts.values.get(seat, 0)))
+    return Counted(cases, dict.fromkeys(cases, len(episode.rounds)))

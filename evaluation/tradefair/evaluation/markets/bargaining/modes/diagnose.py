@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from tradefair.catalog import market_type
 from tradefair.evaluation.markets.bargaining.modes.detectors import detect, what_was_said
 from tradefair.evaluation.markets.bargaining.modes.reading import read_game
 from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules
@@ -13,11 +12,11 @@ from tradefair.tracestore import Trace
 
 def diagnose_bargaining(trace: Trace) -> Diagnosis:
     """Figures and findings of an opened trace. Total."""
-    game, kind = read_game(trace), market_type("bargaining")
+    game, market = read_game(trace), "bargaining"
     return Diagnosis(
-        market=kind.name,
+        market=market,
         version=diagnostic_rules().version,
-        evidence_map=map_version(kind),
+        evidence_map=map_version(market),
         stages=what_was_said(game),
         findings=detect(game),
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from tradefair.evaluation.arithmetic import ratio, rounded
+from tradefair.evaluation.markets.retail.modes.conversion import conversion
 from tradefair.evaluation.markets.retail.modes.detect_attention import (
     idle_days,
     missing_evidence,
@@ -27,11 +28,16 @@ from tradefair.evaluation.markets.retail.modes.detect_stock import (
     overbuying,
     stranded_stock,
 )
+from tradefair.evaluation.markets.retail.modes.evidence import evidence
+from tradefair.evaluation.markets.retail.modes.follow_up import follow_up
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
+from tradefair.evaluation.markets.retail.modes.reading import read_retail
 from tradefair.evaluation.markets.retail.modes.rules import PREFIX, diagnostic_rules
-from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.evaluation.markets.retail.modes.selection import selection
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.evaluation.modes.thresholds import DetectorRules
+from tradefair.tracestore import Trace
 
 Detector = Callable[[RetailPlay, Mapping[str, float]], Sign]
 
@@ -53,6 +59,19 @@ DETECTORS: Mapping[str, Detector] = {
     "idle_days": idle_days,
     "rejected_actions": rejected_actions,
 }
+
+
+def diagnose_retail(trace: Trace) -> Diagnosis:
+    """Four stages of figures and the findings of an opened trace; neither where its scenario cannot be read."""
+    play = read_retail(trace).play
+    known = play.scenario is not None
+    return Diagnosis(
+        market="retail",
+        version=diagnostic_rules().version,
+        evidence_map=play.evidence_version,
+        stages=[stage(play) for stage in (selection, evidence, conversion, follow_up)] if known else [],
+        findings=detect(play) if known else [],
+    )
 
 
 def detect(play: RetailPlay) -> list[Finding]:

@@ -1,0 +1,129 @@
+"""The base class of all evaluators, and the way from a market's name to its evaluator.
+
+The base class serves a market that brings no evaluator: it knows conduct and the reason of the end. A market's own
+evaluator is a subclass that declares what it knows; an attribute that is empty, or a method that is not overridden,
+says "not known". It stands in `markets/<market>/evaluator.py`, holds declarations and delegation only, and is announced
+in the entry-point group `tradefair.evaluators`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
+
+from tradefair import catalog
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.modes.published import map_version
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
+from tradefair.evaluation.reading import read_trace
+from tradefair.evaluation.table import Table
+from tradefair.tracestore import Trace
+
+
+class Evaluator:
+    """What is known of one market's episodes. All names below are fields of its outcomes, unless said otherwise.
+
+    `market` is the market's name; `version` that of the formulas: a change of any number is a new version.
+    """
+
+    market: str
+    version: str = "1"
+
+    primary_metrics: tuple[PrimaryMetric, ...] = ()
+    """Seat fields that comparisons test, few, the one that matters most first; the first is also what regret is of."""
+    whole_ends: frozenset[str] = frozenset()
+    """End reasons of an episode that ran its course; any other end by the rules is an early one. Empty: not known."""
+    rating: RatingRules | None = None
+    """How finished episodes are rated; None: they are not."""
+    population: str | None = None
+    """The policy whose play on every seat figures are read against, because the mechanism itself moves them."""
+    deviations: tuple[str, ...] = ()
+    """Policies by which the exploitability of a profile is measured, unless the caller names others."""
+
+    seat_columns: tuple[str, ...] = ()
+    """Fields of the seat outcome that a terminal shows."""
+    compared_columns: tuple[str, ...] = ()
+    """The few seat fields that tell how well a seat did, in rows next to references."""
+    market_columns: tuple[str, ...] = ("efficiency",)
+    """Fields of the market outcome that comparisons show; one that the outcome lacks is left out."""
+    fields_of_roles: Mapping[str, frozenset[str]] = {}
+    """Per role, the seat fields that only its seats have; a field that is nowhere in it belongs to all roles."""
+    evidence_notes: Mapping[str, str] = {}
+    """What the published evidence map says in addition to needs and tools, by its key in that file: `version` replaces
+    the version of the rules, `recency_days.<category>` is the age in days up to which a look counts."""
+
+    def __init__(self, market: str = "") -> None:
+        """`market`: the name, where no subclass declares it."""
+        if market:
+            self.market = market
+
+    def ran_its_course(self, end_reason: str) -> bool:
+        """Whether an episode with this end was as long as it should be; True where that is not known."""
+        return not self.whole_ends or end_reason in self.whole_ends
+
+    def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
+        """Result of every seat and of the market; what cannot be used is listed in it, and raises nothing.
+
+        By default calls, refusals, lapses and the reason of the end.
+        """
+        reading = read_trace(trace)
+        seats = {seat: SeatOutcome(**common_seat(reading, seat)) for seat in reading.conduct}
+        return Outcome[SeatOutcome, MarketOutcome].of(reading, self.version, seats, MarketOutcome())
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The market's own figures by stage and its own failure modes; what cannot be computed is null with a note.
+
+        The failure modes that hold in every market are added by `tradefair.evaluation.evaluate.diagnose`. Raises
+        TraceError when the manifest cannot be read.
+        """
+        market = trace.manifest.core.market
+        return Diagnosis(market=market, version="", evidence_map=map_version(market), stages=[], findings=[])
+
+    def insight(self, trace: Trace) -> Insight:
+        """Private numbers, messages, tests of "would it have paid": what the general failure modes cannot know."""
+        return Insight()
+
+    def tables(self, outcome: Any) -> Sequence[Table]:
+        """Tables of an outcome for people, in addition to the common ones."""
+        return ()
+
+    def tables_beside(self, outcome: Any, population: Any | None) -> Sequence[Table]:
+        """Tables with the figures of `population` on the same scenario and seed, or a note that it was not played."""
+        return ()
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, Any]) -> Mapping[str, Mapping[str, float | None]]:
+        """Per label of `outcomes`, numbers of the seat relative to the other labels on the same scenario and seed."""
+        return {}
+
+    def charts(self, trace: Trace) -> Sequence[Chart]:
+        """Charts of a trace, the most telling first; none where nothing can be drawn."""
+        return ()
+
+
+def evaluator_of(market: str) -> Evaluator:
+    """The market's evaluator, or the base class where its package brings none.
+
+    Raises ScenarioError for an installed evaluator that is no subclass: half of one would answer some questions with
+    errors that look like faults of the trace.
+    """
+    found = catalog.evaluator(market)
+    if found is None:
+        return Evaluator(market)
+    if not isinstance(found, Evaluator):
+        raise ScenarioError(
+            f"the evaluator of {market[:80]} is a {type(found).__name__}: "
+            "it must be an instance of a subclass of tradefair.evaluation.evaluator.Evaluator"
+        )
+    return found
+
+
+def fields_for(evaluator: Evaluator, roles: Collection[str], fields: Sequence[str]) -> tuple[str, ...]:
+    """Those of `fields` that say something of seats in these roles, in their order."""
+    known = evaluator.fields_of_roles
+    own = {name for role in roles for name in known.get(role, ())}
+    others = {name for names in known.values() for name in names} - own
+    return tuple(name for name in fields if name not in others) if own else tuple(fields)

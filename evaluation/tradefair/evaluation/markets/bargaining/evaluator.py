@@ -1,0 +1,67 @@
+"""What the evaluation of bargaining declares; formulas are in `outcomes`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.markets.bargaining.charts import charts
+from tradefair.evaluation.markets.bargaining.insight import bargaining_insight
+from tradefair.evaluation.markets.bargaining.modes.diagnose import diagnose_bargaining
+from tradefair.evaluation.markets.bargaining.outcomes import (
+    BargainingOutcome,
+    bargaining_outcome,
+    relative_to_references,
+)
+from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.tracestore import Trace
+
+
+class BargainingEvaluator(Evaluator):
+    """Evaluator of the market `bargaining`. Money in ticks."""
+
+    market = "bargaining"
+    version = "2"
+    seat_columns = ("limit", "profit", "surplus_share", "forfeits", "losses", "hindsight_regret")
+    compared_columns = ("profit", "surplus_share", "hindsight_regret")
+    market_columns = ("efficiency", "price_position", "first_trade_round")
+    primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
+    whole_ends = frozenset({"terminated:rounds_completed"})
+    rating = RatingRules(
+        kind="duel",
+        scores=("profit",),
+        seat_figures=("hindsight_regret", "losses", "forfeits"),
+        market_figures=("efficiency", "trade_frequency"),
+        potential="potential",
+        # Limits are drawn anew in every episode: the law of the draw makes no other game of it.
+        varies=frozenset(
+            {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"},
+        ),
+    )
+
+    def outcomes(self, trace: Trace) -> BargainingOutcome:
+        """Profits, offsets and talk per seat, trades and efficiency of the pair."""
+        return bargaining_outcome(trace, self.version)
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """What was said and the failure modes of bargaining (page 10.2)."""
+        return diagnose_bargaining(trace)
+
+    def insight(self, trace: Trace) -> Insight:
+        """Limits, quotes through them and rounds given away."""
+        return bargaining_insight(trace)
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Quotes and prices by round, and what each round earned."""
+        return charts(trace)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, BargainingOutcome]) -> dict[str, dict[str, float | None]]:
+        """Normalised regret, and profit over that of the equilibrium pair, on the same limits (page 9)."""
+        return relative_to_references(seat, outcomes)
+
+
+EVALUATOR = BargainingEvaluator()

@@ -1,0 +1,80 @@
+"""What the evaluation of the marketplace declares; formulas are in `outcomes`, `customers`, `loss` and `references`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.markets.marketplace.charts import charts
+from tradefair.evaluation.markets.marketplace.insight import marketplace_insight
+from tradefair.evaluation.markets.marketplace.modes.detectors import diagnose_marketplace
+from tradefair.evaluation.markets.marketplace.outcomes import (
+    MarketplaceOutcome,
+    marketplace_outcome,
+    marketplace_tables,
+    relative_to_references,
+)
+from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.table import Table
+from tradefair.tracestore import Trace
+
+
+class MarketplaceEvaluator(Evaluator):
+    """Evaluator of the market `marketplace`. Money in currency units."""
+
+    market = "marketplace"
+    version = "1"
+    seat_columns = ("utility", "optimum", "loss", "spend", "shown", "asked", "offered", "revenue", "orders", "answered")
+    compared_columns = ("utility", "loss", "spend", "asked", "offered", "revenue", "orders")
+    market_columns = ("welfare", "share_of_optimal", "needs_met", "wasted")
+    # One metric per role: `fields_of_roles` keeps the other one out of a comparison.
+    primary_metrics = (
+        PrimaryMetric(name="utility", unit="currency units"),
+        PrimaryMetric(name="revenue", unit="currency units"),
+    )
+    fields_of_roles: Mapping[str, frozenset[str]] = {
+        "customer": frozenset({"utility", "optimum", "loss", "spend", "shown", "asked", "offered"}),
+        "business": frozenset({"revenue", "orders", "answered"}),
+    }
+    whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
+    rating = RatingRules(
+        kind="field",
+        scores=("achieved", "utility"),
+        seat_figures=("loss", "spend", "wasted", "asked"),
+        market_figures=("welfare", "share_of_optimal"),
+        varies=frozenset({"description", "seats"}),
+        cautions={
+            "achieved": "share of what the own request allowed at list prices: each customer has another request"
+        },
+    )
+
+    def outcomes(self, trace: Trace) -> MarketplaceOutcome:
+        """Utility, loss and payments per customer, revenue and answers per business; welfare of the market."""
+        return marketplace_outcome(trace, self.version)
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The failure modes of this market (page 10)."""
+        return diagnose_marketplace(trace)
+
+    def insight(self, trace: Trace) -> Insight:
+        """Private numbers, messages and planted orders."""
+        return marketplace_insight(trace)
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """From search to choice, welfare next to its baselines, where it was lost, who bought what."""
+        return charts(trace)
+
+    def tables(self, outcome: MarketplaceOutcome) -> list[Table]:
+        """Baselines, the way from the market to the payment, the terms of the loss."""
+        return marketplace_tables(outcome)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, MarketplaceOutcome]) -> dict[str, dict[str, float | None]]:
+        """A customer's normalised regret, and utility over the mean of random matches."""
+        return relative_to_references(seat, outcomes)
+
+
+EVALUATOR = MarketplaceEvaluator()

@@ -1,0 +1,70 @@
+"""What the evaluation of retail declares; formulas are in `outcomes` and `profit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.markets.retail.charts import charts
+from tradefair.evaluation.markets.retail.insight import retail_insight
+from tradefair.evaluation.markets.retail.modes.detectors import diagnose_retail
+from tradefair.evaluation.markets.retail.outcomes import (
+    RetailOutcome,
+    relative_to_references,
+    retail_outcome,
+    retail_tables,
+)
+from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.modes.published import RECENCY
+from tradefair.evaluation.outcome import PrimaryMetric
+from tradefair.evaluation.table import Table
+from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS
+from tradefair.tracestore import Trace
+
+
+class RetailEvaluator(Evaluator):
+    """Evaluator of the market `retail`. Money in currency units, unless a name ends in `_cents`."""
+
+    market = "retail"
+    version = "1"
+    seat_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    compared_columns = ("survival_days", "net_worth_final", "gain", "units_sold", "return_ratio")
+    primary_metrics = (
+        PrimaryMetric(name="gain", unit="currency units"),
+        PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),
+    )
+    whole_ends = frozenset({"terminated:horizon"})
+    # The needs are those of a published text, so that the map has a version of its own next to that of the rules.
+    evidence_notes: Mapping[str, str] = {"version": EVIDENCE_VERSION} | {
+        f"{RECENCY}{name}": f"{age}" for name, age in RECENCY_DAYS.items()
+    }
+
+    def outcomes(self, trace: Trace) -> RetailOutcome:
+        """Money, sales, stock and calls of the manager; the store and its customers."""
+        return retail_outcome(trace, self.version)
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """Figures of four stages and the failure modes of this market (page 10)."""
+        return diagnose_retail(trace)
+
+    def insight(self, trace: Trace) -> Insight:
+        """Wanted products, trouble, idle days and sales below cost."""
+        return retail_insight(trace)
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Money, stock, sales, empty shelves and the parts of the gain."""
+        return charts(trace)
+
+    def tables(self, outcome: RetailOutcome) -> list[Table]:
+        """Stock, service and calls; the parts of the gain, whole and by category."""
+        return retail_tables(outcome)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
+        """Gain on the scale from passive (0) to the oracle (1), same scenario and seed (page 9)."""
+        return relative_to_references(seat, outcomes)
+
+
+EVALUATOR = RetailEvaluator()

@@ -1,0 +1,77 @@
+"""What the evaluation of the supply chain declares; formulas are in `outcomes`, `seat` and `market`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from tradefair.contract.seats import SeatId
+from tradefair.evaluation.charts.chart import Chart
+from tradefair.evaluation.evaluator import Evaluator
+from tradefair.evaluation.markets.supply_chain.charts import charts
+from tradefair.evaluation.markets.supply_chain.insight import supply_chain_insight
+from tradefair.evaluation.markets.supply_chain.modes.detectors import diagnose_supply_chain
+from tradefair.evaluation.markets.supply_chain.outcomes import (
+    SupplyChainOutcome,
+    relative_to_references,
+    supply_chain_outcome,
+)
+from tradefair.evaluation.markets.supply_chain.tables import bids_table, reference_tables
+from tradefair.evaluation.modes.diagnosis import Diagnosis
+from tradefair.evaluation.modes.insight import Insight
+from tradefair.evaluation.outcome import PrimaryMetric, RatingRules
+from tradefair.evaluation.table import Table
+from tradefair.tracestore import Trace
+
+_POPULATION = "skill"
+
+
+class SupplyChainEvaluator(Evaluator):
+    """Evaluator of the market `supply_chain`. Money in currency units."""
+
+    market = "supply_chain"
+    version = "1"
+    # Scarcity, budgets and luck make rich and poor of equals: inequality needs a known population to be read against.
+    population = _POPULATION
+    seat_columns = ("pi", "npm", "units_sold", "fill", "stockout", "bid_eff", "overpay_share", "mms")
+    compared_columns = ("pi", "units_sold", "bid_eff", "mms")
+    market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
+    primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
+    whole_ends = frozenset({"terminated:final_round"})
+    rating = RatingRules(
+        kind="field",
+        scores=("pi", "roi"),
+        seat_figures=("npm", "bid_eff", "share_fill", "mms", "overspends"),
+        market_figures=("wealth_gini", "unmet", "slogan_convergence"),
+        varies=frozenset({"description", "seats", "rivals"}),
+    )
+
+    def outcomes(self, trace: Trace) -> SupplyChainOutcome:
+        """Profit, stock, bids and slogans per retailer; inequality and supply of the market."""
+        return supply_chain_outcome(trace, self.version)
+
+    def diagnose(self, trace: Trace) -> Diagnosis:
+        """The failure modes of this market (page 10)."""
+        return diagnose_supply_chain(trace)
+
+    def insight(self, trace: Trace) -> Insight:
+        """Private numbers, wanted items and sales below cost."""
+        return supply_chain_insight(trace)
+
+    def charts(self, trace: Trace) -> list[Chart]:
+        """Money, bids, inequality and slogans."""
+        return charts(trace)
+
+    def tables(self, outcome: SupplyChainOutcome) -> list[Table]:
+        """Figures of bids and stock for which the row of a seat has no room."""
+        return [bids_table(outcome)]
+
+    def tables_beside(self, outcome: SupplyChainOutcome, population: SupplyChainOutcome | None) -> list[Table]:
+        """Inequality next to an equal split, the market and its mean retailer; a column for `skill` on all seats."""
+        return reference_tables(_POPULATION, outcome, population)
+
+    def relative(self, seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]) -> dict[str, dict[str, float | None]]:
+        """Profit on the scale from floor_bidder (0) to the oracle (1), same luck and rivals."""
+        return relative_to_references(seat, outcomes)
+
+
+EVALUATOR = SupplyChainEvaluator()
