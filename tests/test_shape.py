@@ -20,10 +20,8 @@ import pytest
 from tests.source_code import REPO, ROOTS, Module, all_modules, circles, import_graph, imported_modules
 
 NOT_YET: dict[str, str] = {
-    "test_what_evaluates_a_market_lies_in_the_same_rooms": "evaluator.py of five markets; bargaining's evidence.toml",
-    "test_only_a_markets_own_room_imports_a_market": "evaluation/modes/published.py reads retail's evidence",
     "test_no_module_imports_what_imports_it": "contract and host have one circle each",
-    "test_no_part_of_a_package_imports_what_imports_it": "contract, host; evaluation's ratings and report",
+    "test_no_part_of_a_package_imports_what_imports_it": "contract, host",
     "test_a_loop_variable_names_the_thing": "472 do not",
     "test_few_modules_are_very_short": "60 are, 30 may be",
     "test_functions_are_short": "play of the runner has 81 lines",
@@ -184,10 +182,6 @@ PACKAGES = {
 }
 # What the table above does not say: (importing module, imported module) -> reason.
 DEVIATIONS: dict[tuple[str, str], str] = {}
-# What stands above the room of one market -> reason.
-ABOVE_A_ROOM = {
-    "runner.reference_tables": "plays the episodes that the tables of csa rest on, and evaluation plays nothing",
-}
 
 
 def _room_of(module: str) -> str:
@@ -229,7 +223,7 @@ def imports_of_markets(modules: Sequence[Module]) -> list[str]:
     offenders: list[str] = []
     for name, target in _project_imports(modules):
         market = _room_of(target) or target.partition(".")[0]
-        permitted = market in {name.partition(".")[0], _room_of(name)} or (_room_of(target) and name in ABOVE_A_ROOM)
+        permitted = market in {name.partition(".")[0], _room_of(name)}
         if market in MARKETS and not permitted:
             offenders.append(f"{name} imports {target}")
     return offenders

@@ -20,6 +20,8 @@ class Command(NamedTuple):
         return getattr(import_module(f"tradefair.{module}"), name)
 
 
+# Some of these lie in the room of one market. They are text, not imports: `--help` must stay fast, and a market is
+# loaded by the command that needs it and by no other.
 COMMANDS: tuple[Command, ...] = (
     Command("play", "Play", "Play an episode here: agents and scripted seats.", "runner.play_command:play"),
     Command("sweep", "Play", "Play every episode of a plan; resumable.", "runner.sweep_commands:sweep_plan"),
@@ -53,9 +55,14 @@ COMMANDS: tuple[Command, ...] = (
         "What slogans are worth.",
         "evaluation.markets.supply_chain.language.language_command:language",
     ),
-    Command("rate", "Audit", "Leaderboards of who played.", "evaluation.ratings.rate_command:rate"),
+    Command("rate", "Audit", "Leaderboards of who played.", "evaluation.rate_command:rate"),
     Command("import", "Audit", "Turn foreign logs into traces.", "evaluation.audit_commands:import_logs"),
-    Command("references", "Audit", "Tables that csa rests on.", "runner.reference_tables:references"),
+    Command(
+        "references",
+        "Audit",
+        "Tables that csa rests on.",
+        "evaluation.markets.double_auction.references_command:references",
+    ),
     Command("report", "Audit", "One self-contained HTML page.", "evaluation.report.report_command:report"),
     Command("view", "Audit", "A folder of traces in the browser.", "evaluation.viewer.view_command:view"),
     Command("trace", "Audit", "Ask one trace questions.", "evaluation.store.trace_command:trace"),

@@ -23,6 +23,8 @@ class Importer(NamedTuple):
     target: str
 
 
+# Three of these names lie in the room of a market. They are text, not imports, so that asking for one kind of log loads
+# that market and no other, and the help lines cost nothing; whoever adds a kind of log adds a line here.
 IMPORTERS: Mapping[str, Importer] = {
     "bazaar-log": Importer(
         "public BAZAAR game logs (JSONL), re-executed by the double auction's rules",

@@ -13,6 +13,7 @@ from tradefair.catalog import market_type
 from tradefair.cli import run
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.evaluation.evaluate import evaluate_file
+from tradefair.evaluation.markets.double_auction.references_command import build_file, build_table, check_tables
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     ReferenceTable,
     Row,
@@ -33,7 +34,6 @@ from tradefair.evaluation.markets.double_auction.surplus_reference import (
     play_truthful,
     table_of,
 )
-from tradefair.runner.reference_tables import build_file, build_table, check_tables
 from tradefair.tracestore import jsonl_lines, open_trace
 from tradefair.trading.clearing import clear, residual_spread
 from tradefair.trading.game_log import GameLog, read_game

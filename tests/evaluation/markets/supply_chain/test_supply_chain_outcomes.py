@@ -10,7 +10,6 @@ from hypothesis import given, settings
 from pydantic import JsonValue
 from tests.evaluation.mutations import Mutation, mutated_parts, mutations, parts_of, write_parts
 from tests.evaluation.playing import played_by
-from tradefair.supply_chain.records import BuyerFacts, PassFacts, RoundFacts, SeatFacts
 
 from tradefair.catalog import load_scenario
 from tradefair.evaluation.charts.chart import HeatChart, XYChart

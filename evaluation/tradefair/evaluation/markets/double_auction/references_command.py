@@ -1,6 +1,6 @@
-"""Builds, checks and keeps the reference tables of csa (double_auction page, 9.4).
+"""The command `references`: builds, checks and keeps the reference tables of csa (double_auction page, 9.4).
 
-A file is written anew after every table, so that a build that was stopped goes on where it was.
+A file is written again after every table, so that a build that was stopped goes on where it was.
 """
 
 from __future__ import annotations
@@ -186,7 +186,7 @@ def references(
         built = build_file(path, shapes, episodes, processes)
         checked = [Checked(table.shape.label, table.episodes, "") for table in built.tables]
     _show(checked, path, as_json, "replayed" if check else "built")
-    return 1 if any(one.problem for one in checked) else 0
+    return 1 if any(table.problem for table in checked) else 0
 
 
 def _file(path: Path | None) -> ReferenceFile:
@@ -204,11 +204,11 @@ def _file(path: Path | None) -> ReferenceFile:
 
 def _show(checked: Sequence[Checked], path: Path | None, as_json: bool, done: str) -> None:
     if as_json:
-        content = {"file": path and str(path), "tables": [one._asdict() for one in checked], "caution": CAUTION}
+        content = {"file": path and str(path), "tables": [table._asdict() for table in checked], "caution": CAUTION}
         sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")
         return
-    for one in checked:
-        print(f"{one.table}: {one.episodes:,} episodes {done}{one.problem and ': ' + one.problem}")
+    for table in checked:
+        print(f"{table.table}: {table.episodes:,} episodes {done}{table.problem and ': ' + table.problem}")
     if path is not None and done == "built":
         print(path)
     print(f"caution: {CAUTION}")
