@@ -6,6 +6,7 @@ from .charts import HeatChart as HeatChart
 from .charts import XYChart as XYChart
 from .evaluate import Evaluation as Evaluation
 from .evaluate import evaluate as evaluate
+from .evaluator import Evaluator as Evaluator
 from .modes.diagnosis import Diagnosis as Diagnosis
 from .modes.diagnosis import Finding as Finding
 from .modes.insight import EvidenceCase as EvidenceCase
@@ -13,7 +14,6 @@ from .modes.insight import Happening as Happening
 from .modes.insight import Insight as Insight
 from .modes.insight import Scale as Scale
 from .modes.insight import Secret as Secret
-from .outcome import Evaluator as Evaluator
 from .outcome import MarketOutcome as MarketOutcome
 from .outcome import Outcome as Outcome
 from .outcome import PrimaryMetric as PrimaryMetric
@@ -21,6 +21,7 @@ from .outcome import RatingRules as RatingRules
 from .outcome import SeatOutcome as SeatOutcome
 from .outcome import common_seat as common_seat
 from .reading import TraceReading as TraceReading
+from .reading import Unusable as Unusable
 from .reading import read_trace as read_trace
 from .table import Table as Table
 from .verify import Check as Check
