@@ -116,7 +116,7 @@ def evaluator_of(market: str) -> Evaluator:
     if not isinstance(found, Evaluator):
         raise ScenarioError(
             f"the evaluator of {market[:80]} is a {type(found).__name__}: "
-            "it must be an instance of a subclass of tradefair.evaluation.evaluator.Evaluator"
+            "it must be an instance of a subclass of tradefair.evaluation.Evaluator"
         )
     return found
 
