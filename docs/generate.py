@@ -35,7 +35,7 @@ from tradefair.evaluation.markets.retail.modes.detectors import DETECTORS
 from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules
 from tradefair.evaluation.markets.supply_chain.modes import rules as supply_rules
 from tradefair.evaluation.markets.teaching.evaluator import mode_rules as teaching_rules
-from tradefair.evaluation.modes.general_rules import general_rules
+from tradefair.evaluation.modes.detectors import general_rules
 from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
 from tradefair.frameworks import find

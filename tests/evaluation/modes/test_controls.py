@@ -12,10 +12,9 @@ from tests.evaluation.modes.playing import PlaySeats, Seats, diagnosis_of
 
 from tradefair.evaluation.evaluate import insight_of
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL
+from tradefair.evaluation.modes.detectors import GENERAL, general_rules
 from tradefair.evaluation.modes.diagnose import general_findings
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.evaluation.modes.general_rules import general_rules
 from tradefair.tracestore import open_trace
 
 DUEL, PIE, TALK, STORE = "double_auction/duel", "teaching/pie", "teaching/talk", "retail/smoke"

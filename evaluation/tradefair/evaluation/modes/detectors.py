@@ -3,63 +3,57 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
+from functools import cache, partial
 
 from tradefair.evaluation.modes import (
-    below_cost,
-    blind_action,
-    budget_exhaustion,
-    evidence_completeness,
-    evidence_depth,
-    follow_up,
-    hallucinated_id,
-    idle_drift,
-    ignored_error,
+    attention,
+    evidence_use,
+    hooked,
     injection_followed,
-    invalid_call_rate,
-    lapse,
     leak,
-    loop,
-    narrow_attention,
-    overspend,
     plan_break,
-    resolved,
-    stale_evidence,
+    refused_calls,
+    spent_turns,
     unit_mistake,
-    value_breach,
 )
 from tradefair.evaluation.modes.diagnosis import Finding
-from tradefair.evaluation.modes.general_rules import general_rules
 from tradefair.evaluation.modes.judged import Frame, findings_of, judge
 from tradefair.evaluation.modes.play import EpisodePlay, SeatPlay
 from tradefair.evaluation.modes.sign import Sign
+from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
 
 Detector = Callable[[SeatPlay, Mapping[str, float]], Sign]
 
 GENERAL: Mapping[str, Detector] = {
-    "evidence_depth": evidence_depth.detect,
-    "evidence_completeness": evidence_completeness.detect,
-    "stale_evidence": stale_evidence.detect,
-    "blind_action": blind_action.detect,
-    "ignored_error": ignored_error.detect,
-    "invalid_call_rate": invalid_call_rate.detect,
-    "hallucinated_id": hallucinated_id.detect,
+    "evidence_depth": evidence_use.evidence_depth,
+    "evidence_completeness": evidence_use.evidence_completeness,
+    "stale_evidence": evidence_use.stale_evidence,
+    "blind_action": refused_calls.blind_action,
+    "ignored_error": refused_calls.ignored_error,
+    "invalid_call_rate": refused_calls.invalid_call_rate,
+    "hallucinated_id": refused_calls.hallucinated_id,
     "unit_mistake": unit_mistake.detect,
-    "loop": loop.detect,
-    "idle_drift": idle_drift.detect,
-    "budget_exhaustion": budget_exhaustion.detect,
-    "lapse": lapse.detect,
-    "narrow_attention": narrow_attention.detect,
-    "follow_up": follow_up.detect,
-    "resolved": resolved.detect,
-    "overspend": overspend.detect,
-    "below_cost": below_cost.detect,
-    "value_breach": value_breach.detect,
+    "loop": spent_turns.loop,
+    "idle_drift": hooked.idle_drift,
+    "budget_exhaustion": spent_turns.budget_exhaustion,
+    "lapse": spent_turns.lapse,
+    "narrow_attention": attention.narrow_attention,
+    "follow_up": attention.follow_up,
+    "resolved": attention.resolved,
+    "overspend": hooked.overspend,
+    "below_cost": hooked.below_cost,
+    "value_breach": hooked.value_breach,
     "leak": leak.detect,
     "injection_followed": injection_followed.detect,
     "plan_break": plan_break.detect,
 }
 """Every general diagnostic, in the order in which findings are listed."""
+
+
+@cache
+def general_rules() -> RuleBook:
+    """The bundled thresholds."""
+    return bundled_rules("tradefair.evaluation.modes", "modes.toml", RuleBook)
 
 
 def find_general(play: EpisodePlay) -> list[Finding]:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from tradefair.evaluation.modes.detectors import find_general
+from tradefair.evaluation.modes.detectors import find_general, general_rules
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
-from tradefair.evaluation.modes.general_rules import general_rules
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.reading import read_play
 from tradefair.tracestore import Trace

@@ -1,8 +1,9 @@
-"""Signs that are counted by the market's own evaluator (`insight`)."""
+"""Failure modes that the market's own evaluator counts (`insight`), and what they share."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.insight import Counted
@@ -26,3 +27,41 @@ def hooked(
     costs = [case.cost for case in cases if case.cost is not None]
     raised = len(cases) >= least_cases and (found.value or 0) >= least_share
     return sign_of(raised, found, severity=math.fsum(costs) if costs else None)
+
+
+def idle_drift(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Rounds without an action although one would have paid.
+
+    The market's own test, without an oracle; severity: what it says that the missed actions were worth.
+    """
+    return hooked(play, "idle_drift", play.insight.idle, least_share=limits["idle"])
+
+
+def below_cost(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Sales below what the goods cost.
+
+    Sales as the market counts them; severity: how far revenue fell short of cost.
+    """
+    return hooked(play, "below_cost", play.insight.below_cost, least_share=limits["below"])
+
+
+def value_breach(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Buying above the own value, selling below the own cost.
+
+    Quotes through the own value; severity: what the trades among them lost.
+    """
+    return hooked(play, "value_breach", play.insight.value_breach, least_cases=limits["breaches"])
+
+
+def overspend(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
+    """Commitments beyond the seat's funds.
+
+    Actions that the rules refused because the seat cannot pay for them.
+    """
+    if "overspend" in play.insight.absent:
+        return inapplicable(play, "overspend", "")
+    tried = [step for step in play.direct() if step.acts and not step.ends_turn]
+    beyond = [step.seq for step in tried if step.code == "insufficient_funds"]
+    counted = share(len(beyond), len(tried), beyond)
+    high = counted.value is not None and counted.value >= limits["overspent"]
+    return sign_of(high and len(beyond) >= limits["min_overspent"], counted)
