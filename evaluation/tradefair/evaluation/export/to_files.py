@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
-from tradefair.evaluation.export.compressed import compressed
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import open_trace
 
+_MISSING_ZSTD = "compressed exports need zstandard: pip install 'tradefair[zstd]'"
 _EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
 
@@ -129,7 +129,7 @@ def _names(paths: Sequence[Path]) -> list[str]:
 def _write(output: Path | None, lines: Iterable[bytes], form: str, exported: Exported) -> None:
     """To stdout, or to a file that appears whole."""
     counted = _Counted(lines, form)
-    pieces = compressed(counted) if form.endswith(".zst") else (line + b"\n" for line in counted)
+    pieces = _compressed(counted) if form.endswith(".zst") else (line + b"\n" for line in counted)
     if output is None:
         if form.endswith(".zst") and sys.stdout.isatty():
             raise ScenarioError("a compressed export is no text for a terminal: name a file with -o")
@@ -153,3 +153,17 @@ class _Counted:
         for line in self._lines:
             self.count += line.startswith(self._starts)
             yield line
+
+
+def _compressed(lines: Iterable[bytes]) -> Iterator[bytes]:
+    """Lines as one Zstandard frame, piece by piece. ScenarioError when zstandard is not installed."""
+    try:
+        import zstandard
+    except ImportError:
+        raise ScenarioError(_MISSING_ZSTD) from None
+    packer = zstandard.ZstdCompressor().compressobj()
+    for line in lines:
+        piece = packer.compress(line + b"\n")
+        if piece:
+            yield piece
+    yield packer.flush()

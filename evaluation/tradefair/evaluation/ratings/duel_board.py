@@ -21,8 +21,7 @@ from tradefair.evaluation.ratings.duels import (
     scores,
 )
 from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
-from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting
+from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
 SHUFFLES = 50

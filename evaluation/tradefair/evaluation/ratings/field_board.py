@@ -12,8 +12,7 @@ from tradefair.contract.chance import Chance
 from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES
-from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow
+from tradefair.evaluation.ratings.rating import BoardHead, FieldBoard, FieldRow, Reasons
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes

@@ -18,8 +18,7 @@ from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.ratings.duel_board import duel_board
 from tradefair.evaluation.ratings.field_board import field_board
-from tradefair.evaluation.ratings.left_out import Reasons
-from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards
+from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
 
 _MAX_SHAPE = 200

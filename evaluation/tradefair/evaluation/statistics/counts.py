@@ -15,7 +15,8 @@ def kaplan_meier(times: Sequence[int], ended: Sequence[bool]) -> list[tuple[int,
     events = Counter(time for time, event in zip(times, ended, strict=True) if event)
     steps, share = [(0, 1.0)], 1.0
     for time in sorted(events):
-        at_risk = sum(other >= time for other in times)
+        # An episode that was watched up to this round counts as at risk in it, ended or not.
+        at_risk = sum(observed >= time for observed in times)
         share *= 1 - events[time] / at_risk
         steps.append((time, round(share, 9)))
     if times and max(times) > steps[-1][0]:
@@ -24,7 +25,10 @@ def kaplan_meier(times: Sequence[int], ended: Sequence[bool]) -> list[tuple[int,
 
 
 def mcnemar_p(only_a: int, only_b: int) -> float:
-    """Exact two-sided McNemar test: the pairs in which only one side had the event, against a fair coin."""
+    """Two-sided p-value, 0 to 1, of the exact McNemar test: are `only_a` and `only_b` those of a fair coin?
+
+    They count the pairs in which only one side had the event. Pairs in which both had it, or neither, say nothing.
+    """
     n = only_a + only_b
     tail = sum(math.comb(n, k) for k in range(min(only_a, only_b) + 1))
     return min(1.0, round(2 * tail / 2**n, 9))
