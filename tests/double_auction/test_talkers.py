@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.contract.errors import ScenarioError
@@ -16,7 +17,8 @@ from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import Played, play_episode
 from tradefair.tracestore import open_trace
 from tradefair.trading.statements import read_statements
 
@@ -125,7 +127,7 @@ async def _episode(framework: str, policy: str, folder: Path, **seats: str) -> P
     agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=200))
     plan = plan_seats(kind, scenario)
     return await play_episode(
-        PlaySpec(market="double_auction", scenario=scenario, seed=7, plan=plan, agent=agent, folder=folder)
+        play_spec(market="double_auction", scenario=scenario, seed=7, plan=plan, agent=agent, folder=folder)
     )
 
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 
@@ -22,7 +24,7 @@ async def test_three_customers_are_served_while_the_clock_goes_on(framework: str
     free = {"clock": "free", "timing.free_tick_s": 1.0}
     scenario = load_scenario("marketplace", "small_demo", free)
     agent = AgentSpec(framework, "policy:item_searcher", limits=Limits(calls_per_round=200))
-    spec = PlaySpec(
+    spec = play_spec(
         market=kind.name, scenario=scenario, seed=3, plan=plan_seats(kind, scenario), agent=agent, folder=tmp_path
     )
     played = await play_episode(spec)

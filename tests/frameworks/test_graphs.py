@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.agents.prompt import PromptSet
 from tradefair.catalog import load_scenario, market_type
@@ -15,7 +16,8 @@ from tradefair.frameworks import load_framework
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 each_graph = pytest.mark.parametrize("graph", list(GRAPHS))
@@ -38,7 +40,7 @@ async def trace_of(folder: Path, framework: str, case: tuple[str, str, str], ove
     scenario = load_scenario(market, preset, overrides)
     agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=400))
     plan = plan_seats(market_type(market), scenario)
-    played = await play_episode(PlaySpec(market, scenario, 7, plan, agent, folder / framework))
+    played = await play_episode(play_spec(market, scenario, 7, plan, agent, folder / framework))
     with open_trace(played.path) as trace:
         about = trace.manifest.about
         calls = [(event["tool"], event["arguments"]) for event in trace.decoded() if event["event"] == "tool_called"]

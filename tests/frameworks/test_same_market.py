@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.frameworks import EXTRAS
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 SEED = 7
@@ -49,7 +51,7 @@ async def _play(market: str, framework: str, folder: Path) -> Played:
     preset, policy = TASKS[market]
     kind, scenario = market_type(market), load_scenario(market, preset)
     agent = AgentSpec(framework, policy, limits=Limits(calls_per_round=200))
-    spec = PlaySpec(
+    spec = play_spec(
         market=market,
         scenario=scenario,
         seed=SEED,

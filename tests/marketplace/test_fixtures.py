@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, get_args
 
 import pytest
 from tests.marketplace.playing import Ended, play, scenario_of
+from tests.play_specs import play_spec
 
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.experiments.permutation import Block, permutation_test
@@ -19,7 +20,8 @@ from tradefair.marketplace.data.loader import load_folder
 from tradefair.marketplace.engine.manipulation import TEXTS
 from tradefair.marketplace.model import Catalogue, Surface
 from tradefair.marketplace.seats.customers import cents
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 Load = Callable[[str], Catalogue]
@@ -312,7 +314,7 @@ async def test_every_customer_over_mcp_writes_the_trace_that_it_writes_inside(
     scenario = scenario_of(load(name))
     heads: list[str] = []
     for framework in ("policy", "react"):
-        spec = PlaySpec(
+        spec = play_spec(
             "marketplace",
             scenario,
             1,

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from mcp import Client
+from tests.play_specs import play_spec
 
 from tradefair.frameworks.base import Limits
 from tradefair.host.binding import build_server
@@ -17,7 +18,8 @@ from tradefair.host.sandbox import Sandbox
 from tradefair.host.setup import SeatPlan
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, RetailScenario
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.testing.client import open_seat
 from tradefair.tracestore import open_trace
 
@@ -87,7 +89,7 @@ async def test_the_react_graph_with_a_policy_for_a_model_plays_byte_by_byte_what
     for framework in ("react", "policy"):
         agent = AgentSpec(framework, f"policy:{policy}", limits=Limits(calls_per_round=400))
         plan = SeatPlan({SEAT: "agent"})
-        played = await play_episode(PlaySpec("retail", scenario, 2, plan, agent, tmp_path / framework))
+        played = await play_episode(play_spec("retail", scenario, 2, plan, agent, tmp_path / framework))
         assert played.end_reason == "terminated:horizon"
         with open_trace(played.path) as trace:
             heads.append((trace.manifest.core, [event.body for event in trace.events()]))

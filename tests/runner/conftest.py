@@ -8,10 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import PlaySpec
 from tradefair.tracestore import open_trace
 
 
@@ -68,6 +70,6 @@ def duel(tmp_path: Path) -> Callable[..., PlaySpec]:
     def make(agent: AgentSpec, *, rounds: int = 3, folder: str = "runs") -> PlaySpec:
         scenario = load_scenario("double_auction", "duel", {"rounds": rounds})
         plan = plan_seats(market_type("double_auction"), scenario)
-        return PlaySpec("double_auction", scenario, 7, plan, agent, tmp_path / folder)
+        return play_spec("double_auction", scenario, 7, plan, agent, tmp_path / folder)
 
     return make

@@ -13,7 +13,8 @@ import pytest
 from tradefair.contract.errors import HarnessFailure
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
-from tradefair.runner.episode_runner import AgentSpec, play_episode, resume_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode, resume_episode
 
 ROUNDS = [1, 2, 3]
 each_framework = pytest.mark.parametrize("framework", ["react", pytest.param("openai_loop", marks=pytest.mark.slow)])

@@ -10,6 +10,7 @@ from typing import Any
 
 import orjson
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
@@ -17,7 +18,8 @@ from tradefair.contract.errors import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode, resume_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode, resume_episode
 from tradefair.runner.fork import Forked, ForkSpec, fork_episode
 from tradefair.runner.fork_report import ForkReport, report_fork
 from tradefair.tracestore import open_trace
@@ -33,7 +35,7 @@ async def original(
     chosen = load_scenario(market, scenario, overrides)
     plan = plan_seats(kind, chosen, agents=[seat])
     agent = AgentSpec(framework, f"policy:{policy}")
-    return (await play_episode(PlaySpec(market, chosen, 3, plan, agent, folder))).path
+    return (await play_episode(play_spec(market, chosen, 3, plan, agent, folder))).path
 
 
 async def supermarket(folder: Path, policy: str = "price_first") -> Path:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
@@ -15,7 +16,8 @@ from tradefair.contract.errors import ScenarioError, TradefairError
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import SeatPlan, plan_seats
-from tradefair.runner.episode_runner import AgentSpec, Played, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import Played, PlaySpec, play_episode
 from tradefair.runner.references import (
     play_on_every_seat,
     play_references,
@@ -29,7 +31,7 @@ from tradefair.tracestore import open_trace
 def spec_of(folder: Path, market: str, scenario: str, agent: AgentSpec, **options: object) -> PlaySpec:
     chosen = load_scenario(market, scenario)
     plan = plan_seats(market_type(market), chosen, **options)  # pyright: ignore[reportArgumentType]
-    return PlaySpec(market=market, scenario=chosen, seed=7, plan=plan, agent=agent, folder=folder)
+    return play_spec(market=market, scenario=chosen, seed=7, plan=plan, agent=agent, folder=folder)
 
 
 def about(played: Played) -> dict[str, object]:

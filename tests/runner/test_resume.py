@@ -17,7 +17,8 @@ import pytest
 from tradefair.contract.errors import TraceError
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
-from tradefair.runner.episode_runner import AgentSpec, resume_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import ready_again, resume_episode
 from tradefair.tracestore import open_trace
 
 PLAY = ("double_auction", "--scenario", "bazaar", "--set", "rounds=120", "--seed", "7", "--no-references", "--json")
@@ -98,8 +99,8 @@ async def test_a_trace_is_resumed_by_another_agent_only_if_it_can_play(tmp_path:
     os.kill(process.pid, signal.SIGKILL)
     process.wait(30)
     with pytest.raises(TraceError, match="name another --agent"):
-        await resume_episode(path, AgentSpec("policy", "policy:zip"))
-    played = await resume_episode(path, AgentSpec("react", "policy:truthful"))
+        ready_again(path, AgentSpec("policy", "policy:zip"))
+    played = await resume_episode(path, ready_again(path, AgentSpec("react", "policy:truthful")))
     assert played.end_reason == "terminated:rounds_completed"
     assert verify_file(path).verdict == "identical"
 

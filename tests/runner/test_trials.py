@@ -6,11 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.host.setup import SeatPlan
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import PlaySpec, play_episode
 from tradefair.runner.summary import Summary, summarise
 from tradefair.runner.trials import play_trials, written_after
 from tradefair.tracestore import open_trace
@@ -22,20 +24,20 @@ def spec_of(folder: Path, framework: str = "reflection") -> PlaySpec:
     scenario = load_scenario("double_auction", "smoke")
     agent = AgentSpec(framework, "policy:zip")
     plan = SeatPlan({"B1": "agent", "B2": "truthful", "S1": "truthful", "S2": "truthful"})
-    return PlaySpec("double_auction", scenario, 7, plan, agent, folder)
+    return play_spec("double_auction", scenario, 7, plan, agent, folder)
 
 
 async def test_each_trial_is_opened_by_what_was_written_after_the_earlier_ones(tmp_path: Path) -> None:
     carried: list[tuple[str, ...] | None] = []
 
     async def play(spec: PlaySpec, number: int) -> Summary:
-        carried.append(spec.agent.trials)
+        carried.append(spec.agent.spec.trials)
         return summarise(await play_episode(spec), {})
 
     trials = await play_trials(spec_of(tmp_path), 3, play)
     assert carried == [(), (WRITTEN,), (WRITTEN, WRITTEN)]
     assert trials.written == [WRITTEN] * 3
-    assert trials.spec.agent.label == "reflection+trials/policy:zip"
+    assert trials.spec.agent.spec.label == "reflection+trials/policy:zip"
     assert trials.exit_code == 0
     assert len({summary.played.path for summary in trials.summaries}) == 3
     with open_trace(trials.summaries[-1].played.path) as trace:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from tradefair.agents.options import Approve, GraphOptions
 from tradefair.agents.rounds import RoundLimits
-from tradefair.agents.window import parse_window
+from tradefair.agents.window import FULL_ROUND, Window, parse_window
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.market import Brief
 from tradefair.frameworks import find
@@ -39,16 +39,20 @@ class LangGraphAgent:
         self,
         graph: str = "react",
         *,
-        window: str = "full_round",
+        window: str | Window = FULL_ROUND,
         approve: Approve | None = None,
         replan_every: int = 12,
         trials: Sequence[str] | None = None,
     ) -> None:
-        """Options as in `agents.options.GraphOptions`, the window by its spelling. Raises ScenarioError."""
+        """Options as in `agents.options.GraphOptions`; a window may be a text, as on the command line.
+
+        Raises ScenarioError for a text that is no window, and for trials of a graph that has none.
+        """
         self._make_player = find(GRAPHS, graph, "graph")
         if trials is not None and graph != "reflection":
             raise ScenarioError(f"trials are carried over by the reflection graph, not by {graph}")
-        self._options = GraphOptions(parse_window(window), approve, replan_every, trials)
+        shown = parse_window(window) if isinstance(window, str) else window
+        self._options = GraphOptions(shown, approve, replan_every, trials)
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
         """Play to the end; raises HarnessFailure."""

@@ -1,27 +1,40 @@
-"""What plays a seat: framework, model and options, as plain data that a trace keeps and a resume takes up again."""
+"""What plays a seat: as plain data that a trace keeps (`AgentSpec`), and made ready to play (`ReadyAgent`).
+
+All that an agent's options say is read in this module and nowhere else in the runner: once, and before anything is
+written.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract.errors import HarnessFailure, ScenarioError, TraceError
 from tradefair.contract.market import MarketType
 from tradefair.contract.policy import Draw, parse_policy
 from tradefair.contract.seats import SeatId
 from tradefair.frameworks import FRAMEWORKS, load_framework
-from tradefair.frameworks.base import Limits
+from tradefair.frameworks.base import Limits, SeatAgent
 from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint, parse_model
 from tradefair.frameworks.models.faults import Faults
 from tradefair.frameworks.models.prices import load_prices
 from tradefair.host.setup import seat_policy
 
+if TYPE_CHECKING:
+    from tradefair.agents.options import Approve
+    from tradefair.agents.window import Window
+    from tradefair.frameworks.models.recording import Recording
+
+AskPerson: TypeAlias = "Callable[[SeatId], Approve]"
+"""Makes, for a seat, the function that asks a person before actions of this seat are made."""
+
 NATIVE = "policy"
 OUTSIDE = "external"
 
+_POLICY = "policy:"
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
 _SPELLINGS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
@@ -62,18 +75,21 @@ class AgentSpec:
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
 
     @property
-    def endpoint(self) -> ModelEndpoint | None:
-        """The model's endpoint, the recording's where no model is named. Raises ScenarioError."""
-        if self.model is None and self.replay is None:
-            return None
-        found = parse_model(self.model or f"{_REPLAY}{self.replay}", base_url=self.base_url)
-        return found if self.timeout_s is None else replace(found, timeout_s=self.timeout_s)
+    def policy(self) -> str | None:
+        """The model where it is a scripted policy (`policy:<name>`), else None."""
+        return self.model if (self.model or "").lstrip().startswith(_POLICY) else None
 
     @property
-    def options(self) -> dict[str, Any]:
-        """What the framework's constructor is given besides a person's word: options that were chosen."""
-        chosen = {"window": self.window, "trials": self.trials}
-        return {name: value for name, value in chosen.items() if value is not None}
+    def endpoint(self) -> ModelEndpoint | None:
+        """The model's endpoint, the recording's where no model is named, read anew. Raises ScenarioError."""
+        if self.model is None and self.replay is None:
+            return None
+        return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
+
+    @property
+    def schedule(self) -> Faults | None:
+        """The faults to inject, read anew. Raises ScenarioError."""
+        return None if self.faults is None else read_faults(self.faults)
 
     def recorded(self) -> dict[str, Any]:
         """Plain data for the manifest's about, from which `resume` takes up the same agent, without its faults."""
@@ -103,53 +119,79 @@ class AgentSpec:
             raise TraceError("the trace does not say what played its agent's seat: name it with --agent") from None
 
 
+@dataclass(frozen=True)
+class ReadyAgent:
+    """An agent that can play: `spec` with everything in it read, checked and opened. `ready` makes it.
+
+    `make` gives the agent of one seat, with its framework's options and the person to ask bound to it. It is also how
+    an agent of one's own gets a seat: an agent that asks no model needs only `spec` and `make`. `endpoint` is the
+    model's (None where none is asked), `recording` answers in its place, `faults` disturb it.
+    """
+
+    spec: AgentSpec
+    make: Callable[[SeatId], SeatAgent]
+    endpoint: ModelEndpoint | None = None
+    window: Window | None = None
+    faults: Faults | None = None
+    recording: Recording | None = None
+    ask: AskPerson | None = None
+
+
+def ready(
+    kind: MarketType, spec: AgentSpec, roles: Mapping[SeatId, str], *, ask: AskPerson | None = None
+) -> ReadyAgent:
+    """The agent of `spec` for the seats of `roles` (seat to role); `ask` gives a person's word on its actions.
+
+    Raises ScenarioError for what cannot work, HarnessFailure where a model may not be asked or has no key.
+    """
+    factory = load_framework(spec.framework)
+    _check_graph_options(spec)
+    if spec.framework in (NATIVE, OUTSIDE):
+        _check_no_model_calls(spec)
+    if spec.framework == OUTSIDE:
+        return ReadyAgent(spec, _not_ours)
+    endpoint = _checked_endpoint(spec)
+    window = None if spec.window is None else _window(spec.window)
+    faults, recording = spec.schedule, _recording(spec, endpoint, roles)
+    if spec.approve and ask is None:
+        raise ScenarioError("approval of actions was asked for, and there is nobody to ask")
+    if endpoint.kind == "policy":
+        _check_policy(kind, spec, roles)
+    chosen = {"window": window, "trials": spec.trials}
+    options = {name: value for name, value in chosen.items() if value is not None}
+
+    def make(seat: SeatId) -> SeatAgent:
+        return factory(**options, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
+
+    return ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
+
+
+def read_endpoint(model: str, base_url: str | None = None, timeout_s: float | None = None) -> ModelEndpoint:
+    """The endpoint that a text such as `openai:<model>` names; a reply may take `timeout_s`. Raises ScenarioError."""
+    found = parse_model(model, base_url=base_url or None)
+    return found if timeout_s is None else replace(found, timeout_s=timeout_s)
+
+
+def read_faults(text: str) -> Faults:
+    """The schedule of faults that a text such as `429@3,drop@8` describes; "" has none. Raises ScenarioError."""
+    return Faults.parse(text)
+
+
 def is_graph(framework: str) -> bool:
     """Whether a framework is one of our graphs, which have windows and ask for a person's word."""
     return FRAMEWORKS.get(framework, "").startswith(_GRAPHS)
 
 
-def check_agent(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
-    """Refuse what cannot work before anything is played or written. Raises ScenarioError."""
-    load_framework(agent.framework)
-    if not is_graph(agent.framework):
-        options = {"--window": agent.window, "--approve": agent.approve, "--trials": agent.trials}
-        given = [name for name, value in options.items() if value]
-        if given:
-            graphs = ", ".join(name for name in FRAMEWORKS if is_graph(name))
-            raise ScenarioError(f"{given[0]} is an option of our graphs ({graphs}), not of {agent.framework}")
-    if agent.framework in (NATIVE, OUTSIDE):
-        _check_no_model_calls(agent)
-    if agent.framework == OUTSIDE:
-        return
-    endpoint = agent.endpoint
-    if endpoint is None:
-        raise ScenarioError(f"--agent {agent.framework} needs a model: --model {_SPELLINGS}")
-    if agent.framework == NATIVE and endpoint.kind != "policy":
-        raise ScenarioError("--agent policy plays a scripted policy: --model policy:<name>")
-    if endpoint.kind == "langchain" and not is_graph(agent.framework):
-        raise ScenarioError(
-            f"{endpoint.label} is for our graphs; {agent.framework} asks openai:<model> with --base-url"
-        )
-    if endpoint.kind == "policy":
-        _check_policy(kind, agent, roles)
-    else:
-        load_prices()
-    if endpoint.kind == "openai" and agent.replay is None:
-        _check_address(endpoint)
-    if agent.window is not None:
-        from tradefair.agents.window import parse_window
-
-        parse_window(agent.window)
-    _check_files(agent, endpoint, list(roles))
+def _not_ours(seat: SeatId) -> SeatAgent:
+    raise HarnessFailure(f"{seat} is played by a client from outside, which comes by itself")
 
 
-def _check_address(endpoint: ModelEndpoint) -> None:
-    """Raises ScenarioError for what is no address, HarnessFailure where the switch or a missing key forbids it."""
-    url = endpoint_url(endpoint.base_url)
-    if not url.startswith(("http://", "https://")):
-        raise ScenarioError("the base URL is no address of an endpoint: write --base-url https://HOST/v1")
-    check_allowed(url)
-    api_key(url)
+def _check_graph_options(agent: AgentSpec) -> None:
+    options = {"--window": agent.window, "--approve": agent.approve, "--trials": agent.trials}
+    given = [name for name, value in options.items() if value]
+    if given and not is_graph(agent.framework):
+        graphs = ", ".join(name for name in FRAMEWORKS if is_graph(name))
+        raise ScenarioError(f"{given[0]} is an option of our graphs ({graphs}), not of {agent.framework}")
 
 
 def _check_no_model_calls(agent: AgentSpec) -> None:
@@ -164,21 +206,45 @@ def _check_no_model_calls(agent: AgentSpec) -> None:
             raise ScenarioError(f"{name} concerns calls of a model, and --agent {agent.framework} makes none")
 
 
-def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
-    spelling = str(agent.model)
-    for role in roles.values():
-        seat_policy(kind, spelling, role, Draw.of(0, "probe"))
-    name = parse_policy(spelling)[0]
-    if kind.policies[name].privileged and agent.framework != NATIVE:
-        raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")
+def _checked_endpoint(agent: AgentSpec) -> ModelEndpoint:
+    """The endpoint that the framework can ask. Raises ScenarioError, HarnessFailure."""
+    endpoint = agent.endpoint
+    if endpoint is None:
+        raise ScenarioError(f"--agent {agent.framework} needs a model: --model {_SPELLINGS}")
+    if agent.framework == NATIVE and endpoint.kind != "policy":
+        raise ScenarioError("--agent policy plays a scripted policy: --model policy:<name>")
+    if endpoint.kind == "langchain" and not is_graph(agent.framework):
+        raise ScenarioError(
+            f"{endpoint.label} is for our graphs; {agent.framework} asks openai:<model> with --base-url"
+        )
+    if endpoint.kind != "policy":
+        # A price list that cannot be read is found now, not after the first reply that was paid for.
+        load_prices()
+    if endpoint.kind == "openai" and agent.replay is None:
+        _check_address(endpoint)
+    return endpoint
 
 
-def _check_files(agent: AgentSpec, endpoint: ModelEndpoint, seats: list[SeatId]) -> None:
-    if agent.faults is not None:
-        Faults.parse(agent.faults)
+def _check_address(endpoint: ModelEndpoint) -> None:
+    """Raises ScenarioError for what is no address, HarnessFailure where the switch or a missing key forbids it."""
+    url = endpoint_url(endpoint.base_url)
+    if not url.startswith(("http://", "https://")):
+        raise ScenarioError("the base URL is no address of an endpoint: write --base-url https://HOST/v1")
+    check_allowed(url)
+    api_key(url)
+
+
+def _window(text: str) -> Window:
+    from tradefair.agents.window import parse_window
+
+    return parse_window(text)
+
+
+def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId]) -> Recording | None:
+    """The recording that answers in the model's place; None where there is none. Raises ScenarioError."""
     replayed = agent.replay or (endpoint.model if endpoint.kind == "replay" else None)
     if replayed is None and agent.record is None:
-        return
+        return None
     from tradefair.frameworks.models.recording import Recording
 
     if replayed is not None:
@@ -187,6 +253,17 @@ def _check_files(agent: AgentSpec, endpoint: ModelEndpoint, seats: list[SeatId])
         recording = Recording(Path(replayed))
         for seat in seats:
             recording.seat(seat)
-    elif agent.record is not None and Path(agent.record).exists() and Path(agent.record).stat().st_size:
+        return recording
+    if agent.record is not None and Path(agent.record).exists() and Path(agent.record).stat().st_size:
         # Another file under that name must not be appended to.
         Recording(Path(agent.record))
+    return None
+
+
+def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
+    spelling = str(agent.model)
+    for role in roles.values():
+        seat_policy(kind, spelling, role, Draw.of(0, "probe"))
+    name = parse_policy(spelling)[0]
+    if kind.policies[name].privileged and agent.framework != NATIVE:
+        raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")

@@ -9,32 +9,35 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import ScenarioError, TraceError, TradefairError
+from tradefair.contract.errors import TraceError
 from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.frameworks.base import SeatReport
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox
-from tradefair.host.setup import SeatPlan, new_episode, reopen_episode
-from tradefair.runner.agent_spec import NATIVE, AgentSpec, check_agent
+from tradefair.host.setup import SeatPlan, new_episode, recorded_plan, reopen_episode
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, AskPerson, ReadyAgent, ready
 from tradefair.runner.order import SeatOrder
-from tradefair.runner.seating import AskPerson, play_seat
-from tradefair.tracestore import open_trace
+from tradefair.runner.seating import play_seat
+from tradefair.tracestore import Manifest, open_trace
 
 Opened = Callable[[Episode, AgentSpec], AbstractAsyncContextManager[None]]
-"""What goes on around a live episode: a progress display, a door for an outside client."""
+"""Makes what is open around a live episode while it is played: a progress display, a door for an outside client."""
 
 
 @dataclass(frozen=True)
 class PlaySpec:
-    """One episode to be played. Every seat that the plan gives to an agent is played by `agent`."""
+    """One episode to be played into `folder`. Every seat that the plan gives to an agent is played by `agent`.
+
+    `policy_key` chooses the draws of the scripted policies; the market's luck depends on the seed alone.
+    """
 
     market: str
     scenario: Scenario
     seed: int
     plan: SeatPlan
-    agent: AgentSpec
+    agent: ReadyAgent
     folder: Path
     policy_key: int = 0
 
@@ -54,18 +57,16 @@ class Played:
     end_reason: str
 
 
-async def play_episode(spec: PlaySpec, *, opened: Opened | None = None, ask: AskPerson | None = None) -> Played:
-    """Play an episode to its end, within what `opened` sets up around it; `ask` gives a person's word on actions.
+async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Played:
+    """Play an episode to its end, within what `opened` makes around it; return where its trace lies and who played.
 
-    Raises ScenarioError before anything is played; HarnessFailure when a provider fails: the trace stays resumable.
+    Raises ScenarioError before anything is written; HarnessFailure when a provider fails: the trace can be resumed.
     """
-    agents = spec.plan.agents
-    check_agent(spec.kind, spec.agent, _roles(spec, agents))
-    _check_person(spec.agent, ask)
-    plan = spec.plan
-    if spec.agent.framework == NATIVE:
+    agent, agents, plan = spec.agent.spec, spec.plan.agents, spec.plan
+    if agent.framework == NATIVE:
         for seat in agents:
-            plan = plan.with_policy(seat, str(spec.agent.model))
+            plan = plan.with_policy(seat, str(agent.model))
+    label, record = agent.label, agent.recorded()
     with Sandbox() as sandbox:
         episode = await new_episode(
             spec.kind,
@@ -73,36 +74,44 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None, ask: Ask
             spec.seed,
             plan,
             spec.folder,
-            labels=dict.fromkeys(agents, spec.agent.label),
-            agent=spec.agent.recorded(),
+            labels=dict.fromkeys(agents, label),
+            agent=record,
             policy_key=spec.policy_key,
             sandbox=sandbox,
         )
-        return await _play(episode, spec.agent, agents, spec.policy_key, opened, ask)
+        return await _play(episode, spec.agent, agents, spec.policy_key, opened)
 
 
-async def resume_episode(
-    path: Path, agent: AgentSpec | None = None, *, opened: Opened | None = None, ask: AskPerson | None = None
-) -> Played:
-    """Go on where a run stopped, with the same agent or another one in the outside seats. Raises TraceError."""
+async def resume_episode(path: Path, agent: ReadyAgent | None = None, *, opened: Opened | None = None) -> Played:
+    """Play on where a run stopped; `agent` sits in the outside seats, by default the one that the trace recorded.
+
+    Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent cannot play any more.
+    """
+    chosen = ready_again(path) if agent is None else agent
+    plan, policy_key, _ = _recorded(path)
     with Sandbox() as sandbox:
-        with open_trace(path) as trace:
-            about = trace.manifest.about
-        chosen = agent or AgentSpec.of_record(about.get("agent", {}))
-        endpoint = chosen.endpoint
-        shadow = chosen.model if endpoint is not None and endpoint.kind == "policy" else None
-        episode = await reopen_episode(path, shadow=shadow, sandbox=sandbox)
-        agents = [seat for seat, who in about.get("seats", {}).items() if who == "agent"]
-        roles = {seat: episode.core.market.seats[seat].role for seat in agents}
-        try:
-            if agents and chosen.framework == NATIVE:
-                raise TraceError(f"{path.name}: {', '.join(agents)} is played over MCP: name another --agent")
-            check_agent(episode.core.market_type, chosen, roles)
-            _check_person(chosen, ask)
-        except TradefairError:
-            await episode.close()
-            raise
-        return await _play(episode, chosen, agents, int(about.get("policy_key", 0)), opened, ask)
+        episode = await reopen_episode(path, shadow=chosen.spec.policy, sandbox=sandbox)
+        return await _play(episode, chosen, plan.agents, policy_key, opened)
+
+
+def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | None = None) -> ReadyAgent:
+    """The agent that can go on in the outside seats of a trace: of `spec`, or the one that the trace recorded.
+
+    Raises TraceError where the trace does not say what played, ScenarioError where the agent cannot play these seats.
+    """
+    plan, _, manifest = _recorded(path)
+    chosen = spec or AgentSpec.of_record(manifest.about.get("agent", {}))
+    if plan.agents and chosen.framework == NATIVE:
+        raise TraceError(f"{path.name}: {', '.join(plan.agents)} is played over MCP: name another --agent")
+    roles = {seat.id: seat.role for seat in manifest.core.seats if seat.id in plan.agents}
+    return ready(market_type(manifest.core.market), chosen, roles, ask=ask)
+
+
+def _recorded(path: Path) -> tuple[SeatPlan, int, Manifest]:
+    """Who sits where in a trace, the key of its policies' draws, and its manifest. Raises TraceError."""
+    with open_trace(path) as trace:
+        manifest = trace.manifest
+    return *recorded_plan(path, manifest.about, [seat.id for seat in manifest.core.seats]), manifest
 
 
 def recorded_agent(path: Path) -> AgentSpec:
@@ -113,24 +122,25 @@ def recorded_agent(path: Path) -> AgentSpec:
 
 async def _play(
     episode: Episode,
-    agent: AgentSpec,
+    agent: ReadyAgent,
     agents: Sequence[SeatId],
     policy_key: int,
     opened: Opened | None,
-    ask: AskPerson | None,
 ) -> Played:
     try:
-        async with opened(episode, agent) if opened is not None else nullcontext():
-            reports = await play_seats(episode, dict.fromkeys(agents, agent), policy_key, ask)
+        async with opened(episode, agent.spec) if opened is not None else nullcontext():
+            reports = await play_seats(episode, dict.fromkeys(agents, agent), policy_key)
             return Played(episode.path, agents, reports, await episode.wait_ended())
     finally:
         await episode.close()
 
 
 async def play_seats(
-    episode: Episode, agents: Mapping[SeatId, AgentSpec], policy_key: int = 0, ask: AskPerson | None = None
+    episode: Episode, agents: Mapping[SeatId, ReadyAgent], policy_key: int = 0
 ) -> dict[SeatId, SeatReport]:
-    """Play the seats of `agents` to the end and note what each reports; nothing when the episode has ended.
+    """Play the seats of `agents` to the end and return what each reports, by seat; {} when the episode has ended.
+
+    Each report is noted in the trace too.
 
     Raises HarnessFailure when a connection or a provider fails.
     """
@@ -140,7 +150,7 @@ async def play_seats(
     try:
         async with asyncio.TaskGroup() as tasks:
             played = {
-                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), policy_key, ask))
+                seat: tasks.create_task(play_seat(episode, agent, seat, order.turn_of(seat), policy_key))
                 for seat, agent in agents.items()
             }
     except BaseExceptionGroup as group:
@@ -150,13 +160,3 @@ async def play_seats(
     for seat, report in reports.items():
         await episode.note(seat, {"kind": "seat_report", **asdict(report)})
     return reports
-
-
-def _roles(spec: PlaySpec, seats: Sequence[SeatId]) -> dict[SeatId, str]:
-    known = spec.kind.create(spec.scenario, 0).seats
-    return {seat: known[seat].role for seat in seats}
-
-
-def _check_person(agent: AgentSpec, ask: AskPerson | None) -> None:
-    if agent.approve and ask is None:
-        raise ScenarioError("approval of actions was asked for, and there is nobody to ask")

@@ -26,7 +26,7 @@ from tradefair.contract.seats import SeatId
 from tradefair.host.forked_past import FORKED_FROM, ForkedPast
 from tradefair.host.prefix import write_prefix
 from tradefair.host.setup import AGENT, new_episode_id
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, check_agent
+from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.episode_runner import Opened, resume_episode
 from tradefair.runner.fork_past import Command, Original, read_original, rebuild_without
 from tradefair.tracestore import open_trace
@@ -115,7 +115,7 @@ class _Forking:
         self.cut = self._cut()
         self.decision = self.withheld or self.cut
         self.seat = self._seat()
-        self._check_agent()
+        self.ready = self._ready()
 
     async def run(self, opened: Opened | None) -> Forked:
         spec, remarks = self.spec, list[str]()
@@ -180,18 +180,20 @@ class _Forking:
             raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(seats)[:20])}")
         return seat
 
-    def _check_agent(self) -> None:
+    def _ready(self) -> ReadyAgent | None:
+        """The new player, made once for all arms; None where everybody goes on as before."""
         agent, seat = self.spec.agent, self.seat
         if agent is None or seat is None:
-            return
+            return None
         core = self.original.core
-        check_agent(core.market_type, agent, {seat: core.market.seats[seat].role})
+        made = ready(core.market_type, agent, {seat: core.market.seats[seat].role})
         others = [name for name, who in self._seats().items() if who == AGENT and name != seat]
         if others and agent.framework != NATIVE:
             raise ScenarioError(
                 f"{', '.join(others)} is played by an agent from outside too, and a fork seats one kind of them: "
                 "continue with --agent policy"
             )
+        return made
 
     def _seats(self) -> dict[SeatId, str]:
         seats = self.about.get("seats")
@@ -221,7 +223,9 @@ class _Forking:
         loose = arm == "fork" and self.withheld is not None
         past = self.past.forked(began, [] if seat is None else [seat], key, loose=loose)
         await write_prefix(path, self.original.trace.manifest.core_bytes, self._about(seat, key, past, arm), records)
-        played = await resume_episode(path, opened=opened)
+        # A policy sits inside from now on: outside seats that are left are those of the original's agent.
+        outside = self.ready if seat is not None and self.ready and self.ready.spec.framework != NATIVE else None
+        played = await resume_episode(path, outside, opened=opened)
         return played.path
 
     async def _kept(self, number: int, key: int, opened: Opened | None) -> Path | None:

@@ -21,9 +21,10 @@ from tradefair.contract.market import MarketType
 from tradefair.contract.policy import Draw, parse_policy
 from tradefair.contract.scenario import Scenario, parse_override
 from tradefair.contract.seats import SeatId
-from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
+from tradefair.frameworks.models import Faults, ModelEndpoint
 from tradefair.frameworks.models.faults import FAULTS
-from tradefair.host.setup import seat_policy
+from tradefair.host.setup import seat_policy, seat_roles
+from tradefair.runner.agent_spec import read_endpoint, read_faults
 
 if TYPE_CHECKING:
     from tradefair.frameworks.models.gateway import ModelCall
@@ -62,7 +63,7 @@ def gateway(
         raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
     if market and (upstream or replay):
         raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
-    schedule, role = Faults.parse(faults), None
+    schedule, role = read_faults(faults), None
     if market:
         chosen = load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides or ())))
         endpoint, seat = _policy_endpoint(market_type(market), chosen, policy, seat, seed)
@@ -70,7 +71,7 @@ def gateway(
     elif upstream:
         endpoint = _upstream(upstream, base_url)
     else:
-        endpoint, replay = parse_model(f"replay:{replay}"), None
+        endpoint, replay = read_endpoint(f"replay:{replay}"), None
     shown = _Shown(endpoint.label, role, as_json)
     asyncio.run(_serve(endpoint, seat or None, record, replay, schedule, (host, port), shown))
     return 0
@@ -138,7 +139,7 @@ def _show(call: ModelCall) -> None:
 
 
 def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
-    endpoint = parse_model(spelling, base_url=base_url or None)
+    endpoint = read_endpoint(spelling, base_url)
     if endpoint.kind != "openai":
         raise ScenarioError(f"--upstream {spelling!r}: an upstream is openai:<model>")
     return endpoint
@@ -147,12 +148,12 @@ def _upstream(spelling: str, base_url: str) -> ModelEndpoint:
 def _policy_endpoint(
     kind: MarketType, scenario: Scenario, policy: str, seat: str, seed: int
 ) -> tuple[ModelEndpoint, SeatId]:
-    roles = {name: spec.role for name, spec in kind.create(scenario, 0).seats.items()}
+    roles = seat_roles(kind, scenario)
     if seat and seat not in roles:
         raise ScenarioError(f"{scenario.id} has no seat {seat!r}: there are {', '.join(roles)}")
     spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
     name = parse_policy(spelling)[0]
     fitting = [one for one, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
     chosen = seat or next(iter(fitting), next(iter(roles)))
-    endpoint = parse_model(f"policy:{spelling.removeprefix('policy:')}")
+    endpoint = read_endpoint(f"policy:{spelling.removeprefix('policy:')}")
     return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen

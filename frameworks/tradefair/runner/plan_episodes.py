@@ -24,8 +24,8 @@ from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import Scenario, parse_toml
 from tradefair.contract.seats import SeatId
-from tradefair.host.setup import plan_seats
-from tradefair.runner.agent_spec import NATIVE, AgentSpec, check_agent
+from tradefair.host.setup import plan_seats, seat_roles
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan
 
 LAW_CYCLE = (
@@ -77,7 +77,7 @@ class Variant:
     @cached_property
     def roles(self) -> dict[SeatId, str]:
         """The role of every seat, in the market's order."""
-        return {seat: spec.role for seat, spec in market_type(self.market).create(self.scenario, 0).seats.items()}
+        return seat_roles(market_type(self.market), self.scenario)
 
     @cached_property
     def key(self) -> str:
@@ -312,7 +312,7 @@ def _check(variant: Variant, work: Workload) -> None:
     for label, agent in work.agents.items():
         try:
             able = _plays(variant, agent)
-            check_agent(kind, agent, {seat: role for seat, role in variant.roles.items() if role in able})
+            ready_in(variant, agent)
             if work.seating.kind == "dealt" and not able.issuperset(variant.roles.values()):
                 raise ScenarioError(
                     f"a deal reaches every seat, and it plays {', '.join(sorted(able)) or 'no role'} only"
@@ -326,13 +326,19 @@ def _check(variant: Variant, work: Workload) -> None:
         plan_seats(kind, variant.scenario, agents=list(players))
 
 
+def ready_in(variant: Variant, agent: AgentSpec) -> ReadyAgent:
+    """The agent for all seats of a variant that it can play. Raises ScenarioError, HarnessFailure."""
+    able = _plays(variant, agent)
+    roles = {seat: role for seat, role in variant.roles.items() if role in able}
+    return ready(market_type(variant.market), agent, roles)
+
+
 def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
     """The roles that an agent can play; all of them unless it is a policy for some."""
     every = frozenset(variant.roles.values())
-    endpoint = agent.endpoint
-    if endpoint is None or endpoint.kind != "policy":
+    if agent.policy is None:
         return every
-    spec = market_type(variant.market).policies.get(parse_policy(str(agent.model))[0])
+    spec = market_type(variant.market).policies.get(parse_policy(agent.policy)[0])
     return every if spec is None else spec.roles & every
 
 

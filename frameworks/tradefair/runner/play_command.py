@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncGenerator, Iterable, Mapping
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import replace
 from functools import partial
@@ -17,16 +17,15 @@ from tradefair.catalog import default_scenario, load_scenario, market_names, mar
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import Scenario, parse_override
-from tradefair.contract.seats import SeatId
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models.faults import FAULTS
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
-from tradefair.host.setup import default_folder, new_seed, plan_seats
-from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
+from tradefair.host.setup import default_folder, new_seed, plan_seats, seat_roles
+from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval
-from tradefair.runner.episode_runner import PlaySpec, play_episode, recorded_agent, resume_episode
+from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
 from tradefair.runner.outside import open_door
 from tradefair.runner.references import (
     play_on_every_seat,
@@ -122,18 +121,20 @@ def play(
         return show(asyncio.run(_resume(resume, chosen, limits, as_json)), json=as_json)
     kind, setting = _setting(market, scenario, overrides or [])
     plan = plan_seats(kind, setting, agents=seat or None, others=others or None)
-    played_by = _agent(kind, chosen, limits.of(setting), _roles(kind, setting, plan.agents))
+    roles = seat_roles(kind, setting, plan.agents)
+    played_by = _agent(kind, chosen, limits.of(setting), set(roles.values()))
     limits.check(played_by.framework)
+    ask = TerminalApproval() if approve else None
     spec = PlaySpec(
         market=market,
         scenario=setting,
         seed=new_seed() if seed is None else seed,
         plan=plan,
-        agent=played_by,
+        agent=ready(kind, played_by, roles, ask=ask),
         folder=out or default_folder(market),
         policy_key=policy_key,
     )
-    stage = _Stage(as_json, TerminalApproval() if approve else None)
+    stage = _Stage(as_json, ask is not None)
     return show(asyncio.run(_episodes(spec, stage, seeds, trials, references)), json=as_json)
 
 
@@ -163,15 +164,16 @@ class _Bounds(NamedTuple):
 class _Stage(NamedTuple):
     """What goes on around the episodes of this command."""
 
-    quiet: bool
-    ask: TerminalApproval | None
+    as_json: bool
+    asks: bool
+    """Whether a person is asked on the terminal."""
 
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
-        played = await play_episode(spec, opened=partial(self.around, title=title), ask=self.ask)
+        played = await play_episode(spec, opened=partial(self.around, title=title))
         beside: dict[str, Path] = {}
         if references:
-            roles = {seat: known.role for seat, known in spec.kind.create(spec.scenario, 0).seats.items()}
+            roles = seat_roles(spec.kind, spec.scenario)
             if len(played.agents) == 1:
                 policies = reference_policies(spec.kind, roles[played.agents[0]])
                 beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
@@ -188,8 +190,7 @@ class _Stage(NamedTuple):
                 seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
                 await stack.enter_async_context(open_door(episode, seats))
             # Questions and a moving line do not share a terminal.
-            quiet = self.quiet or self.ask is not None
-            await stack.enter_async_context(show_progress(episode, title, quiet=quiet))
+            await stack.enter_async_context(show_progress(episode, title, quiet=self.as_json or self.asks))
             try:
                 yield
             except NotRecorded:
@@ -218,7 +219,7 @@ async def _episodes(
     return await (play_trials(spec, count, one) if trials else play_series(spec, count, one))
 
 
-async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: bool) -> Summary:
+async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, as_json: bool) -> Summary:
     if not path.is_file():
         what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
         raise ScenarioError(f"--resume {path}: {what}")
@@ -228,8 +229,9 @@ async def _resume(path: Path, given: Mapping[str, Any], limits: _Bounds, quiet: 
         recorded = recorded_agent(path)
         spec = replace(recorded, **given, limits=limits.over(recorded.limits))
     limits.check(spec.framework)
-    stage = _Stage(quiet, TerminalApproval() if spec.approve else None)
-    return summarise(await resume_episode(path, spec, opened=stage.around, ask=stage.ask), {})
+    ask = TerminalApproval() if spec.approve else None
+    stage = _Stage(as_json, ask is not None)
+    return summarise(await resume_episode(path, ready_again(path, spec, ask=ask), opened=stage.around), {})
 
 
 def _setting(market: str, scenario: str, overrides: list[str]) -> tuple[MarketType, Scenario]:
@@ -237,11 +239,6 @@ def _setting(market: str, scenario: str, overrides: list[str]) -> tuple[MarketTy
         raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")
     kind = market_type(market)
     return kind, load_scenario(market, scenario or default_scenario(market), dict(map(parse_override, overrides)))
-
-
-def _roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId]) -> set[str]:
-    known = kind.create(scenario, 0).seats
-    return {known[seat].role for seat in seats}
 
 
 def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits, roles: set[str]) -> AgentSpec:

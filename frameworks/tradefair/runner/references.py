@@ -10,8 +10,9 @@ from pathlib import Path
 from tradefair.contract.market import MarketType
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
-from tradefair.host.setup import AGENT
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.host.setup import AGENT, seat_roles
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready
+from tradefair.runner.episode_runner import PlaySpec, play_episode
 
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
@@ -45,7 +46,8 @@ async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed
 
 async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str, by_seed: bool) -> Path:
     plan = spec.plan._replace(seats={seat: AGENT if seat in seats else who for seat, who in spec.plan.seats.items()})
-    agent = AgentSpec("policy", f"policy:{policy}")
+    spec_of_policy = AgentSpec(NATIVE, f"policy:{policy}")
+    agent = ready(spec.kind, spec_of_policy, seat_roles(spec.kind, spec.scenario, seats))
     played = await play_episode(replace(spec, plan=plan, agent=agent, folder=spec.folder / "references"))
     return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
 

@@ -39,7 +39,9 @@ class Series(NamedTuple):
         console = Console(highlight=False, soft_wrap=True)
         spec, seats = self.spec, self.spec.plan.agents
         last = spec.seed + len(self.summaries) - 1
-        title = f"{spec.scenario.id} · {', '.join(seats)} played by {spec.agent.label} · seeds {spec.seed} to {last}"
+        title = (
+            f"{spec.scenario.id} · {', '.join(seats)} played by {spec.agent.spec.label} · seeds {spec.seed} to {last}"
+        )
         console.print(title, markup=False, style="bold")
         with_references = [summary for summary in self.summaries if summary.references]
         beside = [summary.own_relative(seat) for seat in seats[:1] for summary in with_references]

@@ -38,9 +38,9 @@ from tradefair.host.setup import (
     scripted_seats,
 )
 from tradefair.host.stores import logs_at
-from tradefair.runner.agent_spec import NATIVE, AgentSpec
+from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent
 from tradefair.runner.episode_runner import play_seats
-from tradefair.runner.plan_episodes import EpisodeSpec, Workload
+from tradefair.runner.plan_episodes import EpisodeSpec, Variant, Workload, ready_in
 from tradefair.tracestore import Written, open_trace, write_trace
 
 RETRIES = 4
@@ -99,7 +99,7 @@ class Players:
     """Who sits where: the scripted seats' plan, the agents from outside, and what each seat is called."""
 
     plan: SeatPlan
-    outside: Mapping[SeatId, AgentSpec]
+    outside: Mapping[SeatId, ReadyAgent]
     labels: Mapping[SeatId, str]
 
 
@@ -121,10 +121,11 @@ class Table:
         self.shared = store is not None
         self.logs = logs_at(store)
         self._variants = [
-            (market_type(market), build_scenario(market_type(market).scenario_model, content, source=market))
+            Variant(market, build_scenario(market_type(market).scenario_model, content, source=market))
             for market, content in variants
         ]
         self._agents = {label: AgentSpec.of_record(record) for label, record in agents.items()}
+        self._ready: dict[tuple[int, str], ReadyAgent] = {}
 
     @classmethod
     def of(cls, work: Workload) -> Table:
@@ -138,7 +139,8 @@ class Table:
 
     def setting(self, episode: EpisodeSpec) -> tuple[MarketType, Scenario]:
         """Market and scenario of an episode."""
-        return self._variants[episode.variant]
+        variant = self._variants[episode.variant]
+        return market_type(variant.market), variant.scenario
 
     def players(self, episode: EpisodeSpec) -> Players:
         """Who sits where; policies play natively, in the place of the agents that they stand for."""
@@ -146,12 +148,22 @@ class Table:
         agents = {seat: self._agents[label] for seat, label in episode.players.items()}
         plan = plan_seats(kind, scenario, agents=list(agents))
         whole = not set(plan.seats) - set(agents)
-        outside = {seat: agent for seat, agent in agents.items() if agent.framework != NATIVE}
+        outside = {
+            seat: self._made(episode.variant, episode.players[seat])
+            for seat, agent in agents.items()
+            if agent.framework != NATIVE
+        }
         for seat, agent in agents.items():
             if seat not in outside:
                 # Where everybody is an agent, nobody is asked after the others.
                 plan = plan.with_policy(seat, str(agent.model))
         return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
+
+    def _made(self, variant: int, label: str) -> ReadyAgent:
+        """An agent for its seats of a variant: made once, for all seeds."""
+        if (variant, label) not in self._ready:
+            self._ready[variant, label] = ready_in(self._variants[variant], self._agents[label])
+        return self._ready[variant, label]
 
 
 def pauses_of(retries: int) -> list[float]:
@@ -309,7 +321,7 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
         episode_id=episode.id,
         labels=players.labels,
         # `play --resume` can seat one agent again; with several the sweep has to go on itself.
-        agent=next(iter(agents.values())).recorded() if len(agents) == 1 else None,
+        agent=next(iter(agents.values())).spec.recorded() if len(agents) == 1 else None,
         sandbox=sandbox,
         logs=table.logs,
     )
@@ -317,8 +329,8 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
 
 def _thinking(players: Players) -> dict[SeatId, str]:
     """The policies that agents from outside think with; an episode that goes on brings them up to date."""
-    models = {seat: agent.model for seat, agent in players.outside.items() if agent.endpoint is not None}
-    return {seat: model for seat, model in models.items() if model is not None and model.startswith("policy:")}
+    policies = {seat: agent.spec.policy for seat, agent in players.outside.items()}
+    return {seat: policy for seat, policy in policies.items() if policy is not None}
 
 
 def _now() -> str:

@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.seats import SeatId
+from tradefair.host.setup import seat_roles
+from tradefair.runner.agent_spec import ready
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.series import PlayOne
 from tradefair.runner.summary import Summary
@@ -49,7 +51,7 @@ class Trials(NamedTuple):
         from tradefair.evaluation.terminal import show_series
 
         console = Console(highlight=False, soft_wrap=True)
-        title = f"{self.spec.scenario.id} · {self.spec.agent.label} · seed {self.spec.seed}"
+        title = f"{self.spec.scenario.id} · {self.spec.agent.spec.label} · seed {self.spec.seed}"
         console.print(f"{title}, {len(self.summaries)} trials", markup=False, style="bold")
         show_series([summary.evaluation for summary in self.summaries], self.summaries[0].played.agents)
         for number, text in enumerate(self.written, start=1):
@@ -62,23 +64,29 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
     Raises ScenarioError before anything is played; a provider's failure ends the trials: HarnessFailure.
     """
     seats = spec.plan.agents
-    if spec.agent.framework != FRAMEWORK:
-        raise ScenarioError(f"trials are for --agent {FRAMEWORK}, not for {spec.agent.framework}")
+    agent = spec.agent.spec
+    if agent.framework != FRAMEWORK:
+        raise ScenarioError(f"trials are for --agent {FRAMEWORK}, not for {agent.framework}")
     if len(seats) != 1:
         raise ScenarioError(f"trials are for one agent's seat, and here are {len(seats)}: name one with --seat")
-    before = spec.agent.trials or ()
-    spec = replace(spec, agent=replace(spec.agent, trials=before))
+    before = agent.trials or ()
+    roles = seat_roles(spec.kind, spec.scenario, seats)
+
+    def remembering(trials: tuple[str, ...]) -> PlaySpec:
+        made = ready(spec.kind, replace(agent, trials=trials), roles, ask=spec.agent.ask)
+        return replace(spec, agent=made)
+
     summaries: list[Summary] = []
     written: list[str] = []
     for number in range(count):
         carried = (*before, *filter(None, written))
         try:
-            summary = await play(replace(spec, agent=replace(spec.agent, trials=carried)), number)
+            summary = await play(remembering(carried), number)
         except HarnessFailure as failure:
             raise HarnessFailure(f"trial {number + 1} of {count}: {failure}") from failure
         summaries.append(summary)
         written.append(written_after(summary.played.path, seats[0]))
-    return Trials(spec, summaries, written)
+    return Trials(remembering(before), summaries, written)
 
 
 def written_after(path: Path, seat: SeatId) -> str:

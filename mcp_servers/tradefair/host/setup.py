@@ -61,7 +61,7 @@ def plan_seats(
     (default: those that the scenario calls agent), `others` the policy of all other seats. Raises ScenarioError for
     unknown seats, for seats that nothing fills, and for policies that do not fit the role.
     """
-    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+    roles = seat_roles(kind, scenario)
     unknown = [seat for seat in agents or () if seat not in roles]
     if unknown:
         raise ScenarioError(f"{scenario.id} has no seat {unknown[0][:40]!r}; seats are {_some(roles)}")
@@ -97,6 +97,12 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
     return plan
 
 
+def seat_roles(kind: MarketType, scenario: Scenario, seats: Iterable[SeatId] | None = None) -> dict[SeatId, str]:
+    """The role of each seat, or of `seats` only, in the market's order; no seat's role depends on the seed."""
+    known = kind.create(scenario, 0).seats
+    return {seat: known[seat].role for seat in (known if seats is None else seats)}
+
+
 def seat_policy(kind: MarketType, spelling: str, role: str, draw: Draw) -> Policy:
     """A fresh policy object. Raises ScenarioError when it does not exist or does not fit the role."""
     return _policy_spec(kind, spelling, role).make(parse_policy(spelling)[1], draw)
@@ -117,7 +123,7 @@ def scripted_seats(
     `policy_key` gives other draws under the same market luck; in a fork, `past` says which key is in force when.
     `shadows` are the policies by which outside agents decide, kept so that they can be replayed on resume.
     """
-    roles = {seat: spec.role for seat, spec in kind.create(scenario, 0).seats.items()}
+    roles = seat_roles(kind, scenario)
 
     def draw(seat: SeatId) -> Draw:
         return past.draw(seed, seat) if past is not None else Draw.of(seed, seat, policy_key)
@@ -211,7 +217,7 @@ async def reopen_episode(
     with open_trace(logs.reading(path)) as trace:
         core, about = trace.manifest.core, trace.manifest.about
     kind = market_type(core.market)
-    plan, key = _recorded_plan(path, about, [seat.id for seat in core.seats])
+    plan, key = recorded_plan(path, about, [seat.id for seat in core.seats])
     scenario = build_scenario(kind.scenario_model, core.scenario, source=path.name)
     shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
     past = ForkedPast.of_about(about, path.name)
@@ -237,10 +243,10 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
     return kind.resolve(scenario, answers), services
 
 
-def _recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
-    """Who decided for each seat, and the policies' key. `about` is not sealed before the end.
+def recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
+    """Who sits where according to a manifest's `about`, and the policies' key. Raises TraceError.
 
-    It may have been edited.
+    Nothing seals `about` before the end of an episode: anybody may have edited it.
     """
     who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
     try:

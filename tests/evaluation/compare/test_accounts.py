@@ -9,12 +9,14 @@ from typing import Any
 
 import orjson
 from tests.evaluation.compare.conftest import PlayInto, PlaySeeds
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparing import compare_folders
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 CALL: dict[str, Any] = {
@@ -44,7 +46,7 @@ async def test_a_played_episode_is_counted_as_its_agent_counted_itself(tmp_path:
     kind, scenario = market_type("double_auction"), load_scenario("double_auction", "smoke", {})
     agent = AgentSpec("react", "policy:truthful")
     played = await play_episode(
-        PlaySpec("double_auction", scenario, 1, plan_seats(kind, scenario, agents=["B1"]), agent, tmp_path)
+        play_spec("double_auction", scenario, 1, plan_seats(kind, scenario, agents=["B1"]), agent, tmp_path)
     )
     found, report = counted(played.path), played.reports["B1"]
     seat = found.seats["B1"]

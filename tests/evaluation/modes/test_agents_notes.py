@@ -6,18 +6,20 @@ from pathlib import Path
 
 import pytest
 from tests.evaluation.modes.playing import found
+from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import plan_seats
-from tradefair.runner.episode_runner import AgentSpec, PlaySpec, play_episode
+from tradefair.runner.agent_spec import AgentSpec
+from tradefair.runner.episode_runner import play_episode
 from tradefair.tracestore import open_trace
 
 
 async def played(folder: Path, agent: AgentSpec) -> Path:
     scenario = load_scenario("double_auction", "duel", {"rounds": 3})
     plan = plan_seats(market_type("double_auction"), scenario)
-    spec = PlaySpec(market="double_auction", scenario=scenario, seed=7, plan=plan, agent=agent, folder=folder)
+    spec = play_spec(market="double_auction", scenario=scenario, seed=7, plan=plan, agent=agent, folder=folder)
     return (await play_episode(spec)).path
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from io import FileIO
 from pathlib import Path
 from typing import Annotated, Any, BinaryIO, Literal
@@ -149,11 +149,12 @@ class Recording:
     def seat(self, seat: str | None) -> SeatRecording:
         """The calls of a seat; without a name those of the only one. ScenarioError lists the seats there are."""
         if seat is None and len(self.seats) == 1:
-            return next(iter(self.seats.values()))
+            seat = next(iter(self.seats))
         if seat not in self.seats:
             known = ", ".join(sorted(str(name) for name in self.seats)) or "none"
             raise ScenarioError(f"{self.path}: nothing is recorded for seat {seat}; recorded seats: {known}")
-        return self.seats[seat]
+        # A recording answers in several episodes; what one of them was given does not concern the next.
+        return replace(self.seats[seat], _given=set())
 
     def _take(self, number: int, line: bytes) -> None:
         try:

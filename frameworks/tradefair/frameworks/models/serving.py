@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from tradefair.frameworks.models.backends import Backend
     from tradefair.frameworks.models.gateway import Gateway, OnCall
+    from tradefair.frameworks.models.recording import Recording
 
 
 @dataclass(frozen=True)
@@ -42,12 +43,12 @@ class Address:
 class Between(TypedDict, total=False):
     """What may stand between an agent and its model.
 
-    `record`: a file that every call is appended to. `replay`: one that answers in the endpoint's place. `seat`: part of
-    what names a call in either. `on_call`: told of every request.
+    `record`: a file that every call is appended to. `replay`: one, or a recording read from it, that answers in the
+    endpoint's place. `seat`: part of what names a call in either. `on_call`: told of every request.
     """
 
     record: Path | None
-    replay: Path | None
+    replay: Path | Recording | None
     faults: Faults | None
     seat: str | None
     on_call: OnCall | None
@@ -104,19 +105,18 @@ class _Behind(NamedTuple):
     options: dict[str, Any]
 
 
-def _behind(endpoint: ModelEndpoint, replay: Path | None, seat: str | None) -> _Behind:
+def _behind(endpoint: ModelEndpoint, replay: Path | Recording | None, seat: str | None) -> _Behind:
     from tradefair.frameworks.models.backends import PolicyBackend, RecordingBackend, UpstreamBackend
     from tradefair.frameworks.models.recording import Recording
 
     params = dict(endpoint.params)
-    if endpoint.kind == "replay":
-        recorded = Recording(replay or Path(endpoint.model)).seat(seat)
-        return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
-    if replay is not None:
+    if endpoint.kind == "replay" or replay is not None:
+        source = replay or Path(endpoint.model)
+        recorded = (source if isinstance(source, Recording) else Recording(source)).seat(seat)
+        if endpoint.kind == "replay":
+            return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
         named = endpoint.label if endpoint.kind == "policy" else endpoint.model
-        return _Behind(
-            RecordingBackend(Recording(replay).seat(seat), named), {} if endpoint.kind == "policy" else params
-        )
+        return _Behind(RecordingBackend(recorded, named), {} if endpoint.kind == "policy" else params)
     if endpoint.kind == "policy":
         # Its parameters are the policy's own.
         return _Behind(PolicyBackend(endpoint), {})

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -18,8 +17,8 @@ from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
 from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.progress import show_progress, watched
-from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.asking import Said, open_asker, tokens_of
+from tradefair.runner.agent_spec import read_endpoint
 from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
 from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
 from tradefair.tracestore import find_traces
@@ -73,7 +72,7 @@ def illegality(
     side file already has a score of (same messages, prompt and model) are skipped. Exit code 1 when an episode got no
     score although somebody spoke, or a file is no trace; 3 when the provider failed.
     """
-    endpoint = _endpoint(model, base_url, model_timeout)
+    endpoint = read_endpoint(model, base_url, model_timeout)
     questions, unread = _questions(_files(paths))
     if dry_run:
         waiting = [one for one in unscored(questions, out, endpoint.label) if one.numbers][:max_episodes]
@@ -117,7 +116,7 @@ def dossier(
     page of the same input, prompt and model is not written again. Exit code 1 when an agent got no page or a file is no
     sound trace; 3 when the provider failed.
     """
-    endpoint = _endpoint(model, base_url, model_timeout)
+    endpoint = read_endpoint(model, base_url, model_timeout)
     agents = gather_agents(_files(paths), show_progress)
     for path, problem in agents.unread.items():
         _say(f"{path}: {problem.removeprefix(f'{path}: ')}")
@@ -141,10 +140,6 @@ def dossier(
     if pages.left:
         _say(f"not asked about: {', '.join(pages.left)}: {pages.why_left}; run the same command to go on")
     return 1 if agents.unread or any(page.problem for page in pages.written) else 0
-
-
-def _endpoint(model: str, base_url: str, timeout_s: float) -> ModelEndpoint:
-    return replace(parse_model(model, base_url=base_url or None), timeout_s=timeout_s)
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
