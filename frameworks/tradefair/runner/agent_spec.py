@@ -86,11 +86,6 @@ class AgentSpec:
             return None
         return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
 
-    @property
-    def schedule(self) -> Faults | None:
-        """The faults to inject, read anew. Raises ScenarioError."""
-        return None if self.faults is None else read_faults(self.faults)
-
     def recorded(self) -> dict[str, Any]:
         """Plain data for the manifest's about, from which `resume` takes up the same agent, without its faults."""
         return asdict(replace(self, faults=None))
@@ -151,8 +146,13 @@ def ready(
     if spec.framework == OUTSIDE:
         return ReadyAgent(spec, _not_ours)
     endpoint = _checked_endpoint(spec)
-    window = None if spec.window is None else _window(spec.window)
-    faults, recording = spec.schedule, _recording(spec, endpoint, roles)
+    window = None
+    if spec.window is not None:
+        from tradefair.agents.window import parse_window
+
+        window = parse_window(spec.window)
+    faults = None if spec.faults is None else read_faults(spec.faults)
+    recording = _recording(spec, endpoint, roles)
     if spec.approve and ask is None:
         raise ScenarioError("approval of actions was asked for, and there is nobody to ask")
     if endpoint.kind == "policy":
@@ -232,12 +232,6 @@ def _check_address(endpoint: ModelEndpoint) -> None:
         raise ScenarioError("the base URL is no address of an endpoint: write --base-url https://HOST/v1")
     check_allowed(url)
     api_key(url)
-
-
-def _window(text: str) -> Window:
-    from tradefair.agents.window import parse_window
-
-    return parse_window(text)
 
 
 def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId]) -> Recording | None:

@@ -20,7 +20,6 @@ from tradefair.runner.agent_spec import NATIVE, AgentSpec
 from tradefair.runner.episode_runner import recorded_agent
 from tradefair.runner.fork import ForkSpec, fork_episode
 from tradefair.runner.summary import show_progress
-from tradefair.tracestore import open_trace
 
 
 def fork(
@@ -84,9 +83,7 @@ def _agent(trace: Path, framework: str, model: str, base_url: str) -> AgentSpec 
 
 
 def _limits(path: Path) -> Limits:
-    with open_trace(path) as trace:
-        known = "agent" in trace.manifest.about
     try:
-        return recorded_agent(path).limits if known else Limits()
+        return recorded_agent(path).limits
     except TraceError:
         return Limits()

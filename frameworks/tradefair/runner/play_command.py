@@ -245,7 +245,8 @@ def _agent(kind: MarketType, given: Mapping[str, Any], limits: Limits, roles: se
     """The agent as it was asked for; without a model the stand-in for its roles, or whoever was recorded."""
     spec = replace(AgentSpec(limits=limits), **given)
     if spec.model is None and spec.replay is None and spec.framework != OUTSIDE:
-        return replace(spec, model=_stand_in(kind, roles))
+        named = [policy.name for policy in kind.policies.values() if policy.stand_in and roles <= policy.roles]
+        return replace(spec, model=f"policy:{named[0]}" if named else None)
     return spec
 
 
@@ -253,8 +254,3 @@ def _refuse(options: Mapping[str, Any], why: str) -> None:
     given = [name for name, value in options.items() if value not in (None, "", [])]
     if given:
         raise ScenarioError(f"{why}: leave {', '.join(given)} out")
-
-
-def _stand_in(kind: MarketType, roles: set[str]) -> str | None:
-    named = [spec.name for spec in kind.policies.values() if spec.stand_in and roles <= spec.roles]
-    return f"policy:{named[0]}" if named else None

@@ -85,9 +85,8 @@ def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int
     endpoint = agent.endpoint
     if endpoint is None or endpoint.kind != "policy":
         return endpoint
-    core = episode.core
     # In an episode that is resumed, a policy that has been brought to where its earlier self stopped.
     resumed = episode.scripted.shadow(seat)
-    draw = Draw.of(core.manifest.seed, seat, policy_key)
-    role = core.market.seats[seat].role
-    return endpoint.with_policy(resumed or seat_policy(core.market_type, str(agent.spec.model), role, draw))
+    draw, role = Draw.of(episode.core.manifest.seed, seat, policy_key), episode.core.market.seats[seat].role
+    policy = resumed or seat_policy(episode.core.market_type, str(agent.spec.model), role, draw)
+    return endpoint.with_policy(policy)

@@ -145,18 +145,16 @@ class Table:
     def players(self, episode: EpisodeSpec) -> Players:
         """Who sits where; policies play natively, in the place of the agents that they stand for."""
         kind, scenario = self.setting(episode)
-        agents = {seat: self._agents[label] for seat, label in episode.players.items()}
-        plan = plan_seats(kind, scenario, agents=list(agents))
-        whole = not set(plan.seats) - set(agents)
-        outside = {
-            seat: self._made(episode.variant, episode.players[seat])
-            for seat, agent in agents.items()
-            if agent.framework != NATIVE
-        }
-        for seat, agent in agents.items():
-            if seat not in outside:
-                # Where everybody is an agent, nobody is asked after the others.
+        plan = plan_seats(kind, scenario, agents=list(episode.players))
+        # Where all seats are agents', none is asked after the others.
+        whole = not set(plan.seats) - set(episode.players)
+        outside: dict[SeatId, ReadyAgent] = {}
+        for seat, label in episode.players.items():
+            agent = self._agents[label]
+            if agent.framework == NATIVE:
                 plan = plan.with_policy(seat, str(agent.model))
+            else:
+                outside[seat] = self._made(episode.variant, label)
         return Players(plan._replace(late=frozenset()) if whole else plan, outside, episode.players)
 
     def _made(self, variant: int, label: str) -> ReadyAgent:
@@ -329,8 +327,7 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
 
 def _thinking(players: Players) -> dict[SeatId, str]:
     """The policies that agents from outside think with; an episode that goes on brings them up to date."""
-    policies = {seat: agent.spec.policy for seat, agent in players.outside.items()}
-    return {seat: policy for seat, policy in policies.items() if policy is not None}
+    return {seat: agent.spec.policy for seat, agent in players.outside.items() if agent.spec.policy is not None}
 
 
 def _now() -> str:
