@@ -5,12 +5,12 @@ from __future__ import annotations
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 import typer
 
 from tradefair.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
+from tradefair.cli.options import PLAIN
 from tradefair.cli.table import Command
 from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceError, TradefairError, in_plain_words
 
@@ -18,7 +18,7 @@ from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceE
 def invoke(command: Command, arguments: Sequence[str]) -> int:
     """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr."""
     try:
-        code = _app(command)(list(arguments), prog_name=f"tradefair {command.name}", standalone_mode=False)
+        code = app_of(command)(list(arguments), prog_name=f"tradefair {command.name}", standalone_mode=False)
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except TradefairError as error:
@@ -34,23 +34,14 @@ def invoke(command: Command, arguments: Sequence[str]) -> int:
         return _usage_or_fault(fault)
 
 
-def _app(command: Command) -> Callable[..., Any]:
-    target = _load(command)
+def app_of(command: Command) -> typer.Typer:
+    """The command as a parser of its options and arguments; a group as it is."""
+    target = command.load()
     if isinstance(target, typer.Typer):
         return target
-    # Plain help: the table that rich draws cuts words that its columns do not hold, names of options among them.
-    app = typer.Typer(
-        add_completion=False, pretty_exceptions_enable=False, rich_markup_mode=None, context_settings=_CONTEXT
-    )
+    app = typer.Typer(**PLAIN)
     app.command(help=target.__doc__)(target)
     return app
-
-
-_CONTEXT = {"help_option_names": ["-h", "--help"]}
-
-
-def _load(command: Command) -> Any:
-    return command.load()
 
 
 def _exit_code(error: TradefairError) -> int:

@@ -11,6 +11,7 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from tradefair.cli.options import PlayerFlags
 from tradefair.contract.errors import HarnessFailure, ScenarioError, TraceError
 from tradefair.contract.market import MarketType
 from tradefair.contract.policy import Draw, parse_policy
@@ -164,6 +165,13 @@ def ready(
         return factory(**options, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
 
     return ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
+
+
+def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:
+    """The agent of a command line; without a framework a policy plays natively and a model through `react`."""
+    native = player.model.startswith(_POLICY)
+    framework = player.framework or (NATIVE if native else "react")
+    return AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())
 
 
 def read_endpoint(model: str, base_url: str | None = None, timeout_s: float | None = None) -> ModelEndpoint:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -12,24 +13,32 @@ from typing import Annotated
 import orjson
 import typer
 
+from tradefair.cli.options import PlayerFlags, grouped
 from tradefair.contract.errors import TraceError
 from tradefair.frameworks.base import Limits
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder
-from tradefair.runner.agent_spec import NATIVE, AgentSpec
+from tradefair.runner.agent_spec import AgentSpec, agent_of
 from tradefair.runner.episode_runner import recorded_agent
 from tradefair.runner.fork import ForkSpec, fork_episode
 from tradefair.runner.summary import show_progress
 
 
+@dataclass(frozen=True)
+class _GoesOn(PlayerFlags):
+    framework: Annotated[
+        str, typer.Option("--agent", help="Goes on in the seat: policy (default for policies), react, …")
+    ] = ""
+    model: Annotated[str, typer.Option(help="policy:<name>, openai:<model>, … of the agent that goes on.")] = ""
+
+
+@grouped
 def fork(
     trace: Annotated[Path, typer.Argument(metavar="TRACE", exists=True, dir_okay=False, help="The original.")],
+    player: _GoesOn,
     at: Annotated[
         int | None, typer.Option(min=1, help="Event before which the past ends: the decision to redo.")
     ] = None,
-    agent: Annotated[str, typer.Option(help="Goes on in the seat: policy (default for policies), react, …")] = "",
-    model: Annotated[str, typer.Option(help="policy:<name>, openai:<model>, … of the agent that goes on.")] = "",
-    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")] = "",
     seat: Annotated[str, typer.Option(help="Seat of the agent; default: that of the event.")] = "",
     withhold: Annotated[
         int | None, typer.Option(min=1, help="Leave this event out; then --at may be left out.")
@@ -54,7 +63,7 @@ def fork(
         path=trace,
         folder=out or default_folder("fork"),
         at=at,
-        agent=_agent(trace, agent, model, base_url),
+        agent=_agent(trace, player),
         seat=seat or None,
         withhold=withhold,
         futures=seeds,
@@ -74,12 +83,9 @@ def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncC
     return show_progress(episode, episode.path.parent.name, quiet=quiet)
 
 
-def _agent(trace: Path, framework: str, model: str, base_url: str) -> AgentSpec | None:
-    """Who goes on, within the limits of whoever played before; None when nobody was named."""
-    if not framework and not model:
-        return None
-    chosen = framework or (NATIVE if model.startswith("policy:") else "react")
-    return AgentSpec(chosen, model or None, base_url or None, _limits(trace))
+def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
+    """Who goes on, within the limits of the agent that played before; None when none was named."""
+    return agent_of(player, limits=_limits(trace)) if player.framework or player.model else None
 
 
 def _limits(path: Path) -> Limits:

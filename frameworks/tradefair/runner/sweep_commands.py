@@ -3,101 +3,85 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import orjson
 import typer
 
 from tradefair.catalog import market_names, plan_ids, use_data
+from tradefair.cli.options import grouped
 from tradefair.cli.tables import figures, names, show_table, words
 from tradefair.contract.scenario import parse_override
 from tradefair.runner.plan import SourcedPlan, load_plan
 from tradefair.runner.plan_episodes import workload_of
-from tradefair.runner.summary import show
 from tradefair.runner.sweep import MAX_PROCESSES, Executor, Sweep, SweepSpec, sweep
 from tradefair.runner.sweep_play import RETRIES, pauses_of
 from tradefair.runner.sweep_show import print_sweep, show_progress
 from tradefair.tracestore import is_whole_store
 
 PlanName = Annotated[str, typer.Argument(metavar="PLAN", help="A bundled plan (tradefair plans) or a .toml file.")]
-Out = Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")]
-ExecutorName = Annotated[
-    Executor | None,
-    typer.Option("--executor", help="Where episodes are played; default: process, or local where one process does it."),
-]
-Processes = Annotated[
-    int | None,
-    typer.Option(
-        min=1, max=MAX_PROCESSES, help="Workers; default: one per CPU for scripted play and for ray, 1 with agents."
-    ),
-]
-Concurrency = Annotated[
-    int | None,
-    typer.Option(min=1, max=1_000, help="Episodes at a time in each worker; default 1, with agents 4."),
-]
-Seeds = Annotated[int | None, typer.Option(min=1, help="Play so many seeds instead of the plan's.")]
-Overrides = Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")]
-Data = Annotated[Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: TRADEFAIR_DATA.")]
-MaxEpisodes = Annotated[int | None, typer.Option(min=1, help="Begin no more episodes than that now.")]
-MaxMinutes = Annotated[float | None, typer.Option(min=0.001, help="Begin none after so many minutes.")]
-MaxTokens = Annotated[int | None, typer.Option(min=1, help="Begin none after so many tokens, earlier runs included.")]
-MaxCost = Annotated[float | None, typer.Option(min=0.000001, help="Begin none after so many dollars, likewise.")]
-Retries = Annotated[
-    int, typer.Option(min=0, max=20, help="How often an episode goes on by itself after its provider failed.")
-]
-Store = Annotated[
-    str | None,
-    typer.Option(
-        envvar="TRADEFAIR_STORE", help="postgresql://HOST/DB in which episodes are logged; done, they come to --out."
-    ),
-]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 
 
-class How(NamedTuple):
+@dataclass(frozen=True)
+class How:
     """How the episodes of a plan are to be played: the options that sweep and tournament share."""
 
-    out: Path | None = None
-    executor: Executor | None = None
-    processes: int | None = None
-    concurrency: int | None = None
-    seeds: int | None = None
-    overrides: list[str] | None = None
-    max_episodes: int | None = None
-    max_minutes: float | None = None
-    max_tokens: int | None = None
-    max_cost: float | None = None
-    retries: int = RETRIES
-    store: str | None = None
-    data: Path | None = None
+    out: Annotated[Path | None, typer.Option(help="Folder of traces and table; default ./runs/<plan>.")] = None
+    executor: Annotated[
+        Executor | None,
+        typer.Option(help="Where episodes are played; default: process, or local where one process does it."),
+    ] = None
+    processes: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=MAX_PROCESSES, help="Workers; default: one per CPU for scripted play and for ray, 1 with agents."
+        ),
+    ] = None
+    concurrency: Annotated[
+        int | None,
+        typer.Option(min=1, max=1_000, help="Episodes at a time in each worker; default 1, with agents 4."),
+    ] = None
+    seeds: Annotated[int | None, typer.Option(min=1, help="Play so many seeds instead of the plan's.")] = None
+    overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None
+    data: Annotated[
+        Path | None, typer.Option("--data", metavar="DIR", help="Folder of data; default: TRADEFAIR_DATA.")
+    ] = None
+    max_episodes: Annotated[int | None, typer.Option(min=1, help="Begin no more episodes than that now.")] = None
+    max_minutes: Annotated[float | None, typer.Option(min=0.001, help="Begin none after so many minutes.")] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Begin none after so many tokens, earlier runs included.")
+    ] = None
+    max_cost: Annotated[
+        float | None, typer.Option(min=0.000001, help="Begin none after so many dollars, likewise.")
+    ] = None
+    retries: Annotated[
+        int, typer.Option(min=0, max=20, help="How often an episode goes on by itself after its provider failed.")
+    ] = RETRIES
+    store: Annotated[
+        str | None,
+        typer.Option(
+            envvar="TRADEFAIR_STORE",
+            help="postgresql://HOST/DB in which episodes are logged; done, they come to --out.",
+        ),
+    ] = None
 
 
-def sweep_plan(
-    plan: PlanName,
-    out: Out = None,
-    executor: ExecutorName = None,
-    processes: Processes = None,
-    concurrency: Concurrency = None,
-    seeds: Seeds = None,
-    overrides: Overrides = None,
-    data: Data = None,
-    max_episodes: MaxEpisodes = None,
-    max_minutes: MaxMinutes = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    retries: Retries = RETRIES,
-    store: Store = None,
-    as_json: AsJson = False,
-) -> int:
+@grouped
+def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False) -> int:
     """Play every episode of a plan, one trace each.
 
     Stopped or killed, the same command goes on: episodes that are done are not played again, failed ones are. Several
     commands may play one plan into one folder at the same time. Exit code 3 when episodes failed.
     """
-    limits = (max_episodes, max_minutes, max_tokens, max_cost)
-    how = How(out, executor, processes, concurrency, seeds, overrides, *limits, retries, store, data)
-    return show(_Shown(play_plan(plan, how)), json=as_json)
+    done = play_plan(plan, how)
+    if as_json:
+        sys.stdout.buffer.write(orjson.dumps(done.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
+    else:
+        print_sweep(done)
+    return done.exit_code
 
 
 def play_plan(name: str, how: How) -> Sweep:
@@ -130,12 +114,7 @@ def play_plan(name: str, how: How) -> Sweep:
 def _limits(how: How) -> dict[str, Any]:
     """Limits of the command line, which go before the plan's."""
     seconds = None if how.max_minutes is None else how.max_minutes * 60
-    given = {
-        "episodes": how.max_episodes,
-        "wall_time_s": seconds,
-        "tokens": how.max_tokens,
-        "cost_usd": how.max_cost,
-    }
+    given = {"episodes": how.max_episodes, "wall_time_s": seconds, "tokens": how.max_tokens, "cost_usd": how.max_cost}
     return {name: value for name, value in given.items() if value is not None}
 
 
@@ -162,23 +141,3 @@ def _described(name: str) -> dict[str, Any]:
         "episodes": work.count,
         "description": sourced.plan.plan.description,
     }
-
-
-class _Shown:
-    """What `sweep` ends with."""
-
-    def __init__(self, done: Sweep) -> None:
-        self._done = done
-
-    @property
-    def exit_code(self) -> int:
-        """3 when an episode failed."""
-        return self._done.exit_code
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain data."""
-        return self._done.to_json()
-
-    def print_tables(self) -> None:
-        """A few lines."""
-        print_sweep(self._done)

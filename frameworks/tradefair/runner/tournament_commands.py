@@ -6,49 +6,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from tradefair.cli.options import grouped
 from tradefair.runner.summary import show
 from tradefair.runner.sweep import Sweep
-from tradefair.runner.sweep_commands import (
-    AsJson,
-    Concurrency,
-    Data,
-    ExecutorName,
-    How,
-    MaxCost,
-    MaxEpisodes,
-    MaxMinutes,
-    MaxTokens,
-    Out,
-    Overrides,
-    PlanName,
-    Processes,
-    Retries,
-    Seeds,
-    Store,
-    play_plan,
-)
-from tradefair.runner.sweep_play import RETRIES
+from tradefair.runner.sweep_commands import AsJson, How, PlanName, play_plan
 from tradefair.runner.sweep_show import print_sweep
 
 if TYPE_CHECKING:
     from tradefair.evaluation.ratings.rating import Leaderboards
 
 
+@grouped
 def tournament(
     plan: PlanName,
-    out: Out = None,
-    executor: ExecutorName = None,
-    processes: Processes = None,
-    concurrency: Concurrency = None,
-    seeds: Seeds = None,
-    overrides: Overrides = None,
-    data: Data = None,
-    max_episodes: MaxEpisodes = None,
-    max_minutes: MaxMinutes = None,
-    max_tokens: MaxTokens = None,
-    max_cost: MaxCost = None,
-    retries: Retries = RETRIES,
-    store: Store = None,
+    how: How,
     score: Annotated[str | None, typer.Option(help="What ranks an auction; as of tradefair rate.")] = None,
     rating_seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples of the ratings.")] = 0,
     as_json: AsJson = False,
@@ -57,10 +28,7 @@ def tournament(
 
     Stopped or killed, the same command goes on. Exit code 3 when episodes failed, 1 when nothing could be rated.
     """
-    limits = (max_episodes, max_minutes, max_tokens, max_cost)
-    played = play_plan(
-        plan, How(out, executor, processes, concurrency, seeds, overrides, *limits, retries, store, data)
-    )
+    played = play_plan(plan, how)
     return show(_Tournament(played, _rated(played, score, rating_seed)), json=as_json)
 
 

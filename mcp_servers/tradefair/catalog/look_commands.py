@@ -13,6 +13,7 @@ from rich.console import Console
 from typer.core import TyperGroup
 
 from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
+from tradefair.cli.options import PLAIN
 from tradefair.cli.tables import Column, names, show_table, words
 from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
@@ -80,13 +81,7 @@ class _ByName(TyperGroup):
         return super().parse_args(ctx, args)
 
 
-scenarios = typer.Typer(
-    cls=_ByName,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+scenarios = typer.Typer(cls=_ByName, **PLAIN)
 
 
 @scenarios.callback(invoke_without_command=True)

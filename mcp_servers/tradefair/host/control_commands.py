@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal, TypeVar
 
 import typer
 from pydantic import BaseModel, ValidationError
 
+from tradefair.cli.options import PLAIN, SharedOptions, grouped
 from tradefair.contract.errors import ScenarioError, StorageUnavailable
 from tradefair.contract.scenario import parse_override
 from tradefair.host import control_bodies as bodies
@@ -22,23 +24,46 @@ URL_VARIABLE = "TRADEFAIR_CONTROL_URL"
 M = TypeVar("M", bound=BaseModel)
 
 control = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    cls=SharedOptions,
     no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
     help="Make, watch and end the episodes of a running host, over its control plane.",
+    **PLAIN,
 )
 
-_Url = Annotated[str, typer.Option("--url", help=f"Of the control plane; default: the variable {URL_VARIABLE}.")]
-_TokenEnv = Annotated[str, typer.Option(help="Environment variable that holds its token.")]
-_TokenFile = Annotated[Path | None, typer.Option(help="File that holds its token, instead.")]
-_Json = Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")]
+_Context = typer.Context
 _Episode = Annotated[str, typer.Argument(help="The episode's id.")]
+
+
+@dataclass(frozen=True)
+class _Plane:
+    """The control plane that is asked, and how its answers are shown."""
+
+    url: Annotated[str, typer.Option(help=f"Of the control plane; default: the variable {URL_VARIABLE}.")] = ""
+    token_env: Annotated[str, typer.Option(help="Environment variable that holds its token.")] = CONTROL_TOKEN_VARIABLE
+    token_file: Annotated[Path | None, typer.Option(help="File that holds its token, instead.")] = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the answer as JSON.")] = False
+
+    def ask(self) -> ControlClient:
+        """A client of it. Raises ScenarioError where no plane is named, SeatError without its token."""
+        place = self.url or os.environ.get(URL_VARIABLE, "")
+        if not place:
+            raise ScenarioError(f"name the control plane with --url, or set {URL_VARIABLE}")
+        return ControlClient(place, read_token(self.token_env, self.token_file))
+
+    def show(self, answer: M, readable: Callable[[M], Sequence[str]]) -> None:
+        """Print an answer: as one JSON object, or as the lines that `readable` makes of it."""
+        print(answer.model_dump_json() if self.as_json else "\n".join(readable(answer)))
+
+
+@control.callback()
+@grouped
+def _all(context: _Context, plane: _Plane) -> None:
+    context.obj = plane
 
 
 @control.command()
 def create(
+    context: _Context,
     market: Annotated[str, typer.Argument(help="The market, such as double_auction.")],
     scenario: Annotated[str | None, typer.Option(help="Scenario id; default: the market's first.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of the first episode; default: a fresh one.")] = None,
@@ -49,10 +74,6 @@ def create(
     ttl: Annotated[float | None, typer.Option(help="Seconds that each may last.")] = None,
     observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each.")] = 0,
     start: Annotated[bool, typer.Option(help="Begin at once, or wait for `control start`.")] = True,
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
 ) -> None:
     """Make episodes; the tokens of their seats are shown once."""
     try:
@@ -71,112 +92,94 @@ def create(
     except ValidationError as wrong:
         first = wrong.errors(include_url=False)[0]
         raise ScenarioError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
-    with _client(url, token_env, token_file) as client:
-        _show(client.create(wanted), as_json, _created)
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.create(wanted), _created)
 
 
 @control.command()
-def start(
-    episode: _Episode,
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
-) -> None:
+def start(context: _Context, episode: _Episode) -> None:
     """Begin an episode that was made with --no-start."""
-    with _client(url, token_env, token_file) as client:
-        _show(client.start(episode), as_json, lambda begun: [_line(begun.episode)])
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.start(episode), lambda begun: [_line(begun.episode)])
 
 
 @control.command()
 def invite(
+    context: _Context,
     episode: _Episode,
     seat: Annotated[str | None, typer.Option(help="The seat; without it, an observer.")] = None,
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
 ) -> None:
     """A further token, shown once: of a seat, or of an observer, who sees what is public."""
-    with _client(url, token_env, token_file) as client:
-        _show(client.invite(episode, seat), as_json, _invitations)
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.invite(episode, seat), _invitations)
 
 
 @control.command()
 def revoke(
+    context: _Context,
     grant: Annotated[str, typer.Argument(help="The grant's id, shown with its token and by `control status EPISODE`.")],
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
 ) -> None:
     """Make a token worthless and end what was opened with it."""
-    with _client(url, token_env, token_file) as client:
-        _show(client.revoke(grant), as_json, lambda gone: [f"{gone.grant} is worth nothing any more"])
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.revoke(grant), lambda gone: [f"{gone.grant} is worth nothing any more"])
 
 
 @control.command()
 def lapse(
+    context: _Context,
     episode: _Episode,
     seat: Annotated[str, typer.Argument(help="The seat that does not act.")],
     reason: Annotated[
         Literal["deadline", "disconnected", "retired", "agent_limit"], typer.Option(help="What the trace says.")
     ] = "disconnected",
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
 ) -> None:
     """Take the default action for a seat, if it is awaited."""
-    with _client(url, token_env, token_file) as client:
+    plane: _Plane = context.obj
+    with plane.ask() as client:
         answer = client.lapse(episode, bodies.Lapse(seat=seat, reason=reason))
-        _show(answer, as_json, lambda told: ["lapsed" if told.lapsed else f"{seat} is not awaited: nothing was done"])
+        plane.show(answer, lambda told: ["lapsed" if told.lapsed else f"{seat} is not awaited: nothing was done"])
 
 
 @control.command()
-def cancel(
-    episode: _Episode,
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
-) -> None:
+def cancel(context: _Context, episode: _Episode) -> None:
     """End an episode, or drop one that has not started."""
-    with _client(url, token_env, token_file) as client:
-        _show(client.cancel(episode), as_json, lambda told: [told.end_reason or "dropped before its start"])
+    plane: _Plane = context.obj
+    with plane.ask() as client:
+        plane.show(client.cancel(episode), lambda told: [told.end_reason or "dropped before its start"])
 
 
 @control.command()
 def status(
+    context: _Context,
     episode: Annotated[str, typer.Argument(help="One episode; without it, the host.")] = "",
     state: Annotated[
         Literal["pending", "running", "ended", "closed"] | None, typer.Option(help="Episodes in this state.")
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes at most.")] = 100,
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
-    as_json: _Json = False,
 ) -> None:
     """How the host stands, or one episode with its seats and tokens."""
-    with _client(url, token_env, token_file) as client:
+    plane: _Plane = context.obj
+    with plane.ask() as client:
         if episode:
-            _show(client.show(episode), as_json, _episode)
+            plane.show(client.show(episode), _episode)
             return
         chosen: EpisodeState | None = state
-        _show(client.status(state=chosen, limit=limit), as_json, _host)
+        plane.show(client.status(state=chosen, limit=limit), _host)
 
 
 @control.command()
 def export(
+    context: _Context,
     episode: _Episode,
     out: Annotated[Path, typer.Option(help="File to write.")],
-    url: _Url = "",
-    token_env: _TokenEnv = CONTROL_TOKEN_VARIABLE,
-    token_file: _TokenFile = None,
 ) -> None:
     """Write a copy of an episode's trace as of now, running or not. It holds everybody's secrets."""
-    with _client(url, token_env, token_file) as client:
+    plane: _Plane = context.obj
+    with plane.ask() as client:
         content = client.export(episode)
     try:
         with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
@@ -184,17 +187,6 @@ def export(
     except OSError as error:
         raise StorageUnavailable(f"{out}: cannot be written: {error.strerror}") from None
     print(f"{out}: {len(content):,} bytes")
-
-
-def _client(url: str, token_env: str, token_file: Path | None) -> ControlClient:
-    place = url or os.environ.get(URL_VARIABLE, "")
-    if not place:
-        raise ScenarioError(f"name the control plane with --url, or set {URL_VARIABLE}")
-    return ControlClient(place, read_token(token_env, token_file))
-
-
-def _show(answer: M, as_json: bool, readable: Callable[[M], Sequence[str]]) -> None:
-    print(answer.model_dump_json() if as_json else "\n".join(readable(answer)))
 
 
 def _created(answer: bodies.Created) -> list[str]:

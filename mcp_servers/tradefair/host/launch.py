@@ -10,12 +10,14 @@ import tempfile
 from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import orjson
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
+from tradefair.cli.options import EpisodeFlags
 from tradefair.contract.errors import HarnessFailure, ScenarioError, StorageUnavailable, TraceError
 from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import Scenario, parse_override
@@ -23,11 +25,11 @@ from tradefair.contract.seats import SeatId
 from tradefair.host.app import HttpServer, run_stdio
 from tradefair.host.control import ControlApp, new_control_token
 from tradefair.host.episode import Episode
+from tradefair.host.host_flags import HostFlags
 from tradefair.host.hosting import Host
 from tradefair.host.listening import Listener
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.orders import checked
-from tradefair.host.quotas import Quotas
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, sole_host
 from tradefair.host.sandbox import Sandbox
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, GrantScope, SeatTokens, token_digest
@@ -49,42 +51,6 @@ _SHOWN_BEFORE = "(token as shown or given before)"
 _MANY_FILES = 65_536
 
 
-class EpisodeOptions(NamedTuple):
-    """What to play: names as they were given, empty or None where nothing was said."""
-
-    market: str
-    scenario: str
-    others: str
-    seed: int | None
-    overrides: Sequence[str]
-    out: Path | None
-
-
-class HostOptions(NamedTuple):
-    """Where and how to host. `control_port` is None without a control plane; without `control_token` one is made.
-
-    `store` is the address of a shared store for the traces; None keeps them in files.
-    """
-
-    seats: str
-    episodes: int
-    observers: int
-    address: str
-    port: int
-    names: Sequence[str]
-    body_limit: int
-    linger_s: float
-    until_over: bool
-    as_json: bool
-    control_port: int | None
-    control_token: str | None
-    max_episodes: int
-    ttl_s: float | None
-    drain_s: float
-    quotas: Quotas
-    store: str | None = None
-
-
 class Shown(NamedTuple):
     """A token that was issued just now, by the id of its grant."""
 
@@ -92,13 +58,13 @@ class Shown(NamedTuple):
     token: str
 
 
-def choose(options: EpisodeOptions) -> tuple[MarketType, Scenario]:
+def choose(options: EpisodeFlags) -> tuple[MarketType, Scenario]:
     """The market and its scenario (the first one by default). Raises ScenarioError."""
     if not options.market:
         raise ScenarioError(f"name a market: {', '.join(market_names())}")
     kind = market_type(options.market)
     name = options.scenario or default_scenario(options.market)
-    return kind, load_scenario(options.market, name, dict(map(parse_override, options.overrides)))
+    return kind, load_scenario(options.market, name, dict(map(parse_override, options.overrides or ())))
 
 
 def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> SeatPlan:
@@ -114,7 +80,7 @@ def seat_alone(kind: MarketType, scenario: Scenario, seat: str, others: str) -> 
     return left_alone(kind, scenario, plan_seats(kind, scenario, agents=[seat], others=others or None), seat)
 
 
-async def run_serve(options: EpisodeOptions, seat: str, resume: Path | None) -> None:
+async def run_serve(options: EpisodeFlags, seat: str, resume: Path | None) -> None:
     """Serve one seat on standard input and output until the client goes."""
     with Sandbox() as sandbox:
         if resume is None:
@@ -132,8 +98,10 @@ async def run_serve(options: EpisodeOptions, seat: str, resume: Path | None) -> 
             _say(f"not over; to go on: tradefair serve --resume {episode.path}")
 
 
-async def run_host(options: EpisodeOptions, hosting: HostOptions, resume: Path | None) -> None:
+async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | None) -> None:
     """Host episodes over HTTP until SIGTERM, or until they are over. Raises HarnessFailure for a taken address."""
+    # A token that could be guessed is refused before a folder is made.
+    token = None if hosting.control is None else hosting.control_token
     _allow_many_files()
     with Sandbox() as sandbox, ExitStack() as held:
         folder = resume or _folder(options)
@@ -142,21 +110,21 @@ async def run_host(options: EpisodeOptions, hosting: HostOptions, resume: Path |
         else:
             host, tokens = await _reopened_host(hosting, folder, sandbox, held), []
         try:
-            await _serve_host(host, hosting, folder, tokens)
+            await _serve_host(host, hosting, folder, tokens, token)
         finally:
             await host.close()
 
 
-async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Sequence[Shown]) -> None:
+async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequence[Shown], token: str | None) -> None:
     with _listening_on(hosting.address, hosting.port):
         server = HttpServer(
             host,
             address=hosting.address,
             port=hosting.port,
-            public_names=hosting.names,
-            drain_s=hosting.drain_s,
+            public_names=hosting.names or (),
+            drain_s=hosting.drain,
         )
-    control, control_token = _control(host, hosting, server.url)
+    control, control_token = _control(host, hosting, token, server.url)
 
     def announce() -> None:
         report = _report(host, server.url, folder, tokens)
@@ -182,21 +150,21 @@ async def _serve_host(host: Host, hosting: HostOptions, folder: Path, tokens: Se
         _say_farewell({**hosted, **host.episodes}, host, folder)
 
 
-def _control(host: Host, hosting: HostOptions, url: str) -> tuple[Listener | None, str | None]:
+def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tuple[Listener | None, str | None]:
     """The control plane, if there is to be one, and its token where it was made just now."""
-    if hosting.control_port is None:
+    if hosting.control is None:
         return None, None
     made = None
-    if hosting.control_token is not None:
-        host.set_control(token_digest(hosting.control_token))
+    if token is not None:
+        host.set_control(token_digest(token))
     elif host.control is None:
         made = new_control_token()
         host.set_control(token_digest(made))
     digest = host.control
     assert digest is not None
-    with _listening_on("127.0.0.1", hosting.control_port):
+    with _listening_on("127.0.0.1", hosting.control):
         # On this machine only: whoever needs it from elsewhere has ssh.
-        listener = Listener(lambda names: ControlApp(host, digest, url, names).starlette, port=hosting.control_port)
+        listener = Listener(lambda names: ControlApp(host, digest, url, names).starlette, port=hosting.control)
     return listener, made
 
 
@@ -217,16 +185,14 @@ async def _logs(store: str | None) -> LogStore:
     return logs
 
 
-def _host(
-    hosting: HostOptions, folder: Path, sandbox: Sandbox, logs: LogStore, tokens: SeatTokens | None = None
-) -> Host:
+def _host(hosting: HostFlags, folder: Path, sandbox: Sandbox, logs: LogStore, tokens: SeatTokens | None = None) -> Host:
     return Host(
         folder,
         tokens=tokens,
         body_limit=hosting.body_limit,
-        linger_s=hosting.linger_s,
-        ttl_s=hosting.ttl_s,
-        max_episodes=hosting.max_episodes,
+        linger_s=hosting.linger,
+        ttl_s=hosting.ttl or None,
+        max_episodes=hosting.most,
         quotas=hosting.quotas,
         sandbox=sandbox,
         logs=logs,
@@ -234,9 +200,9 @@ def _host(
 
 
 async def _fresh_host(
-    options: EpisodeOptions, hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack
+    options: EpisodeFlags, hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack
 ) -> tuple[Host, list[Shown]]:
-    if not options.market and hosting.control_port is not None:
+    if not options.market and hosting.control is not None:
         logs = await _logs(hosting.store)
         _take_fresh(folder, held)
         return _host(hosting, folder, sandbox, logs), []
@@ -250,7 +216,7 @@ async def _fresh_host(
     host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
         seed = None if options.seed is None else options.seed + index
-        host.add(await _new(kind, scenario, options._replace(seed=seed), plan, folder, sandbox, logs), save=False)
+        host.add(await _new(kind, scenario, replace(options, seed=seed), plan, folder, sandbox, logs), save=False)
     with host.saved_once():
         invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
         invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
@@ -264,7 +230,7 @@ def _take_fresh(folder: Path, held: ExitStack) -> None:
     check_fresh(folder)
 
 
-async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
+async def _reopened_host(hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack) -> Host:
     """The host of a folder as it was; episodes that ended meanwhile are left out, and their tokens expire.
 
     A kill may have come between the start of an ordered episode and its entry: its trace says that it has begun. The
@@ -293,12 +259,12 @@ async def _reopened_host(hosting: HostOptions, folder: Path, sandbox: Sandbox, h
     except BaseException:
         await host.close()
         raise
-    if not host.episodes and not host.pending and hosting.control_port is None:
+    if not host.episodes and not host.pending and hosting.control is None:
         raise TraceError(f"{folder}: every episode is over; there is nothing to go on with")
     return host
 
 
-def _store_of(folder: Path, file: HostFile, hosting: HostOptions) -> str | None:
+def _store_of(folder: Path, file: HostFile, hosting: HostFlags) -> str | None:
     """The store of a host that goes on; whoever names it again may reach it in another way, with another user."""
     if file.store is None and hosting.store is not None:
         raise TraceError(f"{folder}: its traces are files: go on without --store and TRADEFAIR_STORE")
@@ -324,7 +290,7 @@ def _allow_many_files() -> None:
 async def _new(
     kind: MarketType,
     scenario: Scenario,
-    options: EpisodeOptions,
+    options: EpisodeFlags,
     plan: SeatPlan,
     folder: Path,
     sandbox: Sandbox,
@@ -340,7 +306,7 @@ def _named(kind: MarketType, scenario: Scenario, text: str) -> list[SeatId] | No
     return [seat.strip() for seat in text.split(",")] if text else None
 
 
-def _folder(options: EpisodeOptions) -> Path:
+def _folder(options: EpisodeFlags) -> Path:
     """The trace's folder; desktop clients start servers in folders where nothing can or should be written."""
     if options.out is not None:
         return options.out

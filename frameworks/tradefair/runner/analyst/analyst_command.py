@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractAsyncContextManager
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
@@ -12,34 +14,52 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from tradefair.cli.options import PLAIN, grouped
 from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
 from tradefair.evaluation.compare.runs import REFERENCES
 from tradefair.evaluation.progress import show_progress, watched
-from tradefair.frameworks.models.asking import Said, open_asker, tokens_of
+from tradefair.frameworks.models import ModelEndpoint
+from tradefair.frameworks.models.asking import Asker, Said, open_asker, tokens_of
 from tradefair.runner.agent_spec import read_endpoint
 from tradefair.runner.analyst.dossier import Dossiers, dossier_conversation, write_dossiers
 from tradefair.runner.analyst.illegality import Scoring, conversation, prompt_label, score_episodes, unscored
 from tradefair.tracestore import find_traces
 
-analyst = typer.Typer(
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    no_args_is_help=True,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
+analyst = typer.Typer(no_args_is_help=True, **PLAIN)
 
 _Traces = Annotated[list[Path], typer.Argument(metavar="PATH...", exists=True, help="Trace files or folders of them.")]
-_Model = Annotated[str, typer.Option(help="Who is asked: openai:<model>, <provider>:<model> or replay:<file>.")]
-_BaseUrl = Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")]
-_Timeout = Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")]
-_MaxTokens = Annotated[int | None, typer.Option(min=1, help="Tokens of all requests and replies together.")]
-_Record = Annotated[Path | None, typer.Option(help="Append every model call to this file.")]
-_Replay = Annotated[Path | None, typer.Option(help="Answer from this file; no model is asked.")]
-_DryRun = Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and its size; ask nobody.")]
-_AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """Which model is asked, within what, and what is done with its answers."""
+
+    model: Annotated[str, typer.Option(help="Who is asked: openai:<model>, <provider>:<model> or replay:<file>.")]
+    base_url: Annotated[str, typer.Option(help="OpenAI-compatible endpoint for openai:<model>.")] = ""
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens of all requests and replies together.")] = None
+    model_timeout: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")] = 120.0
+    record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None
+    replay: Annotated[Path | None, typer.Option(help="Answer from this file; no model is asked.")] = None
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and its size; ask nobody.")] = (
+        False
+    )
+    as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False
+
+    @property
+    def endpoint(self) -> ModelEndpoint:
+        """The model's endpoint. Raises ScenarioError."""
+        return read_endpoint(self.model, self.base_url, self.model_timeout)
+
+    def asker(self) -> AbstractAsyncContextManager[Asker]:
+        """An asker of the model, closed afterwards."""
+        return open_asker(self.endpoint, max_tokens=self.max_tokens, record=self.record, replay=self.replay)
+
+
+@dataclass(frozen=True)
+class _AskedAtLength(_Asked):
+    model_timeout: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")] = 600.0
 
 
 @analyst.callback()
@@ -51,20 +71,14 @@ def _both() -> None:
 
 
 @analyst.command()
+@grouped
 def illegality(
     paths: _Traces,
-    model: _Model,
-    base_url: _BaseUrl = "",
+    asked: _Asked,
     out: Annotated[Path, typer.Option("-o", "--out", help="Side file that opinions are appended to.")] = Path(
         "illegality.jsonl"
     ),
     max_episodes: Annotated[int | None, typer.Option(min=1, help="Ask about so many episodes at most.")] = None,
-    max_tokens: _MaxTokens = None,
-    model_timeout: _Timeout = 120.0,
-    record: _Record = None,
-    replay: _Replay = None,
-    dry_run: _DryRun = False,
-    as_json: _AsJson = False,
 ) -> int:
     """How illegal the talk of each episode reads to a model: 0 to 10, a reason, and the messages that it rests on.
 
@@ -72,20 +86,20 @@ def illegality(
     side file already has a score of (same messages, prompt and model) are skipped. Exit code 1 when an episode got no
     score although somebody spoke, or a file is no trace; 3 when the provider failed.
     """
-    endpoint = read_endpoint(model, base_url, model_timeout)
+    label = asked.endpoint.label
     questions, unread = _questions(_files(paths))
-    if dry_run:
-        waiting = [one for one in unscored(questions, out, endpoint.label) if one.numbers][:max_episodes]
-        _show_dry_run([(one.episode, one.digest, conversation(one)) for one in waiting], as_json)
+    if asked.dry_run:
+        waiting = [one for one in unscored(questions, out, label) if one.numbers][:max_episodes]
+        _show_dry_run([(one.episode, one.digest, conversation(one)) for one in waiting], asked.as_json)
         return 1 if unread else 0
 
     async def run() -> tuple[Scoring, str]:
-        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
-            scoring = await score_episodes(questions, asked, out, max_episodes=max_episodes, progress=show_progress)
-            return scoring, asked.spent.in_words()
+        async with asked.asker() as asker:
+            scoring = await score_episodes(questions, asker, out, max_episodes=max_episodes, progress=show_progress)
+            return scoring, asker.spent.in_words()
 
     scoring, spent = asyncio.run(run())
-    _show_scores(scoring, as_json)
+    _show_scores(scoring, asked.as_json)
     _say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
     if scoring.left:
         _say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
@@ -93,22 +107,16 @@ def illegality(
 
 
 @analyst.command()
+@grouped
 def dossier(
     paths: _Traces,
-    model: _Model,
-    base_url: _BaseUrl = "",
+    asked: _AskedAtLength,
     agent: Annotated[list[str] | None, typer.Option(help="Only this agent, by its label; may be repeated.")] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="Folder of the pages.")] = Path("dossiers"),
     date: Annotated[str, typer.Option(help="Date on the pages; default: the day on which the last trace ended.")] = "",
     max_characters: Annotated[
         int, typer.Option(min=1_000, max=1_000_000, help="Characters of each game that are shown; its middle is cut.")
     ] = MAX_GAME,
-    max_tokens: _MaxTokens = None,
-    model_timeout: _Timeout = 600.0,
-    record: _Record = None,
-    replay: _Replay = None,
-    dry_run: _DryRun = False,
-    as_json: _AsJson = False,
 ) -> int:
     """A page per agent on how it plays, from up to 12 games that are chosen by rule; every claim is held against them.
 
@@ -116,7 +124,8 @@ def dossier(
     page of the same input, prompt and model is not written again. Exit code 1 when an agent got no page or a file is no
     sound trace; 3 when the provider failed.
     """
-    endpoint = read_endpoint(model, base_url, model_timeout)
+    # A model that is none is refused before the games are read.
+    opening = asked.asker()
     agents = gather_agents(_files(paths), show_progress)
     for path, problem in agents.unread.items():
         _say(f"{path}: {problem.removeprefix(f'{path}: ')}")
@@ -124,18 +133,18 @@ def dossier(
         return 1
     chosen = _chosen(sorted(agents.games), agent or [])
     gather = {name: partial(gather_evidence, name, agents.games[name], max_game=max_characters) for name in chosen}
-    if dry_run:
+    if asked.dry_run:
         evidence = [make() for make in gather.values()]
-        _show_dry_run([(one.agent, one.digest, dossier_conversation(one)) for one in evidence], as_json)
+        _show_dry_run([(one.agent, one.digest, dossier_conversation(one)) for one in evidence], asked.as_json)
         return 1 if agents.unread else 0
 
     async def run() -> tuple[Dossiers, str]:
-        async with open_asker(endpoint, max_tokens=max_tokens, record=record, replay=replay) as asked:
-            pages = await write_dossiers(gather, asked, out, date or agents.finished, progress=show_progress)
-            return pages, asked.spent.in_words()
+        async with opening as asker:
+            pages = await write_dossiers(gather, asker, out, date or agents.finished, progress=show_progress)
+            return pages, asker.spent.in_words()
 
     pages, spent = asyncio.run(run())
-    _show_pages(pages, as_json)
+    _show_pages(pages, asked.as_json)
     _say(f"{len(pages.written)} agents asked about, {len(pages.known)} pages were there already; {spent}")
     if pages.left:
         _say(f"not asked about: {', '.join(pages.left)}: {pages.why_left}; run the same command to go on")

@@ -1,0 +1,103 @@
+"""What `tradefair play` is told of an agent: its options, as an `AgentSpec` and its limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from tradefair.cli.options import PlayerFlags
+from tradefair.contract.errors import ScenarioError
+from tradefair.contract.market import MarketType
+from tradefair.contract.scenario import Scenario
+from tradefair.frameworks import FRAMEWORKS
+from tradefair.frameworks.base import Limits
+from tradefair.frameworks.models.faults import FAULTS
+from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
+
+_DEFAULT_CALLS = 60
+_AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
+_MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."
+
+
+@dataclass(frozen=True)
+class AgentFlags(PlayerFlags):
+    """An agent's options as they were given; empty or None where nothing was said."""
+
+    framework: Annotated[str, typer.Option("--agent", help=f"Plays the agent's seat: {_AGENTS}; default react.")] = ""
+    model: Annotated[str, typer.Option(help=_MODELS)] = ""
+    record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None
+    replay: Annotated[Path | None, typer.Option(help="Answer model calls from this file; no model is asked.")] = None
+    max_calls_per_round: Annotated[
+        int | None,
+        typer.Option(
+            min=1, max=10_000, help="Tool calls per round of an agent; default: the scenario's limit, else 60."
+        ),
+    ] = None
+    max_tokens: Annotated[int | None, typer.Option(min=1, help="Tokens per round of an agent.")] = None
+    timeout_s: Annotated[
+        float | None,
+        typer.Option(
+            "--model-timeout", min=0.1, max=86_400, help="Seconds that a model's reply may take; default 120."
+        ),
+    ] = None
+    window: Annotated[
+        str,
+        typer.Option(
+            help="What a graph shows its model of a round: full_round, last_results(k=6), cleared_results(k=6)."
+        ),
+    ] = ""
+    approve: Annotated[
+        bool | None, typer.Option("--approve/--no-approve", help="Ask on the terminal before each action (graphs).")
+    ] = None
+    faults: Annotated[
+        str, typer.Option(help=f"Testing aid: faults of the endpoint, such as 429@3,drop@8 ({', '.join(FAULTS)}).")
+    ] = ""
+
+    def spec(self, kind: MarketType, scenario: Scenario, roles: set[str]) -> AgentSpec:
+        """The agent for seats with these roles; without a model it thinks with the market's stand-in for them.
+
+        Raises ScenarioError for limits that nothing would keep.
+        """
+        spec = replace(AgentSpec(limits=self._limits(scenario)), **self._given)
+        if spec.model is None and spec.replay is None and spec.framework != OUTSIDE:
+            named = [policy.name for policy in kind.policies.values() if policy.stand_in and roles <= policy.roles]
+            spec = replace(spec, model=f"policy:{named[0]}" if named else None)
+        return self._checked(spec)
+
+    def over(self, recorded: AgentSpec | None) -> AgentSpec:
+        """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""
+        if recorded is None:
+            return self._checked(AgentSpec(**self._given, limits=self._limits(None)))
+        before = recorded.limits
+        limits = Limits(self.max_calls_per_round or before.calls_per_round, self.max_tokens or before.tokens_per_round)
+        return self._checked(replace(recorded, **self._given, limits=limits))
+
+    @property
+    def _given(self) -> dict[str, Any]:
+        """What was given of the fields that an `AgentSpec` has too; files as text."""
+        named = {field.name: getattr(self, field.name, None) for field in fields(AgentSpec)}
+        given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
+        return {name: value for name, value in given.items() if value not in (None, "")}
+
+    def _limits(self, scenario: Scenario | None) -> Limits:
+        """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
+        limits = scenario.limits if scenario is not None else ()
+        granted = [limit.max for limit in limits if limit.per == "round" and "read" in limit.counts]
+        return Limits(self.max_calls_per_round or min(granted, default=_DEFAULT_CALLS), self.max_tokens)
+
+    def _checked(self, spec: AgentSpec) -> AgentSpec:
+        if spec.framework in (NATIVE, OUTSIDE):
+            given = {"--max-calls-per-round": self.max_calls_per_round, "--max-tokens": self.max_tokens}
+            refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
+        return spec
+
+
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """Raises ScenarioError, with the reason, where one of these options was given."""
+    given = [name for name, value in options.items() if value not in (None, "", [])]
+    if given:
+        raise ScenarioError(f"{why}: leave {', '.join(given)} out")

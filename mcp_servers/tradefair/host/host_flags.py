@@ -1,0 +1,72 @@
+"""Where and how `tradefair host` hosts, as its options say."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from tradefair.contract.errors import SeatError
+from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
+from tradefair.host.quotas import Quotas
+
+_MIN_CONTROL_TOKEN_CHARS = 20
+_MIB = 1_048_576
+
+
+@dataclass(frozen=True)
+class HostFlags:
+    """Addresses, tokens and quotas of a host.
+
+    `control` is None without a control plane. `ttl`, `rate` and `budget` of 0 set no limit. `store` is the address of a
+    shared store for the traces; None keeps them in files.
+    """
+
+    seats: Annotated[str, typer.Option(help="Seats to invite: B1,S1, or all; default: the scenario's agents.")] = ""
+    episodes: Annotated[int, typer.Option(min=1, max=1_000, help="Episodes to host, on consecutive seeds.")] = 1
+    address: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65_535, help="Port to listen on; 0 takes a free one.")] = 0
+    remote: Annotated[bool, typer.Option("--allow-remote", help="Listen on an address that others can reach.")] = False
+    names: Annotated[list[str] | None, typer.Option("--name", help="Further host name that clients may use.")] = None
+    body_limit: Annotated[int, typer.Option(min=1_024, help="Largest request body in bytes.")] = _MIB
+    store: Annotated[
+        str | None,
+        typer.Option(envvar="TRADEFAIR_STORE", help="postgresql://HOST/DB for the traces; --out holds the registry."),
+    ] = None
+    until_over: Annotated[bool, typer.Option("--until-over", help="Exit when no episode is left.")] = False
+    linger: Annotated[float, typer.Option(min=0, help="Seconds that an ended episode can still be read.")] = 60
+    observers: Annotated[int, typer.Option(min=0, max=16, help="Observers to invite to each episode.")] = 0
+    control: Annotated[
+        int | None, typer.Option("--control-port", min=0, max=65_535, help="Port of the control plane; default: none.")
+    ] = None
+    control_env: Annotated[
+        str, typer.Option("--control-token-env", help="Environment variable with its token; unset: one is made.")
+    ] = CONTROL_TOKEN_VARIABLE
+    control_file: Annotated[
+        Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
+    ] = None
+    most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000
+    ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: for ever.")] = 604_800
+    rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
+    burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
+    budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0
+    drain: Annotated[float, typer.Option(min=0, help="Seconds that SIGTERM lets open rounds end.")] = 10
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False
+
+    @property
+    def quotas(self) -> Quotas:
+        """How much a seat may call."""
+        return Quotas(self.rate or None, self.burst, self.budget or None)
+
+    @property
+    def control_token(self) -> str | None:
+        """The control plane's token; None where none is given. Raises SeatError for one that could be guessed."""
+        if self.control_file is None and not os.environ.get(self.control_env, "").strip():
+            return None
+        token = read_token(self.control_env, self.control_file)
+        if len(token) < _MIN_CONTROL_TOKEN_CHARS:
+            raise SeatError(f"the control plane's token needs at least {_MIN_CONTROL_TOKEN_CHARS} random characters")
+        return token
