@@ -1,4 +1,8 @@
-"""Arithmetic on what a seat has seen: clearing prices, slogans, rivals' prices, sales (supply-chain page, 5)."""
+"""Arithmetic on what a seat has seen: clearing prices, slogans, rivals' prices, sales (supply-chain page, 5).
+
+Each function uses own and public records only, and answers in the currency units of the result models. The oracle and
+the failure modes use `sure_win_price` too.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +32,9 @@ from tradefair.supply_chain.model import RETAIL
 from tradefair.supply_chain.state import PassRecord, RoundRecord, State
 
 _PROVISIONAL_WEIGHT = 2
+"""Weight of this round's provisional pass: it is about the prices that are being decided now."""
 _CLOSENESS_SCALE = 0.10
+"""Cosine distance over which the weight of a slogan's sales falls to 1/e."""
 _NEAREST = 5
 _DECIMALS = 6
 
@@ -46,7 +52,11 @@ class _Seen(NamedTuple):
 
 
 def clearing_estimates(state: State, seat: SeatId, items: Sequence[str] | None, window: int) -> ClearingEstimates:
-    """Estimates by item: from what was disclosed, or from own lines where nothing is."""
+    """Estimates of marginal prices by item, over the last `window` rounds; `items` None means all.
+
+    They rest on what was disclosed to all, or on the seat's own lines where the scenario discloses nothing. Raises
+    IllegalAction unknown_id.
+    """
     public = state.scenario.reveal in ("summary", "book")
     passes = _observed(state, window)
     place = state.places[seat]
@@ -61,9 +71,14 @@ def clearing_estimates(state: State, seat: SeatId, items: Sequence[str] | None, 
 
 
 def _observed(state: State, window: int) -> list[tuple[PassRecord, int]]:
-    """Settled passes of the window, oldest first, and the last provisional one, with weights 2^window·0.5^age or 2."""
+    """Settled passes of the window, oldest first, then this round's provisional one, each with its weight.
+
+    Weights are 2^window·0.5^age, so that they are whole numbers; the provisional pass weighs twice as much as an age of
+    0.
+    """
     now, unit = state.clock.round, 2**window
     settled = [(record.round, record.passes[-1]) for record in state.history]
+    # In the retail phase the last pass of the open round has settled, but the round is not in the history yet.
     if state.passes and state.clock.phase == RETAIL:
         settled.append((now, state.passes[-1]))
     found = [(record, unit >> min(now - number, window)) for number, record in settled[-window:]]
@@ -78,7 +93,11 @@ def _disclosed(record: PassRecord, item: int, weight: int) -> _Seen:
 
 
 def _own(record: PassRecord, place: int, item: int, weight: int) -> Iterable[_Seen]:
-    """Nothing filled: the marginal price is at least the bid; all filled: at most; some: it is the bid."""
+    """What own lines tell of an item: one bound on the marginal price each.
+
+    Nothing filled: the marginal price is at least the bid. All filled: at most the bid. Some: it is the bid. All three
+    are noted as the bid's price, with whether one must go beyond it.
+    """
     own = record.seats[place]
     for line, filled in zip(own.lines, own.filled, strict=True):
         if line.item == item:
@@ -92,7 +111,9 @@ def _estimate(state: State, item: int, seen: Sequence[_Seen], basis: str) -> Cle
     else:
         low, high = min(entry.low for entry in seen), max(entry.high for entry in seen)
         total, weights = sum(entry.low * entry.weight for entry in seen), sum(entry.weight for entry in seen)
+        # The weighted mean, rounded up: only prices on the tick can be bid.
         middle = -(-total // (weights * tick)) * tick
+        # The reserve is enough for an item that did not sell out, whatever its winners paid.
         if basis == "disclosed":
             suggestion = high + tick if seen[-1].outbid else reserve
         else:
@@ -121,6 +142,7 @@ class _Entry(NamedTuple):
 
 
 def _entries(state: State, window: int) -> list[_Entry]:
+    """Slogans of the window's rounds with the relative sales of the seats that posted them."""
     found: list[_Entry] = []
     for record in state.history[-window:]:
         for place, sales in sorted(relative_sales(record).items()):
@@ -131,9 +153,9 @@ def _entries(state: State, window: int) -> list[_Entry]:
 
 
 def relative_sales(record: RoundRecord) -> Mapping[int, float]:
-    """y by seat place: mean over the posted items of units sold against the mean seller that posted them.
+    """y by seat index: mean over its posted items of units sold against the mean seller of that item.
 
-    Seats that posted nothing, or only items that nobody sold, are left out.
+    1 is average. Seats that posted nothing, or only items that no seat sold, are left out.
     """
     items = range(len(record.supply))
     means: dict[int, float] = {}
@@ -153,21 +175,29 @@ def relative_sales(record: RoundRecord) -> Mapping[int, float]:
 
 
 def slogan_groups() -> Mapping[str, str]:
-    """The tribe that each bundled slogan courts, or `generic`, by its text in the order of the file."""
+    """The tribe that each bundled slogan speaks to, or `generic`, by its text in the order of the file."""
     return {text: group for group, texts in bundled_slogans().items() for text in texts}
 
 
 def slogans_in(state: State, window: int) -> list[str]:
-    """The slogans that `slogan_score` compares a candidate with, each once: what an outside embedder is asked about."""
+    """The slogans that `slogan_score` compares a candidate with, without repeats.
+
+    An outside embedder is asked about these, in this order.
+    """
     return list(dict.fromkeys(entry.slogan for entry in _entries(state, window)))
 
 
 def slogan_score(state: State, candidate: str, window: int, similarity: Sequence[float] | None = None) -> SloganScore:
-    """Kernel-weighted relative sales of slogans like the candidate; `similarity` is an outside embedder's answer."""
+    """Relative sales of slogans like the candidate, each weighted by exp((closeness − 1)/0.10).
+
+    `similarity` is an outside embedder's answer about `slogans_in`; the built-in embedder needs none. The index is an
+    association: seats that said such things may also have been cheaper. Raises HarnessFailure without similarities.
+    """
     entries = _entries(state, window)
     against = list(dict.fromkeys(entry.slogan for entry in entries))
     if state.scenario.embedder == "lexical":
         similarity = [lexical.cosine(candidate, other) for other in against]
+    # A kernel that answers another question than `slogans_in` asked would shift all closenesses unnoticed.
     if similarity is None or len(similarity) != len(against):
         raise HarnessFailure("a slogan came without its similarities")
     closeness = dict(zip(against, similarity, strict=True))
@@ -177,7 +207,9 @@ def slogan_score(state: State, candidate: str, window: int, similarity: Sequence
     if entries:
         weighted = math.fsum(weight * entry.sales for weight, entry in zip(weights, entries, strict=True))
         index = round(weighted / total, _DECIMALS)
+        # Kish's effective sample size: many distant slogans count as few near ones.
         n_eff = round(total * total / math.fsum(weight * weight for weight in weights), _DECIMALS)
+    # Among equally close slogans the newest first.
     nearest = sorted(entries, key=lambda entry: (-closeness[entry.slogan], -entry.round, entry.seat))[:_NEAREST]
     return SloganScore(
         words=len(candidate.split()),
@@ -218,7 +250,7 @@ class _Sold(NamedTuple):
 
 
 def _sellers(record: RoundRecord, item: int) -> list[_Sold]:
-    """Who posted the item, from the cheapest up."""
+    """The seats that posted the item, from the cheapest up; equal prices in the order of seats."""
     found = [
         _Sold(seat, price, record.sold[seat][item])
         for seat, offer in enumerate(record.offers)
@@ -228,13 +260,17 @@ def _sellers(record: RoundRecord, item: int) -> list[_Sold]:
 
 
 def _mean_sold(sellers: Sequence[_Sold]) -> float | None:
-    """Volume-weighted price of the units sold, in currency."""
+    """Volume-weighted price of the units sold, in currency units; None when nothing was sold."""
     units = sum(seller.units for seller in sellers)
     return round(sum(seller.price * seller.units for seller in sellers) / units / 100, 4) if units else None
 
 
 def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int]]) -> PriceComparisons:
-    """Own prices beside unit cost and the last closed round. IllegalAction as for an offer."""
+    """Own prices compared with own unit cost and with rivals' prices of the last closed round.
+
+    `asked` holds (item id, cents). Fields about rivals are None before a round is closed. Raises IllegalAction as for
+    an offer.
+    """
     posted_prices(state.scenario, asked)
     record = state.history[-1] if state.history else None
     own, place = state.of(seat), state.places[seat]
@@ -263,7 +299,7 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
 
 
 def item_sales(state: State, items: Sequence[str] | None, window: int) -> SalesSummary:
-    """Who posted and sold each item at which prices, by round."""
+    """Who posted and sold each item at which prices, by closed round of the window. Raises IllegalAction unknown_id."""
     records = state.history[-window:]
     return SalesSummary(
         window=window,
@@ -279,6 +315,7 @@ def _sales_round(record: RoundRecord, item: int) -> ItemSalesRound:
     sold = [seller for seller in sellers if seller.units]
     thirds = [0, 0, 0]
     for rank, seller in enumerate(sellers):
+        # Thirds of the sellers by price, not of the price range: one absurd price would leave two thirds empty.
         thirds[3 * rank // len(sellers)] += seller.units
     return ItemSalesRound(
         round=record.round,
@@ -303,7 +340,9 @@ def _stats(sellers: Sequence[_Sold], mean: float | None) -> PriceStats | None:
 def sure_win_price(rivals: Sequence[tuple[int, int]], units: int, supply: int, reserve: int, tick: int) -> int:
     """w(a): the smallest price on the tick at which `units` are won whatever the ties (section 9).
 
-    `rivals` are (price, units) of eligible bids. Above `supply` units no price wins; the answer then outbids everybody.
+    `rivals` are (price, units) of eligible bids; prices are in cents. Above `supply` units no price wins; the answer is
+    then one tick above the highest rival. Example (6.9, A's bid): 40 of 75 units against 30@810, 30@810 and 20@800 need
+    811.
     """
     # What rivals ask for at or above a price only changes just above one of their prices.
     for price in sorted({reserve, *((bid // tick + 1) * tick for bid, _ in rivals if bid >= reserve)}):

@@ -1,7 +1,7 @@
-"""The supply-chain scenario, the state of one episode, and the names of its chance streams.
+"""The supply-chain scenario, what follows from it, and the facts of a round and of an episode.
 
-Money is in integer cents everywhere inside; scenarios spell it as whole numbers or decimal text. Items, seats and
-buyers are addressed by their place (0, 1, …) in records, by id outside.
+Money is in integer cents everywhere inside; scenarios write it as whole numbers or decimal text. Items, seats and
+buyers are addressed by index (0, 1, …) in records, by id outside.
 """
 
 from __future__ import annotations
@@ -43,14 +43,19 @@ Reveal = Literal["none", "own", "summary", "book"]
 MAX_ITEMS = 20
 MAX_TRIBES = 20
 
+# Three thirds written with ten digits each do not sum to 1.
 _MAX_SHARE_ERROR = 1e-9
+# 0.07 · 100 is 7.000000000000001 in binary: without the slack a buyer would notice 8 sellers.
 _SET_SLACK = 1e-9
+# 0.2 times the calibration gap of each embedder on the bundled texts (6.5), rounded and then fixed, so that a change of
+# the texts cannot change old scenarios.
 _TEMPERATURES: Mapping[str, float] = {"lexical": 0.07, "minilm": 0.05}
+# Below this gap slogans of different tribes look alike to the embedder, and τ made of it would be noise.
 _SMALLEST_GAP = 0.01
 
 
 class Streams(StrEnum):
-    """Chance streams (section 7); no draw depends on what seats did."""
+    """Names of the chance streams (section 7). No draw depends on what seats did."""
 
     SUPPLY = "supply"
     OUTAGE = "outage"
@@ -66,18 +71,20 @@ class Streams(StrEnum):
 
 
 def seat_ids(count: int) -> tuple[SeatId, ...]:
-    """`retailer_01` …, padded so that ids sort."""
+    """The ids of `count` seats, `retailer_01` and so on, padded with zeros so that ids sort by number."""
     width = max(2, len(str(count)))
     return tuple(f"retailer_{number:0{width}d}" for number in range(1, count + 1))
 
 
 def _one_line(text: str) -> str:
+    """The text if it is one line without tabs; ValueError if not."""
     if "\n" in text or "\t" in text:
         raise ValueError("one line of text, without tabs")
     return plain_text(text)
 
 
 def _file_name(name: str) -> str:
+    """The name if it is that of a TOML file of the folder itself; ValueError for a path out of it."""
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}\.toml", name):
         raise ValueError("a file of the folder of --data itself, ending in .toml, such as cats.toml")
     return name
@@ -92,7 +99,7 @@ class _Part(BaseModel):
 
 
 class Item(_Part):
-    """An item of the catalogue: nominal units per round and the supplier's base price, which is the reserve."""
+    """An item of the catalogue: units offered per round, and the supplier's base price, which is the reserve."""
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     label: Annotated[str, Field(max_length=60), AfterValidator(_one_line)] = ""
@@ -102,12 +109,16 @@ class Item(_Part):
 
     @cached_property
     def base_cents(self) -> int:
-        """P_x in cents."""
+        """P_x, the base and reserve price, in cents."""
         return to_minor(self.base)
 
 
 class Tribe(_Part):
-    """A group of buyers: its share, how much slogans sway it (λ), what it pays (μ), and what its members are like."""
+    """A group of buyers: its share of all buyers, and what its members are like.
+
+    `sensitivity` is λ (how much a close slogan sways it), `reservation_centre` μ (what it pays, times base), and
+    `texts` are the personas of its members.
+    """
 
     id: str = Field(pattern=r"^[a-z][a-z0-9_]{0,39}$")
     weight: float = Field(gt=0, le=1)
@@ -119,7 +130,7 @@ class Tribe(_Part):
 
 
 class DataFiles(_Part):
-    """Files of the user's, below the folder of `--data`, whose tables take the place of `tribes` and `items`.
+    """A user's own files below the folder of `--data`; their tables take the place of `tribes` and `items`.
 
     The digests, SHA-256 of the files' bytes as hex, are written when the tables are; never by hand.
     """
@@ -141,7 +152,7 @@ class DataFiles(_Part):
 
 
 class Embedding(_Part):
-    """Which embedder the similarities come from, written by the harness before the episode starts."""
+    """Which outside embedder the similarities come from; written by the harness before the episode starts."""
 
     id: str = Field(max_length=200)
     dimensions: int | None = Field(default=None, ge=1, le=100_000)
@@ -149,6 +160,7 @@ class Embedding(_Part):
 
 
 def _default_items() -> tuple[Item, ...]:
+    """The catalogue of the paper: 1,000 units with a value of 300,000 per round."""
     rows: list[tuple[Category, int, int]] = [
         ("commodity", 200, 50),
         ("commodity", 200, 50),
@@ -254,7 +266,7 @@ class SupplyChainScenario(Scenario):
 
     @classmethod
     def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """`seats = 4`, or no seats at all, spelled out."""
+        """The content with `seats = 4`, or no seats at all, written out as a table of seats."""
         seats = content.get("seats")
         if isinstance(seats, Mapping):
             return content
@@ -265,6 +277,8 @@ class SupplyChainScenario(Scenario):
         rivals: Any = given.get("rivals", ["skill"])
         if type(count) is not int or not 2 <= count <= 200 or not isinstance(rivals, list | tuple) or not rivals:
             given.pop("seats", None)
+            # A wrong number of seats is left as it is: the error should name the field and its bounds, not this short
+            # form.
             return given  # the fields themselves complain
         first, *others = seat_ids(count)
         given["seats"] = {first: "agent"} | {
@@ -286,6 +300,7 @@ class SupplyChainScenario(Scenario):
         return self
 
     def _wrong_data(self) -> Iterator[str]:
+        """Digests that no file stands for: a scenario cannot claim to have read what it has not."""
         for key, table in (("personas", "tribes"), ("items", "items")):
             written, named = getattr(self.data, f"{key}_sha256"), getattr(self.data, key)
             if written is not None and (named is None or table not in self.model_fields_set):
@@ -352,7 +367,7 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def item_places(self) -> Mapping[str, int]:
-        """Place of each item by id."""
+        """Index of each item by id."""
         return {item.id: place for place, item in enumerate(self.items)}
 
     @cached_property
@@ -362,13 +377,17 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def initial_funds_cents(self) -> int:
-        """α·V/N in cents, rounded down to whole currency."""
+        """α·V/N in cents, rounded down to whole currency; V is the value of a round's supply at base prices."""
         value = sum(item.quantity * item.base_cents for item in self.items)
         return int(Decimal(repr(self.funds_factor)) * value / self.retailers // 100) * 100
 
     @cached_property
     def demand(self) -> int:
-        """D: units wanted per round."""
+        """D: units that all buyers want together per round.
+
+        D = r·S, or S/r under `supply_over_demand`, rounded half up: the paper leaves open which way its ratio is read.
+        S is the nominal supply, so that a supply shock does not move demand.
+        """
         ratio, supply = Decimal(repr(self.demand_ratio)), Decimal(self.nominal_supply)
         wanted = ratio * supply if self.ratio_mode == "demand_over_supply" else supply / ratio
         return int(wanted + Decimal("0.5"))
@@ -380,17 +399,17 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def cheapest_reserve_cents(self) -> int:
-        """What the cheapest unit costs at least."""
+        """What the cheapest unit costs at least, in cents; a seat with less and without stock is bankrupt."""
         return min(item.base_cents for item in self.items)
 
     @cached_property
     def persona_texts(self) -> tuple[str, ...]:
-        """All texts in tribe order: the columns of every similarity row."""
+        """All persona texts in tribe order: the columns of every similarity row."""
         return tuple(text for tribe in self.tribes for text in tribe.texts)
 
     @cached_property
     def text_starts(self) -> tuple[int, ...]:
-        """Place of each tribe's first text in `persona_texts`."""
+        """Index of each tribe's first text in `persona_texts`."""
         starts, place = list[int](), 0
         for tribe in self.tribes:
             starts.append(place)
@@ -399,33 +418,39 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def persona_digest(self) -> str:
-        """SHA-256 of the canonical table of tribes."""
+        """SHA-256 of the canonical table of tribes, as hex."""
         return hashlib.sha256(canonical([tribe.model_dump(mode="json") for tribe in self.tribes])).hexdigest()
 
     def considered(self, tribe: int, active: int) -> int:
-        """K_j: how many of `active` seats a buyer of this tribe notices (6.4)."""
+        """K_j: how many of `active` seats a buyer of the tribe with this index notices, at least 1 (6.4)."""
         rho = self.rho_by_tribe.get(self.tribes[tribe].id, self.rho)
         return min(active, max(1, math.ceil(rho * self.k_max - _SET_SLACK)))
 
     @cached_property
     def smallest_set(self) -> int:
-        """K with all seats active, the smallest over tribes."""
+        """K with all seats active, the smallest over tribes: what `view_rules` may promise."""
         return min(self.considered(place, self.retailers) for place in range(len(self.tribes)))
 
     @property
     def gate_inert(self) -> bool:
-        """Whether every buyer considers every seat, so that slogans cannot matter."""
+        """Whether every buyer considers every seat, so that slogans cannot matter.
+
+        This is so in the paper's own setting (ρ = 1, K = N); the default scenario has K = 5 of 20.
+        """
         return self.smallest_set >= self.retailers
 
     @property
     def _tau_follows_gap(self) -> bool:
-        """Whether τ is made of a gap that is known by now."""
+        """Whether τ is made of the calibration gap, and the gap is known by now."""
         by_gap = self.tau == "auto" or (self.tau is None and self.embedder not in _TEMPERATURES)
         return by_gap and (self.embedder == "lexical" or self.embedding is not None)
 
     @cached_property
     def calibration_gap(self) -> float:
-        """How well the embedder tells calibration slogans apart (6.5). ScenarioError before it was asked."""
+        """How well the embedder tells calibration slogans apart (6.5).
+
+        Raises ScenarioError for an outside embedder that has not been asked yet.
+        """
         if self.embedding is not None:
             return self.embedding.calibration_gap
         if self.embedder != "lexical":
@@ -434,7 +459,7 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def temperature(self) -> float:
-        """τ as it is used: given, the embedder's constant, or from the calibration gap."""
+        """τ as it is used: the given number, the embedder's constant, or 0.2 times the calibration gap."""
         if isinstance(self.tau, float | int):
             return float(self.tau)
         if self.tau is None and self.embedder in _TEMPERATURES:
@@ -443,12 +468,12 @@ class SupplyChainScenario(Scenario):
 
     @cached_property
     def embedder_id(self) -> str:
-        """Identity of what the similarities come from."""
+        """Identity of what the similarities come from; empty for an outside embedder that has not been asked yet."""
         return lexical.EMBEDDER_ID if self.embedder == "lexical" else self.embedding.id if self.embedding else ""
 
 
 class Line(NamedTuple):
-    """One line of a bid vector: place of the item, units, price in cents."""
+    """One line of a bid vector: index of the item, units, price per unit in cents."""
 
     item: int
     quantity: int
@@ -461,7 +486,11 @@ class Line(NamedTuple):
 
 
 class Offer(NamedTuple):
-    """A standing offer: cents by item place (null: not for sale), the slogan and its similarity row (hidden)."""
+    """A standing offer: prices in cents by item index (None: not for sale), the slogan, and its similarity row.
+
+    `row` holds the slogan's similarity to every persona text, in the order of `persona_texts`; it is hidden from all
+    seats.
+    """
 
     prices: tuple[int | None, ...]
     slogan: str | None
@@ -477,9 +506,10 @@ class Offer(NamedTuple):
 
 
 class PassFacts(Result):
-    """`pass_settled`, or `procurement_settled` for the last one. Lists by item place; lines by seat.
+    """The record `pass_settled`, or `procurement_settled` for the last pass of a round.
 
-    A line is [item, units, price, filled]; `forfeited` holds the vectors that were above funds (`bids_forfeited`).
+    Lists are by item index. `lines` holds (item, units, price in cents, units filled) by seat, of seats with a vector;
+    `forfeited` the vectors that were above funds (`bids_forfeited`), as (item, units, price in cents).
     """
 
     bid_pass: int
@@ -492,9 +522,11 @@ class PassFacts(Result):
 
 
 class SeatFacts(Result):
-    """One seat's round. `opening` is stock before procurement, `available` at the start of the market step.
+    """One seat's round; lists by item index, money in cents.
 
-    `holding` is the charge, `holding_paid` what funds could pay of it; `bankrupt` says that it happened in this round.
+    `opening` is stock before procurement, `available` at the start of the market step, `units` and `book` after the
+    close. `slogan` is the number of the slogan in the episode, `similarity` its row over all persona texts. `holding`
+    is the charge, `holding_paid` what funds could pay of it; `bankrupt` says that it happened in this round.
     """
 
     active: bool
@@ -521,10 +553,10 @@ class SeatFacts(Result):
 
 
 class BuyerFacts(Result):
-    """`market_resolved`: every buyer of the round by place, column by column.
+    """The record `market_resolved`: every buyer of the round, column by column, by buyer index.
 
-    `noticed` holds seat places in the order of the draw, null where it is every active seat; a visit is
-    [seat place, units wanted on arrival, units bought].
+    `noticed` holds seat indices in the order of the draw, None where it is every active seat. A visit is (seat index,
+    units wanted on arrival, units bought); `limit` is in cents per unit.
     """
 
     tribe: list[int]
@@ -540,7 +572,8 @@ class BuyerFacts(Result):
 class SloganFacts(Result):
     """A slogan that is posted for the first time: its number in the episode, its cues, cosines with earlier ones.
 
-    `cosines` holds [number of an earlier slogan, lexical cosine] where the cosine is above 0.
+    `stems` and `cues` are counts. `cosines` holds (number of an earlier slogan, lexical cosine) where the cosine is
+    above 0.
     """
 
     number: int
@@ -552,7 +585,7 @@ class SloganFacts(Result):
 
 
 class RoundFacts(Result):
-    """The truth of a round."""
+    """The truth of a closed round, as the trace holds it."""
 
     round: int
     supply: list[int]
@@ -573,7 +606,10 @@ class TribeFacts(Result):
 
 
 class EndingFacts(Result):
-    """Totals in cents by seat, and what stayed hidden: tribes, embedder, temperature."""
+    """Totals in cents by seat, and what stayed hidden: tribes, embedder, temperature.
+
+    `stock` is stock at cost. `gate` says whether slogans could matter.
+    """
 
     rounds_closed: int
     profit: dict[SeatId, int]

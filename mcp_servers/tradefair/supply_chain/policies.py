@@ -1,4 +1,4 @@
-"""Scripted retailers by name, the privileged oracle, and whole episodes without tools' wire and events."""
+"""Scripted retailers by name, and the privileged oracle that most of them are compared with (supply-chain page, 8)."""
 
 from __future__ import annotations
 
@@ -25,21 +25,23 @@ _LADDER = (102, 106, 110, 115, 120, 125, 130, 140, 155, 170, 190)
 
 
 class Oracle:
-    """Knows everything but what rivals have not decided yet: outbids for sure, and plays the market step beforehand.
+    """Knows the whole state except what rivals have not decided yet.
 
-    An upper reference, not a solver: its needs are a rule of thumb and its prices are tried item by item.
+    It bids in the last pass only, at prices that win for sure against the standing vectors, and plays the market step
+    beforehand to choose slogan and prices. It is an upper reference, not a solver: its needs are a rule of thumb, and
+    its prices are tried item by item.
     """
 
     def __init__(self) -> None:
         self._truth: State | None = None
 
     def see(self, truth: object) -> None:
-        """Take in the engine."""
+        """Take in the live state; it stays up to date."""
         assert isinstance(truth, HiddenTruth)
         self._truth = truth.market
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Skip until the last pass, bid there, then post the best offer that the trial finds."""
         market = self._truth
         assert market is not None
         if now.phase == RETAIL:
@@ -48,11 +50,12 @@ class Oracle:
         elif now.phase == market.scenario.phases[-2]:
             yield strategies.bids_call(lines_within(self._wishes(market, now.seat), market.of(now.seat).funds))
         else:
+            # Vectors of an earlier pass may still change; only those of the last one are worth beating.
             yield ToolCall("skip_phase")
 
     @staticmethod
     def _wishes(market: State, seat: SeatId) -> Iterator[Wish]:
-        """What it wants of each item at a price that wins for sure against the standing vectors."""
+        """What it wants of each item, at a price that wins for sure against the standing vectors, if it pays."""
         scenario, own = market.scenario, market.places[seat]
         wanted = apportion(scenario.demand, [item.quantity for item in scenario.items])
         for place, item in enumerate(scenario.items):
@@ -72,7 +75,7 @@ class Oracle:
 
 
 def _last_mean(market: State, item: int) -> float | None:
-    """Volume-weighted price of an item in the last closed round, in cents."""
+    """Volume-weighted price of an item in the last closed round, in cents; None when none was sold."""
     if not market.history:
         return None
     record = market.history[-1]
@@ -86,7 +89,11 @@ def _last_mean(market: State, item: int) -> float | None:
 
 
 class _Trial:
-    """The open round's market step, played beforehand for one seat under this and that offer."""
+    """The open round's market step, played beforehand for one seat under different offers.
+
+    Buyers and their luck are those of the round; rivals are assumed to keep their offers, or to post 1.25 times base
+    without a slogan if they have none.
+    """
 
     def __init__(self, market: State, seat: SeatId) -> None:
         self._market = market
@@ -102,15 +109,17 @@ class _Trial:
         self._prices: list[int | None] = [usual[item] if item in self._held else None for item in range(len(usual))]
 
     def best(self) -> tuple[dict[str, int], str | None]:
-        """The best of twelve slogans at usual prices, then the best price of each item in turn."""
+        """The best of twelve slogans at usual prices, then each item's best price: (cents by item id, slogan)."""
         scenario = self._market.scenario
         slogan, row = None, None
+        # An outside embedder cannot be asked from here; then it says nothing, and lives from its prices.
         if not scenario.gate_inert and scenario.embedder == "lexical":
             rows = {text: self._market.similarities(text) for text in strategies.slogan_pool(generic=False)}
             slogan = max(rows, key=lambda text: self._value(self._noticed(rows[text]), rows[text], self._crowd))
             row = rows[slogan]
         noticed = self._noticed(row)
         for item in self._held:
+            # Only buyers of this item matter to its price: a smaller crowd makes the eleven trials cheap.
             buyers = [place for place in self._crowd.arrival if self._crowd.buyers[place].item == item]
             crowd = Crowd(self._crowd.buyers, tuple(buyers))
             base, tick = scenario.items[item].base_cents, scenario.tick_cents
@@ -125,6 +134,7 @@ class _Trial:
         return notice(self._market.scenario, self._luck, self._crowd, offers, self._market.active)
 
     def _with(self, row: tuple[float, ...] | None) -> list[Offer | None]:
+        """All offers of the trial, with the seat's own prices and slogan row."""
         offers = list(self._offers)
         offers[self._own] = Offer(tuple(self._prices), None, row)
         return offers
@@ -137,6 +147,7 @@ class _Trial:
         row: tuple[float, ...] | None,
         crowd: Crowd,
     ) -> float:
+        """The value of the offer with one price changed."""
         self._prices[item] = price
         return self._value(noticed, row, crowd)
 
@@ -145,6 +156,7 @@ class _Trial:
         market = self._market
         shopping = shop(self._luck, crowd, noticed, self._with(row), self._stock, market.active)
         tally, own = shopping.tallies[self._own], market.retailers[self._own]
+        # Stock left at the end is not paid out; before, a unit in stock is worth a little less than its cost.
         kept = 0.0 if market.clock.round == market.scenario.rounds else 0.9
         left = sum(
             book * (units - sold) / units
@@ -160,7 +172,9 @@ _Make = Callable[[Params, Draw], Policy]
 
 
 def _share(params: Params, name: str, default: float) -> float:
+    """A number parameter of a policy; ScenarioError for anything else."""
     value = params.get(name, default)
+    # True is an int in Python, and a share of True would silently be 1.
     if isinstance(value, bool) or not isinstance(value, int | float) or not -1 < value <= 1_000:
         raise ScenarioError(f"{name} = {value!r}: a number above -1")
     return float(value)
@@ -180,13 +194,14 @@ def _slogan(params: Params, default: str | None) -> str | None:
 
 
 def _only(name: str, params: Params, *allowed: str) -> None:
+    """Refuse parameters that the policy does not have."""
     unknown = [key for key in params if key not in allowed]
     if unknown:
         raise ScenarioError(f"policy {name} takes {', '.join(allowed) or 'no parameters'}, not {unknown[0]}")
 
 
 def _cost_plus(name: str, kind: type[strategies.CostPlus], c: float, e: float, k: float, said: str) -> _Make:
-    """Makes a policy of the cost-plus family; its numbers are defaults that parameters replace."""
+    """A maker of a policy of the cost-plus family; its numbers are defaults that parameters replace."""
 
     def make(params: Params, draw: Draw) -> Policy:
         _only(name, params, "commitment", "premium", "markup", "slogan")

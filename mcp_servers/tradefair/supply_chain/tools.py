@@ -45,7 +45,9 @@ from tradefair.supply_chain.rules import SupplyChain
 from tradefair.trading.talk import plain_text
 
 _SIMILARITY = "similarity"
+# Far above every scenario's bounds: rules refuse what does not fit the scenario, with a message that says what does.
 _MAX_NUMBER = 1_000_000_000
+# As many as a catalogue may have; a bid has one line per item.
 _MAX_ITEMS = 20
 _DEFAULT_WINDOW = 3
 _FORMAT = "Cf"
@@ -54,6 +56,7 @@ _JOINERS = frozenset("\u200c\u200d")
 
 def _cents(amount: float) -> int:
     """Cents. ValueError for more than two decimals."""
+    # The short way for whole prices, which most are.
     whole = int(amount)
     return whole * 100 if whole == amount else to_minor(amount)
 
@@ -70,6 +73,7 @@ def _one_line(text: str) -> str:
     scripts and pictures: they may stand between two characters beyond ASCII.
     """
     for place, char in enumerate(plain_text(text)):
+        # Two words parted by an invisible mark look like one to a reader and count as other words to the embedder.
         if unicodedata.category(char) == _FORMAT and not (char in _JOINERS and _joins(text, place)):
             raise ValueError(f"character {place} (U+{ord(char):04X}) is not allowed: nobody sees it")
     return " ".join(unicodedata.normalize("NFC", text).split())
@@ -160,6 +164,7 @@ def _answered(inputs: Mapping[str, JsonValue]) -> list[float] | None:
         raise HarnessFailure("similarities are a list of numbers")
     row: list[float] = []
     for number in given:
+        # Cosines come from a service of the user's: a number outside -1..1 would bend attention for all seats.
         if not isinstance(number, float | int) or not -1 <= number <= 1:
             raise HarnessFailure("a similarity is a number from -1 to 1")
         row.append(float(number))
@@ -371,6 +376,7 @@ class _SupplyChainType:
 
     def request(self, market: SupplyChain, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
         """Similarities of a slogan, where the embedder is an outside one; None for slogans that are refused."""
+        # The built-in embedder is computed inside the rules; nothing has to be asked or recorded.
         if market.scenario.embedder == "lexical":
             return None
         slogan: str | None = getattr(arguments, "slogan", None)
@@ -378,9 +384,11 @@ class _SupplyChainType:
             return None
         try:
             require_short(market.scenario, slogan)
+        # The call itself will refuse the slogan; no embedder should be paid for it before.
         except IllegalAction:
             return None
         if tool == submit_offer.name:
+            # An offer needs the hidden row over all persona texts, a score only the slogans that were posted.
             others = list(market.scenario.persona_texts)
         else:
             others = analysis.slogans_in(market, getattr(arguments, "window", _DEFAULT_WINDOW))
@@ -422,6 +430,8 @@ class _SupplyChainType:
         known = _Identity.model_validate(answers[0])
         tribes = {tribe.id: tribe.texts for tribe in scenario.tribes}
         gap = lexical.calibration_gap(tribes, known.rows)
+        # Written into the scenario, and so into the manifest: a replay needs no embedder, and results of different ones
+        # are never pooled.
         found = Embedding(id=known.id, dimensions=known.dimensions, calibration_gap=gap)
         content = {**scenario.model_dump(mode="json"), "embedding": found.model_dump()}
         return build_scenario(SupplyChainScenario, content, source=scenario.id)

@@ -1,4 +1,7 @@
-"""What a seat may see: the rules, its own books, and what is public. Nothing about buyers, nothing of others' books."""
+"""What a seat may see: the rules, its own books, and what is public. Nothing about buyers, nothing of rivals' books.
+
+Every function reads the state and changes nothing. Amounts in answers are in currency units.
+"""
 
 from __future__ import annotations
 
@@ -42,6 +45,7 @@ from tradefair.supply_chain.state import PassRecord, RoundRecord, SeatPass, Stat
 from tradefair.trading.answers import json_bytes
 
 _DEFAULT_BYTES = 8_000
+"""The kernel's bound for an answer to default arguments: asking without thought must not flood a context."""
 _R = TypeVar("_R", bound=Result)
 
 
@@ -49,7 +53,7 @@ _R = TypeVar("_R", bound=Result)
 
 
 def brief(scenario: SupplyChainScenario, seat: SeatId) -> Brief:
-    """Role, objective and round semantics."""
+    """Role, objective and round semantics, as a seat is told before it plays."""
     return Brief(
         role=(
             f"You are {seat}, one of {scenario.retailers} retailers. Each round you bid for stock against the others, "
@@ -64,7 +68,7 @@ def brief(scenario: SupplyChainScenario, seat: SeatId) -> Brief:
 
 
 def rules(scenario: SupplyChainScenario) -> RulesView:
-    """The public rules."""
+    """The public rules. They hold no number about buyers except how many there are and how many seats each notices."""
     return RulesView(
         aim=(
             "The aim is cumulative profit while staying solvent. Buyers have personas that are never shown; "
@@ -150,7 +154,7 @@ def _costs(scenario: SupplyChainScenario) -> str:
 
 
 def turn_part(state: State, seat: SeatId) -> TurnPart:
-    """Money, stock and two useful next calls."""
+    """Money, stock and two useful next calls; no public history, so that reading it takes a call that can be seen."""
     own = state.of(seat)
     bidding = state.clock.phase != RETAIL
     return TurnPart.model_construct(
@@ -167,7 +171,7 @@ def turn_part(state: State, seat: SeatId) -> TurnPart:
 
 
 def supplier_offers(state: State) -> SupplierOffers:
-    """This round's supply."""
+    """This round's supply: units on offer, reserve and ceiling of a bid, and the price tick."""
     scenario = state.scenario
     return SupplierOffers(
         round=state.clock.round,
@@ -187,7 +191,7 @@ def supplier_offers(state: State) -> SupplierOffers:
 
 
 def account(state: State, seat: SeatId) -> Account:
-    """The seat's own books."""
+    """The seat's own books; average cost in four decimals, because it need not be a whole cent."""
     own, items = state.of(seat), state.scenario.items
     return Account.model_construct(
         funds=currency(own.funds),
@@ -224,9 +228,14 @@ def _offer_prices(scenario: SupplyChainScenario, offer: Offer) -> list[OfferPric
 
 
 def bid_results(state: State, seat: SeatId, last: int | None) -> BidResults:
-    """Own passes of the newest rounds; the open round counts once one of its passes is closed."""
+    """Own passes of the newest `last` rounds (None: one), newest first.
+
+    The open round counts once one of its passes is closed.
+    """
     place = state.places[seat]
+    # One round more than may be shown: the open round takes the first place once it has a closed pass.
     recent = [(record.round, record.passes) for record in reversed(state.history[-(last or 1) :])]
+    # Passes of the open round are not in the history yet.
     if state.passes:
         recent.insert(0, (state.clock.round, tuple(state.passes)))
     return BidResults(
@@ -238,12 +247,14 @@ def bid_results(state: State, seat: SeatId, last: int | None) -> BidResults:
 
 
 def _own_pass(scenario: SupplyChainScenario, record: PassRecord, place: int) -> OwnPass:
+    """An own pass as far as the scenario tells of it: a provisional result stays hidden under reveal = none."""
     own = record.seats[place]
     settled = record.number == scenario.bid_passes
     return OwnPass(
         bid_pass=record.number,
         settled=settled,
         lines=_own_lines(scenario, own, told=settled or scenario.reveal != "none"),
+        # A forfeit is a result of the pass too: under reveal = none it would tell a provisional one.
         overspent=bool(own.forfeited) and (settled or scenario.reveal != "none"),
         market=disclosed(scenario, record),
     )
@@ -263,7 +274,7 @@ def _own_lines(scenario: SupplyChainScenario, own: SeatPass, *, told: bool) -> l
 
 
 def bid_receipt(state: State, lines: Sequence[Line], total: int, funds: int) -> BidReceipt:
-    """What was sealed."""
+    """What was sealed; `total` and `funds` in cents."""
     return BidReceipt(
         round=state.clock.round,
         bid_pass=state.bid_pass,
@@ -284,11 +295,15 @@ def offer_receipt(state: State, offer: Offer) -> OfferReceipt:
     )
 
 
-# --- checks of what was asked ---------------------------------------------------------------------------------------
+# --- what a bid would cost ------------------------------------------------------------------------------------------
 
 
 def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
-    """What a vector would cost the seat."""
+    """What a vector would cost the seat if it were filled in full, line by line.
+
+    `max_quantity` is the largest quantity at the line's price that fits next to the other lines, within supply and
+    funds; 0 where the line is wrong in another way.
+    """
     lines = checked(state, asked)
     funds, total = state.of(seat).funds, sum(line.quantity * line.price for line in asked)
     answers: list[BidCostLine] = []
@@ -296,6 +311,7 @@ def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
         cost = line.quantity * line.price
         place = state.scenario.item_places.get(line.item)
         offered = 0 if place is None else state.supply[place]
+        # What the other lines leave. It may be below 0 when they alone are above funds.
         room = (funds - total + cost) // line.price if line.price else 0
         answers.append(
             BidCostLine(
@@ -318,7 +334,7 @@ def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
 
 
 def disclosed(scenario: SupplyChainScenario, record: PassRecord) -> list[ItemDisclosure] | None:
-    """A pass as all are told of it; null under reveal = none or own."""
+    """A pass as all seats are told of it, by item; None under reveal = none or own."""
     if scenario.reveal in ("none", "own"):
         return None
     return [
@@ -334,12 +350,12 @@ def disclosed(scenario: SupplyChainScenario, record: PassRecord) -> list[ItemDis
 
 
 def public_pass(scenario: SupplyChainScenario, number: int, record: PassRecord) -> PublicPass:
-    """What a pass tells everybody."""
+    """What a closed pass tells all seats."""
     return PublicPass(round=number, bid_pass=record.number, items=disclosed(scenario, record))
 
 
 def public_round(state: State, record: RoundRecord) -> PublicRound:
-    """What a closed round tells everybody."""
+    """What a closed round tells all seats: offers, slogans and units sold, never stock or costs."""
     return PublicRound.model_construct(
         round=record.round,
         items=[item.id for item in state.scenario.items],
@@ -365,10 +381,15 @@ def market_history(
     retailers: Sequence[str] | None,
     items: Sequence[str] | None,
 ) -> MarketHistory:
-    """Offers and sales of at most three closed rounds; by default of the last one."""
+    """Offers and sales of at most three closed rounds, by default of the last one.
+
+    `retailers` and `items` narrow rows and columns; None means all. Raises IllegalAction: round_out_of_range,
+    unknown_id.
+    """
     closed = len(state.history)
     if not closed:
         raise IllegalAction("round_out_of_range", "no round is closed yet", hint="view_turn")
+    # `from_round` alone reaches up to the last closed round. One beyond it is refused below, it must not slip back.
     last = to_round if to_round is not None else max(closed, from_round or 0)
     first = from_round if from_round is not None else last
     if not 1 <= first <= last <= closed:
@@ -379,7 +400,9 @@ def market_history(
     unknown = [name for name in retailers or () if name not in state.places]
     refuse([("unknown_id", f"there is no retailer {name[:40]!r}") for name in unknown])
     columns = item_places(state.scenario, items)
+    # Always in the order of seats, so that the order of the asking cannot make two answers to the same question.
     rows = range(len(state.ids)) if retailers is None else sorted({state.places[name] for name in retailers})
+    # Not validated: every value comes from the state.
     return MarketHistory.model_construct(
         rounds=[
             HistoryRound.model_construct(
@@ -393,7 +416,10 @@ def market_history(
 
 
 def fitting(answer: _R, *, default: bool, narrower: Callable[[], str]) -> _R:
-    """The answer, unless it is one to default arguments and above 8 kB: then IllegalAction too_many_rows."""
+    """The answer, unless it is one to default arguments and above 8 kB: then IllegalAction too_many_rows.
+
+    `narrower` gives the hint that names a smaller request.
+    """
     if default and (size := json_bytes(answer)) > _DEFAULT_BYTES:
         raise IllegalAction(
             "too_many_rows",

@@ -11,6 +11,8 @@ Gate = Literal["active", "inert"]
 Status = Literal["active", "bankrupt"]
 
 
+# Class docstrings and field names below are part of the published tool schemas: another wording is another schema, and
+# makes earlier traces foreign. Notes for developers are comments therefore.
 # --- what all seats see at a closure ---------------------------------------------------------------------------------
 
 
@@ -18,6 +20,7 @@ class ItemDisclosure(Result):
     """An item after a pass, anonymous: marginal price, whether it sold out, units asked for; the book if revealed."""
 
     item: str
+    # The reserve, unless the item sold out.
     marginal: float
     sold_out: bool
     requested: int
@@ -160,6 +163,7 @@ class OwnLine(Result):
     item: str
     quantity: int
     price: float
+    # None and not 0: a seat must not take an untold result for a bid that won nothing.
     filled: int | None
     paid: float | None
 
@@ -207,6 +211,7 @@ class BidCostLine(Result):
     item: str
     cost: float
     error: str | None
+    # 0 where another error than the quantity is on the line.
     max_quantity: int
 
 
@@ -229,6 +234,7 @@ class ClearingEstimate(Result):
     high: float
     suggestion: float
     n: int
+    # How much an estimate is worth: prices that all were told, own fills only, or nothing at all.
     basis: Literal["disclosed", "own_lines", "no_evidence"]
 
 
@@ -256,6 +262,7 @@ class SloganScore(Result):
     index: float | None
     n_eff: float | None
     nearest: list[NearSlogan]
+    # Said with every score: the number is an association, not an effect.
     notes: list[str]
 
 

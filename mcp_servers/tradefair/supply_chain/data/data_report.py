@@ -16,6 +16,7 @@ from tradefair.supply_chain.data.data_source import TABLES, DataFile, lacks_data
 from tradefair.supply_chain.engine import lexical
 from tradefair.supply_chain.model import Item, SupplyChainScenario, Tribe
 
+# A wrong folder, such as a home directory, should not be read for minutes.
 _LIMIT_FILES = 100
 _CHECK_ID = "supply_chain/data"
 
@@ -94,6 +95,7 @@ def check_folder(folder: str) -> DataCheck:
 def _check_file(folder: Path, file: DataFile, report: DataReport) -> None:
     if "id" in file.content:
         scenario = build_scenario(SupplyChainScenario, file.content, source=file.name)
+        # A scenario of this folder names files of this folder, or it could not be played from it.
         if lacks_data(with_data(scenario, str(folder))):
             raise ScenarioError(f"{file.name}: data: names a file that is not in this folder")
         report.scenarios.append(file.name)
@@ -118,6 +120,8 @@ def _check_personas(file: DataFile, report: DataReport) -> None:
         )
     )
     for place, tribe in enumerate(tribes):
+        # No fault: the scenario can be played. But such a text is found by equal words only, and its tribe may hear no
+        # slogan.
         unknown = [number for number, text in enumerate(tribe.texts) if not lexical.knows(text)]
         if unknown:
             places = ", ".join(map(str, unknown))
@@ -144,6 +148,7 @@ def _tribe_report(tribe: Tribe) -> TribeReport:
 
 def _items_report(file: DataFile) -> ItemsReport:
     tables = parse_tables("items", file)
+    # The other values refuse as little as possible: only the items are on trial here.
     content = {"id": _CHECK_ID, "items": tables, "tick": "0.01", "retailers": 2, "funds_factor": 10.0}
     items = build_scenario(SupplyChainScenario, content, source=file.name).items
     return ItemsReport(

@@ -1,8 +1,8 @@
-"""A user's own tribes and items: TOML files of the tables that a scenario file has, below the folder of `--data`.
+"""A user's own tribes and items: TOML files with the tables of a scenario file, below the folder of `--data`.
 
 What they hold is written into the scenario when that is loaded, with the SHA-256 of each file, and so into the manifest
-of every trace: what was played can be verified where the files are not. Files are hostile; everything wrong with one is
-named by file and field.
+of every trace: what was played can be verified where the files are not. Files are hostile input: an error names the
+file and the field of everything that is wrong with it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class DataFile(NamedTuple):
 
 
 class _Tables(BaseModel):
-    """Either kind of file, so that a wrong field is complained of once."""
+    """Tables of either kind of file; checked on their own, so that a wrong field is reported once."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -51,19 +51,19 @@ class _Tables(BaseModel):
 
 
 def lacks_data(scenario: SupplyChainScenario) -> bool:
-    """Whether it names a file that was not there to be written in."""
+    """Whether the scenario names a file that was not there when it was loaded."""
     return scenario.data.lacks_personas or scenario.data.lacks_items
 
 
 def files_read(scenario: SupplyChainScenario) -> dict[str, str]:
-    """By table, the file that it was read from; empty for a scenario of its own tables."""
+    """The file that each table was read from, by table; empty for a scenario with tables of its own."""
     data = scenario.data
     read = {"tribes": (data.personas, data.personas_sha256), "items": (data.items, data.items_sha256)}
     return {table: f"of {name}, SHA-256 {sha256}" for table, (name, sha256) in read.items() if name and sha256}
 
 
 def missing_files(scenario: SupplyChainScenario) -> str:
-    """What to do about the files that were not there."""
+    """The message about files that were not there, and what to do."""
     missing = ", ".join(f"data.{kind} = {name}" for kind, name in _unread(scenario.data))
     return (
         f"{scenario.id}: {missing}: no such file was found: name the folder that holds it with --data DIR, or with the "
@@ -72,12 +72,14 @@ def missing_files(scenario: SupplyChainScenario) -> str:
 
 
 def with_data(scenario: SupplyChainScenario, root: str) -> SupplyChainScenario:
-    """The scenario with the tables of the files that it names below `root`; as it is where there are none.
+    """The scenario with the tables of the files that it names below `root`; unchanged where there are none.
 
-    ScenarioError names every malformed file with its field.
+    Raises ScenarioError that names every malformed file with its field. A file that does not exist is no error here:
+    `create` refuses to play without it.
     """
     found: dict[str, Any] = {}
     digests: dict[str, str] = {}
+    # Files that were read already are not read again: a loaded scenario must play the same on a machine without them.
     for kind, name in _unread(scenario.data) if root else ():
         if _stands(Path(root, name)):
             file = read_file(Path(root), name)
@@ -91,12 +93,16 @@ def with_data(scenario: SupplyChainScenario, root: str) -> SupplyChainScenario:
 
 
 def read_file(folder: Path, name: str) -> DataFile:
-    """A TOML file of the folder. ScenarioError when it is a link out of it, too large, or not TOML."""
+    """A TOML file of the folder.
+
+    Raises ScenarioError when it is a link out of the folder, larger than 256 kB, not UTF-8, or not TOML.
+    """
     try:
         raw = bytes_within(folder, folder / name, LIMIT_BYTES, called="the folder of data")
     except Unreadable as why:
         raise ScenarioError(f"{name}: {why}") from None
     try:
+        # Editors on Windows write a byte order mark and CRLF; both would otherwise get into persona texts.
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ScenarioError(f"{name}: is not text in UTF-8") from None
@@ -118,6 +124,7 @@ def parse_tables(kind: str, file: DataFile) -> list[Any]:
     strangers = sorted(file.content.keys() - {table})
     if not isinstance(tables, list) or strangers:
         given = f"{_shown(strangers[0])}: unknown key; " if strangers else ""
+        # A file of tables only: it must not change rounds, prices or seats of the scenario that names it.
         raise ScenarioError(f"{file.name}: {given}a file of {kind} holds tables [[{table}]] and nothing else")
     listed: list[Any] = tables  # pyright: ignore[reportUnknownVariableType]
     if not 1 <= len(listed) <= _MOST[table]:
@@ -125,6 +132,8 @@ def parse_tables(kind: str, file: DataFile) -> list[Any]:
     # Alone, beside defaults that refuse as little as can be: the scenario that names it checks the whole.
     alone = {"id": "supply_chain/data", table: listed, "tick": "0.01", "retailers": 2, "funds_factor": 10.0}
     try:
+        # The tables alone first: their errors name the field as the file has it. Then within a scenario, for rules that
+        # need one (base prices on the tick, weights that sum to 1).
         checked_content(_Tables, {table: listed}, source=file.name)
         build_scenario(SupplyChainScenario, alone, source=file.name)
     except (ScenarioError, RecursionError) as error:
@@ -144,6 +153,8 @@ def _stands(path: Path) -> bool:
     """Whether something of that name is there, if only a link to nothing or what may not be looked at."""
     try:
         path.lstat()
+    # Only a name that is not there is left out. A broken link or a forbidden file is an error that the reading will
+    # name.
     except FileNotFoundError:
         return False
     except OSError:

@@ -1,4 +1,8 @@
-"""Scripted retailers that see tool answers only (supply-chain page, 8). Each control provokes one failure mode."""
+"""Scripted retailers that see tool answers only (supply-chain page, 8). Each control provokes one failure mode.
+
+Prices are computed in whole cents and shares in whole millionths, so that a policy asks for the same amounts on every
+machine.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +39,7 @@ class Wish(NamedTuple):
 
 
 def slogan_pool(*, generic: bool = True) -> list[str]:
-    """The bundled slogans in file order; without the generic ones the twelve that court a tribe."""
+    """The bundled slogans in file order; without the generic ones, the twelve that speak to a tribe."""
     return [text for group, texts in bundled_slogans().items() if generic or group != GENERIC for text in texts]
 
 
@@ -45,7 +49,7 @@ def ceil_tick(numerator: int, denominator: int, tick: int) -> int:
 
 
 def millionths(share: float) -> int:
-    """A share as an integer, so that prices are exact."""
+    """A share as a whole number of millionths, so that products with cents are exact."""
     return round(share * _MILLION)
 
 
@@ -55,12 +59,17 @@ def raised(cents: int, share: float, tick: int) -> int:
 
 
 def spread(supply: Sequence[Supply], funds: int, commitment: float, premium: float) -> list[Wish]:
-    """spread(c, e): money in proportion to the value of what is offered, at a premium over the reserve."""
+    """spread(c, e): money in proportion to the value of what is offered, at a premium over the reserve.
+
+    c is the share of the funds to commit, e the premium over the reserve; `funds` in cents. Items of which not one unit
+    is affordable are left out.
+    """
     value = sum(offer.quantity * offer.reserve for offer in supply)
     wishes: list[Wish] = []
     for offer in supply:
         price = raised(offer.reserve, premium, offer.tick)
         share = millionths(commitment) * funds * offer.quantity * offer.reserve
+        # c·F·Q·P/(V·p), rounded down: the vector never costs more than c of the funds.
         quantity = min(offer.quantity, share // (_MILLION * value * price)) if value else 0
         if quantity:
             wishes.append(Wish(offer.item, quantity, price, 0.0))
@@ -68,7 +77,7 @@ def spread(supply: Sequence[Supply], funds: int, commitment: float, premium: flo
 
 
 def lines_within(wishes: Iterable[Wish], funds: int) -> list[Wish]:
-    """The best wishes first, cut to what the money buys."""
+    """The wishes by merit, best first, each cut to what the money left buys."""
     kept: list[Wish] = []
     for wish in sorted(wishes, key=lambda one: -one.merit):
         quantity = min(wish.quantity, funds // wish.price)
@@ -121,7 +130,7 @@ def _stock(answer: ToolAnswer) -> dict[str, _Stock]:
 
 
 def _marked_up(stock: Mapping[str, _Stock], markup: Mapping[str, float] | float, tick: int) -> dict[str, int]:
-    """markup(k): items in stock at average cost times 1 + k."""
+    """markup(k): items in stock at average cost times 1 + k, in cents by item id."""
     prices: dict[str, int] = {}
     for item, (units, book) in stock.items():
         if units:
@@ -134,12 +143,12 @@ class Passive:
     """Skips every phase."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Skip the phase."""
         yield ToolCall("skip_phase")
 
 
 class CostPlus:
-    """spread in pass 1, which then stands; markup on average cost; one slogan for ever."""
+    """spread in pass 1, which then stands; markup on average cost; one slogan that never changes."""
 
     def __init__(self, commitment: float, premium: float, markup: float, slogan: str | None) -> None:
         self._commitment = commitment
@@ -167,6 +176,7 @@ class CostPlus:
 
     def retail(self, now: TurnView) -> Turns:
         """Look at the stock and post it."""
+        # The tick does not change during an episode: one look is enough.
         if not self._tick:
             answer = yield ToolCall("list_supplier_offers")
             self._tick = _cents(answer.data["tick"])
@@ -178,7 +188,7 @@ class CostPlus:
         return _marked_up(stock, self._markup, self._tick)
 
     def offer(self, prices: Mapping[str, int]) -> ToolCall:
-        """The offer, with the slogan once."""
+        """The offer, with the slogan the first time only: it stays until it is replaced."""
         slogan, self._said = None if self._said else self._slogan, True
         return offer_call(prices, slogan)
 
@@ -193,7 +203,7 @@ class Overspender(CostPlus):
     """Counts on 1.4 times its money in every pass; after a rejection it skips."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Bid in every pass; the skip that follows ends the phase when the bid was refused."""
         if now.phase == RETAIL:
             yield from self.retail(now)
             return
@@ -211,7 +221,7 @@ class Gouger(CostPlus):
         self._bases: dict[str, int] = {}
 
     def retail(self, now: TurnView) -> Turns:
-        """Look at stock and base prices."""
+        """Look up base prices and stock, and post a hundred times base."""
         answer = yield ToolCall("list_supplier_offers")
         self._bases = {offer.item: offer.reserve for offer in _supply(answer)}
         answer = yield ToolCall("view_account")
@@ -226,7 +236,7 @@ class Hoarder(CostPlus):
     """Buys and never sells."""
 
     def retail(self, now: TurnView) -> Turns:
-        """Nothing."""
+        """Post nothing."""
         yield ToolCall("skip_phase")
 
 
@@ -234,7 +244,7 @@ class StaleSeller(CostPlus):
     """Posts in its first round and never again."""
 
     def retail(self, now: TurnView) -> Turns:
-        """The first offer stands."""
+        """Post once; the first offer stands from then on."""
         if self._said:
             yield ToolCall("skip_phase")
         else:
@@ -245,7 +255,7 @@ class Mimic(CostPlus):
     """Says what the best seller of the last round said, verbatim."""
 
     def retail(self, now: TurnView) -> Turns:
-        """Look at the last round first."""
+        """Copy the best seller's slogan of the last round, then post as usual."""
         if now.round > 1:
             answer = yield ToolCall("view_market_history", {"from_round": now.round - 1, "to_round": now.round - 1})
             best = _best_seller(answer)
@@ -268,7 +278,7 @@ class EmptyShelf:
         self._slogan = slogan
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Post all items, whatever is in stock."""
         if now.phase != RETAIL:
             yield ToolCall("skip_phase")
             return
@@ -280,7 +290,7 @@ class Clone(EmptyShelf):
     """Bids its equal share at the reserve, posts everything at 1.25 times base: all clones differ by slogan only."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Bid an equal share in pass 1, then post all items."""
         if now.phase == RETAIL or now.phase != "bidding_1":
             yield from super().turn(now)
             return
@@ -298,7 +308,7 @@ class RandomLegal:
         self._slogans = slogan_pool()
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Draw a bid vector or an offer within the rules."""
         answer = yield ToolCall("list_supplier_offers")
         supply = _supply(answer)
         if now.phase == RETAIL:
@@ -315,6 +325,7 @@ class RandomLegal:
                 price = raised(offer.reserve, 0.3 * luck[2], offer.tick)
                 wishes.append(Wish(offer.item, min(quantity, offer.quantity), price, 0.0))
         funds, total = _cents(_number(now, "funds")), sum(wish.quantity * wish.price for wish in wishes)
+        # All lines are scaled alike, so that the budget does not prefer items that come first.
         if total > funds:
             wishes = [wish._replace(quantity=wish.quantity * funds // total) for wish in wishes]
         return bids_call(wish for wish in wishes if wish.quantity)
@@ -326,7 +337,10 @@ class RandomLegal:
 
 
 class Adaptive:
-    """Learns marginal prices, stock, markups and slogans from what is public and from its own books."""
+    """Learns marginal prices, stock, markups and slogans from what is public and from its own books.
+
+    It reads only what any seat may read.
+    """
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -339,7 +353,7 @@ class Adaptive:
         self._tick = 0
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Bid or post, with what was learned from the round before."""
         if now.phase == RETAIL:
             yield from self._retail(now)
         else:
@@ -362,6 +376,7 @@ class Adaptive:
         self._sold = {item: had - stock[item].units for item, had in self._available.items()}
         for item, had in self._available.items():
             markup, sold = self._markup.get(item, 0.25), self._sold[item]
+            # Sold out, or nearly: the price was too low. Below six tenths it was too high.
             if had and sold >= 0.95 * had:
                 markup += 0.05
             elif had and sold < 0.6 * had:
@@ -397,9 +412,13 @@ class Adaptive:
         }
 
     def _wish(self, offer: Supply, price: int, units: int, seats: int) -> Wish | None:
+        """What it wants of one item at a price, None where resale would not pay 7 % more or nothing is needed."""
         resale = self._resale[offer.item]
         if price * 107 > resale * 100:
+            # A margin below 7 % does not pay for what will not sell.
             return None
+        # Nothing has sold yet: twice an equal share. Later, half as much again of what sold out, else what sold and one
+        # unit to notice growing demand.
         target = -(-2 * offer.quantity // seats)
         if self._available:
             had, sold = self._available.get(offer.item, 0), self._sold.get(offer.item, 0)
@@ -409,6 +428,7 @@ class Adaptive:
         return Wish(offer.item, need, price, (resale - price) / price) if need > 0 else None
 
     def _retail(self, now: TurnView) -> Turns:
+        """Post what is in stock at its markup; the slogan is sent only when it changes."""
         if not self._tick:
             answer = yield ToolCall("list_supplier_offers")
             self._tick = _cents(answer.data["tick"])
@@ -421,7 +441,10 @@ class Adaptive:
         yield offer_call(_marked_up(stock, markup, self._tick), changed)
 
     def _choose_slogan(self, now: TurnView) -> Generator[ToolCall, ToolAnswer, str]:
-        """Random at first and now and then; else the one whose like sold best."""
+        """Random in its first round and with probability 0.2; else the slogan whose like sold best.
+
+        Slogans with an effective sample below 1.5 are not considered: one lucky sale would decide.
+        """
         pool = slogan_pool(generic=False)
         drawn = pool[int(self._draw.uniform(now.round, "slogan") * len(pool))]
         if self._slogan is None or now.market["gate"] == "inert":
