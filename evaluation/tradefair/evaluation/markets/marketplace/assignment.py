@@ -1,8 +1,9 @@
 """The most that customers could get together where businesses take only so many orders (marketplace page, 9). Pure.
 
 One business per customer, at most `capacity` customers per business, and nobody has to buy. Exact in whole cents:
-customers are placed one after another, each along the shortest augmenting path (Jonker and Volgenant 1987, with a
-business as a column that holds several rows).
+customers are assigned one after another, along the shortest augmenting path (Jonker and Volgenant 1987, with a business
+as a column that holds several rows). Greedy choice is not enough: the customer that comes first may take the only
+business that serves another one. Negative numbers are no business: ~i means that customer i stays out.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ from typing import NamedTuple
 
 
 class _Path(NamedTuple):
-    """How far each place is that was reached, from which customer, and where there is room."""
+    """Distances `far` of the businesses reached and the customer `by` that reached them; `end` is one with room.
+
+    `settled` are the full businesses that are nearer than `end`.
+    """
 
     far: dict[int, int]
     by: dict[int, int]
@@ -22,13 +26,16 @@ class _Path(NamedTuple):
 
 
 def best_assignment(options: Sequence[Mapping[int, int]], capacity: int) -> int:
-    """max Σ u(i, b(i)) over assignments; `options[i]` is u(i,b) by business, in cents; 0 for whoever stays out."""
+    """max Σ u(i, b(i)) over assignments, in cents; `options[i]` is u(i,b) by business.
+
+    A customer that stays out counts 0; `capacity` is the most customers per business, 1 or more.
+    """
     return _Assignment(options, capacity).best()
 
 
 class _Assignment:
     def __init__(self, options: Sequence[Mapping[int, int]], capacity: int) -> None:
-        # Staying out is a place of one's own, below 0; whoever would lose by a business never goes there.
+        # Staying out is a column of the customer's own. Businesses by which it would lose are left out: ~i is better.
         self._costs: list[dict[int, int]] = [
             {~customer: 0, **{business: -worth for business, worth in worths.items() if worth > 0}}
             for customer, worths in enumerate(options)
@@ -44,10 +51,10 @@ class _Assignment:
             path = self._shortest(customer)
             self._reprice(customer, path)
             self._move(customer, path)
-        return -sum(self._costs[customer][place] for customer, place in self._at.items())
+        return -sum(self._costs[customer][business] for customer, business in self._at.items())
 
     def _shortest(self, start: int) -> _Path:
-        """Dijkstra over reduced costs, which are never negative, to the nearest place with room."""
+        """Dijkstra over reduced costs, which are never negative, to the nearest business with room."""
         far: dict[int, int] = {}
         by: dict[int, int] = {}
         heap: list[tuple[int, int]] = []
@@ -56,43 +63,45 @@ class _Assignment:
         leaving, base = [start], 0
         while True:
             for customer in leaving:
-                for place, cost in self._costs[customer].items():
-                    length = base + cost - self._price[customer] - self._dual.get(place, 0)
-                    if place not in done and length < far.get(place, length + 1):
-                        far[place], by[place] = length, customer
-                        heappush(heap, (length, place))
-            base, place = heappop(heap)
-            while place in done or base > far[place]:
-                base, place = heappop(heap)
-            if self._has_room(place):
-                return _Path(far, by, place, settled)
-            done.add(place)
-            settled.append(place)
-            leaving = sorted(self._held[place])
+                for business, cost in self._costs[customer].items():
+                    length = base + cost - self._price[customer] - self._dual.get(business, 0)
+                    if business not in done and length < far.get(business, length + 1):
+                        far[business], by[business] = length, customer
+                        heappush(heap, (length, business))
+            # The heap keeps outdated entries; a shorter way to the same business was pushed after them.
+            base, business = heappop(heap)
+            while business in done or base > far[business]:
+                base, business = heappop(heap)
+            if self._has_room(business):
+                return _Path(far, by, business, settled)
+            done.add(business)
+            settled.append(business)
+            leaving = sorted(self._held[business])
 
-    def _has_room(self, place: int) -> bool:
-        most = 1 if place < 0 else self._room
-        return len(self._held.get(place, ())) < most
+    def _has_room(self, business: int) -> bool:
+        most = 1 if business < 0 else self._room
+        return len(self._held.get(business, ())) < most
 
     def _reprice(self, start: int, path: _Path) -> None:
         """Keep reduced costs at least 0, and 0 along the path."""
         length = path.far[path.end]
         self._price[start] += length
-        for place in path.settled:
-            slack = length - path.far[place]
-            self._dual[place] = self._dual.get(place, 0) - slack
-            for customer in self._held[place]:
+        for business in path.settled:
+            slack = length - path.far[business]
+            self._dual[business] = self._dual.get(business, 0) - slack
+            for customer in self._held[business]:
                 self._price[customer] += slack
 
     def _move(self, start: int, path: _Path) -> None:
-        place = path.end
+        """Move every customer of the path one business on, back from its end to `start`."""
+        business = path.end
         while True:
-            customer = path.by[place]
+            customer = path.by[business]
             before = self._at.get(customer)
-            self._at[customer] = place
-            self._held.setdefault(place, set()).add(customer)
+            self._at[customer] = business
+            self._held.setdefault(business, set()).add(customer)
             if customer == start:
                 return
             assert before is not None
             self._held[before].discard(customer)
-            place = before
+            business = before

@@ -1,4 +1,8 @@
-"""Whether a trace keeps the market's books: every breach is a finding (marketplace page, 6.1, 6.2 and 13). Total."""
+"""Whether a trace keeps the laws of the market: every breach is a finding (marketplace page, 6.1, 6.2 and 13).
+
+It uses the facts alone, not the rules' own check: a trace may be damaged, made by hand, or by another version. Names
+from the trace are cut to 60 characters in messages.
+"""
 
 from __future__ import annotations
 
@@ -8,15 +12,16 @@ from collections.abc import Iterator
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
-from tradefair.marketplace.engine.facts import EndingFacts, SettlementFacts
+from tradefair.marketplace.engine.facts import EndingFacts, ProposalFacts, SettlementFacts
 from tradefair.marketplace.engine.ledger import ESCROW
 from tradefair.marketplace.engine.proposals import EDGES, ProposalState
 
 Breach = tuple[int | None, str]
+"""The event that holds a breach, None where several together do, and a sentence."""
 
 
 def audit(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
-    """Breaches with the event that holds them: money, one settlement each, states, values, totals at the end."""
+    """All breaches: of payments, of proposal states, of utilities, and of ledger and totals at the end."""
     yield from _payments(play)
     yield from _states(play)
     yield from _worths(play, truth)
@@ -26,11 +31,12 @@ def audit(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
 
 
 def _payments(play: MarketPlay) -> Iterator[Breach]:
-    """Each paid once, by its addressee, its total, to its business or to escrow; escrow pays out once what it got."""
+    """A proposal is paid once, by its addressee, its total, to its business or to escrow, which pays out once."""
     moved: set[tuple[str, str]] = set()
     for seq, facts in play.rounds:
         for settlement in facts.settlements:
             known = play.proposals.get(settlement.proposal)
+            # Reported where the trace was read.
             if known is None:
                 continue
             name = settlement.proposal[:60]
@@ -39,9 +45,7 @@ def _payments(play: MarketPlay) -> Iterator[Breach]:
             moved.add((settlement.proposal, settlement.kind))
             if settlement.cents != known.facts.total:
                 yield seq, f"{name}: {settlement.cents} cents moved for a total of {known.facts.total}"
-            if (settlement.payer, settlement.payee) not in _ways(
-                play, settlement, known.facts.customer, known.facts.business
-            ):
+            if (settlement.payer, settlement.payee) != _accounts(play, settlement, known.facts):
                 yield seq, f"{name}: {settlement.kind} between the wrong accounts"
             if settlement.kind != "payment" and (settlement.proposal, "payment") not in moved:
                 yield seq, f"{name}: {settlement.kind} of what nobody paid"
@@ -49,17 +53,16 @@ def _payments(play: MarketPlay) -> Iterator[Breach]:
                 yield seq, f"{name}: paid, and never delivered"
 
 
-def _ways(
-    play: MarketPlay, settlement: SettlementFacts, customer: SeatId, business: SeatId
-) -> tuple[tuple[str, str], ...]:
+def _accounts(play: MarketPlay, settlement: SettlementFacts, proposal: ProposalFacts) -> tuple[str, str]:
+    """The accounts between which the money has to move: payer, payee."""
     escrow = play.scenario is not None and play.scenario.escrow
     match settlement.kind:
         case "payment":
-            return ((customer, ESCROW if escrow else business),)
+            return proposal.customer, ESCROW if escrow else proposal.business
         case "release":
-            return ((ESCROW, business),)
+            return ESCROW, proposal.business
         case "refund":
-            return ((ESCROW, customer),)
+            return ESCROW, proposal.customer
 
 
 def _states(play: MarketPlay) -> Iterator[Breach]:
@@ -85,10 +88,10 @@ def _states(play: MarketPlay) -> Iterator[Breach]:
 
 
 def _worths(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
-    """u(i,p) = V·F − total of every proposal."""
+    """u(i,p) = V·F − total holds for every proposal."""
     for name, known in play.proposals.items():
         facts = known.facts
-        value = truth.matches[truth.places[facts.customer]].value
+        value = truth.matches[truth.indices[facts.customer]].value
         if facts.utility != value * facts.fits - facts.total:
             yield (
                 known.seq,
@@ -97,7 +100,7 @@ def _worths(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
 
 
 def _ledger(play: MarketPlay, ending: EndingFacts) -> Iterator[str]:
-    """Money comes from nowhere, and the ledger holds the settlements and nothing else."""
+    """The accounts sum to 0 and follow from the entries, and the entries are budgets and the settlements, no others."""
     balances = Counter[str]()
     for entry in ending.ledger:
         balances[entry.payer] -= entry.cents
@@ -109,17 +112,19 @@ def _ledger(play: MarketPlay, ending: EndingFacts) -> Iterator[str]:
     )
     if wrong:
         yield f"the balance of {wrong[0][:60]} is not that of its entries ({len(wrong)} such accounts)"
-    booked = Counter((e.payer, e.payee, e.cents, e.reason) for e in ending.ledger if e.reason != "budget")
-    settled = Counter(
-        (one.payer, one.payee, one.cents, one.proposal) for closed in play.rounds for one in closed.facts.settlements
+    # As multisets: two equal entries need two equal settlements.
+    booked = Counter(
+        (entry.payer, entry.payee, entry.cents, entry.reason) for entry in ending.ledger if entry.reason != "budget"
     )
-    odd = sum((booked - settled).values()), sum((settled - booked).values())
-    if any(odd):
-        yield f"{odd[0]} entries of the ledger and {odd[1]} settlements of the rounds have no counterpart"
+    moves = (move for closed in play.rounds for move in closed.facts.settlements)
+    settled = Counter((move.payer, move.payee, move.cents, move.proposal) for move in moves)
+    alone = sum((booked - settled).values()), sum((settled - booked).values())
+    if any(alone):
+        yield f"{alone[0]} entries of the ledger and {alone[1]} settlements of the rounds have no counterpart"
 
 
 def _totals(play: MarketPlay, truth: Truth, ending: EndingFacts) -> Iterator[str]:
-    """What evaluation counts is what the rules counted; mail that was sent arrived or is void."""
+    """Purchases, revenue and mail as the rules counted them are those that the rounds' facts give."""
     paid = Counter[SeatId]()
     received = Counter[SeatId]()
     for known in play.proposals.values():

@@ -1,4 +1,8 @@
-"""Who got how much of what trade could bring, above private floors (marketplace page, 6.7 and 9). Pure, exact."""
+"""Who got how much of what trade could bring, above private floors (marketplace page, 6.7 and 9). Pure, exact.
+
+Shares count every fitting trade, efficiency a customer's value once (decision 0029): a second fitting purchase is a
+bargain for its seller and no gain for the market.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,10 @@ from typing import NamedTuple
 
 
 class Trade(NamedTuple):
-    """A paid and not refunded proposal, in cents: V of its customer, what was paid, and floor(order) of its lines."""
+    """A paid and not refunded proposal, in cents: V of its customer, what was paid, and floor(order) of its lines.
+
+    `customer` is an index.
+    """
 
     customer: int
     value: int
@@ -18,14 +25,15 @@ class Trade(NamedTuple):
 
     @property
     def room(self) -> int:
-        """V − floor of a trade that fits: what its two sides had to share."""
+        """V − floor of a trade that fits, in cents: what its two sides had to share; may be negative."""
         return self.value - self.floor
 
 
 class Bargains(NamedTuple):
     """Shares of V − floor over the fitting trades that had something to share, as ratios of sums; surpluses in cents.
 
-    `surplus` is Σ (V·F − floor) with V once per customer, `efficiency` that over the first best; null for 0/0.
+    `shared` counts those trades. `surplus` is Σ (V·F − floor) with V once per customer, `efficiency` that over the
+    first best. Ratios are None where the denominator is not positive.
     """
 
     shared: int
@@ -37,7 +45,7 @@ class Bargains(NamedTuple):
 
 
 def bargains(trades: Sequence[Trade], first_best: int) -> Bargains:
-    """All trades of an episode against Σ_i max(0, max_b G(i,b)) in cents."""
+    """The bargains of an episode; `first_best` is Σ_i max(0, max_b G(i,b)) in cents."""
     shared = [trade for trade in trades if trade.fits and trade.room > 0]
     room = sum(trade.room for trade in shared)
     served = {trade.customer: trade.value for trade in trades if trade.fits}

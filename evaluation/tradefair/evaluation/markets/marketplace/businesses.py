@@ -1,4 +1,4 @@
-"""What each business sold, and whether it answered those who wrote to it (marketplace page, 9)."""
+"""What each business sold, and whether it answered the customers who wrote to it (marketplace page, 9)."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ from tradefair.evaluation.markets.marketplace.truth import Truth
 
 
 class Business(NamedTuple):
-    """One business; money in cents. `surplus` is Σ (total − floor) of its orders.
+    """One business; money in cents. `surplus` is Σ (total − floor) of its orders, refunded ones left out.
 
-    `inquiries` are customers' messages that reached it, `waits` the rounds that each answered one waited: until the
-    next text or proposal to that customer. `misstated` counts proposals with a false claim.
+    `inquiries` counts customers' messages that reached it, `waits` holds the rounds that each answered one waited:
+    until the next text or proposal to that customer. `proposals` counts those it sent, `misstated` those of them with
+    a false claim.
     """
 
     seat: SeatId
@@ -28,7 +29,7 @@ class Business(NamedTuple):
 
 
 def businesses_of(play: MarketPlay, truth: Truth) -> list[Business]:
-    """All businesses, by place."""
+    """All businesses, in registration order."""
     sent: dict[SeatId, list[str]] = {}
     for name, proposal in play.proposals.items():
         sent.setdefault(proposal.facts.business, []).append(name)
@@ -51,6 +52,8 @@ def _business(play: MarketPlay, truth: Truth, seat: SeatId, sent: list[str]) -> 
 
 
 def _waits(play: MarketPlay, truth: Truth, seat: SeatId) -> tuple[int, ...]:
+    """Rounds between each answered message and the next text or proposal to its customer."""
+    # One answer can end the wait of several messages: customers who ask twice expect one reply.
     answers: dict[SeatId, list[tuple[int, int]]] = {}
     for act in play.done(seat, "send_message", "send_proposal"):
         for name in act.names:

@@ -1,4 +1,7 @@
-"""Pictures of a marketplace: from search to choice, welfare beside its baselines, where it was lost, who paid what."""
+"""Charts of a marketplace: from search to choice, welfare next to its baselines, where it was lost, what was paid.
+
+Each is made of the study alone and drawn only where the trace holds what it shows. Money is in currency units.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,7 @@ _TERMS = {
 
 
 def charts(trace: Trace) -> list[Chart]:
-    """The pictures that the trace allows; none where it does not say who was in the market."""
+    """The charts that the trace allows; none where it does not say which seats were in the market."""
     study = study_of(trace)
     if isinstance(study, MarketPlay) or not study.customers:
         return []
@@ -35,7 +38,7 @@ def charts(trace: Trace) -> list[Chart]:
     if study.play.rounds:
         drawn.append(_rounds(study))
     drawn.append(_customers(study))
-    if any(one.positions for one in study.customers):
+    if any(customer.positions for customer in study.customers):
         drawn.append(_positions(study))
     if study.trades:
         drawn.append(_bargains(study))
@@ -57,7 +60,7 @@ def _funnel(study: Study) -> BarChart:
 
 
 def _welfare(study: Study) -> BarChart:
-    rows = references(sum(one.record.utility for one in study.customers), study.yardsticks)
+    rows = references(sum(customer.record.utility for customer in study.customers), study.yardsticks)
     words = {"played": "", "expectation": " (mean)", "maximum": " (maximum)"}
     return BarChart(
         id="welfare",
@@ -75,7 +78,7 @@ def _welfare(study: Study) -> BarChart:
 
 
 def _losses(study: Study) -> BarChart:
-    cents = {name: sum(getattr(one.loss, name) for one in study.customers) for name in _TERMS}
+    cents = {name: sum(getattr(customer.loss, name) for customer in study.customers) for name in _TERMS}
     return BarChart(
         id="losses",
         title="Where welfare was lost",
@@ -92,7 +95,8 @@ def _losses(study: Study) -> BarChart:
 
 
 def _rounds(study: Study) -> XYChart:
-    """How many there were up to each closed round."""
+    """Inquiries, proposals and payments up to each closed round."""
+    # From the facts of the closures, except inquiries: under the free clock these arrive within their calls.
     play = study.play
     numbers = [closed.facts.round for closed in play.rounds]
     inquiries = [contact.round for contacts in play.contacts.values() for contact in contacts]
@@ -127,9 +131,9 @@ def _running(numbers: Iterable[int], counts: Counter[int]) -> list[float | None]
 
 
 def _customers(study: Study) -> BarChart:
-    """Those who lost most, in the order of the data."""
-    dearest = sorted(range(len(study.customers)), key=lambda place: -study.customers[place].loss.total)[:_MOST]
-    shown = [study.customers[place] for place in sorted(dearest)]
+    """The customers that lost most, in the order of the data."""
+    costliest = sorted(range(len(study.customers)), key=lambda index: -study.customers[index].loss.total)[:_MOST]
+    shown = [study.customers[index] for index in sorted(costliest)]
     more = f" The {_MOST} of {len(study.customers)} who lost most." if len(study.customers) > _MOST else ""
     return BarChart(
         id="customers",
@@ -137,9 +141,9 @@ def _customers(study: Study) -> BarChart:
         note=f"The mark is the most that it could get at list prices.{more}",
         x=Axis(label="utility", unit=_MONEY),
         y=Axis(label="customer"),
-        names=[one.seat for one in shown],
-        bars=Bars(name="utility", values=[currency(one.record.utility) for one in shown]),
-        marks=Bars(name="optimum", values=[currency(one.loss.optimum) for one in shown]),
+        names=[customer.seat for customer in shown],
+        bars=Bars(name="utility", values=[currency(customer.record.utility) for customer in shown]),
+        marks=Bars(name="optimum", values=[currency(customer.loss.optimum) for customer in shown]),
     )
 
 
@@ -163,22 +167,24 @@ def _bargains(study: Study) -> IntervalChart:
 
 
 def _positions(study: Study) -> BarChart:
-    """Where the result lists had what was bought, and what would have been best."""
+    """Positions on the result lists of what was bought, and of what would have been best."""
     bought = Counter[int]()
     best = Counter[int]()
-    for one in study.customers:
-        places = one.positions
-        worths = {place: worth for place, worth in one.record.options.items() if place in places and worth > 0}
+    for customer in study.customers:
+        listed, options = customer.positions, customer.record.options
+        worths = {business: worth for business, worth in options.items() if business in listed and worth > 0}
         if worths:
-            best[places[max(worths, key=lambda place: (worths[place], -places[place]))]] += 1
-        if one.bought:
-            bought[places.get(one.record.offers[one.bought[0]].business, 0)] += 1
+            # Of two equally good ones the one that stood higher.
+            best[listed[max(worths, key=lambda business: (worths[business], -listed[business]))]] += 1
+        if customer.bought:
+            # Position 0 counts what no list has shown: a business that wrote first, or a profile.
+            bought[listed.get(customer.record.offers[customer.bought[0]].business, 0)] += 1
     last = min(_MOST, max([*bought, *best, 1]))
     shown = range(1, last + 1)
-    further = sum(count for place, count in bought.items() if place > last)
+    further = sum(count for position, count in bought.items() if position > last)
     unlisted = [("further down", further, 0)] if further else []
     unlisted += [("not listed", bought[0], 0)] if bought[0] else []
-    rows = [*((f"position {place}", bought[place], best[place]) for place in shown), *unlisted]
+    rows = [*((f"position {position}", bought[position], best[position]) for position in shown), *unlisted]
     return BarChart(
         id="positions",
         title="Where the result lists had it",

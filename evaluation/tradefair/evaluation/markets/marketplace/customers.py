@@ -1,4 +1,7 @@
-"""What each customer met and did, as the decomposition of its loss needs it (marketplace page, 9)."""
+"""What each customer met and did, as the decomposition of its loss needs it (marketplace page, 9).
+
+Businesses and customers are named by their index, money is in cents.
+"""
 
 from __future__ import annotations
 
@@ -15,11 +18,11 @@ DECLINED = "payment_declined"
 
 
 class Customer(NamedTuple):
-    """One customer: what it met, its losses, how often it searched, and its tries that came to nothing, by code.
+    """One customer: what it met, its losses, how often it searched, and its refused payments by code.
 
-    `fits` is A_i by place; `positions` are those at which a search first showed a business, from 1 on; `bought` its
-    paid proposals, refunded ones included, in the order of the payments. `censored`: it neither left nor paid before
-    an end that the rules did not make.
+    `fits` is A_i; `positions` maps businesses to the position at which a search first showed them, from 1; `bought`
+    are its paid proposals, refunded ones included, in the order of the payments. `censored`: it neither left nor paid
+    before a limit cut the episode short, so that its failure to buy may not be a failure.
     """
 
     seat: SeatId
@@ -34,27 +37,27 @@ class Customer(NamedTuple):
 
     @property
     def proposers(self) -> frozenset[int]:
-        """Who has made an offer that arrived."""
+        """Businesses with an offer that arrived."""
         return frozenset(offer.business for offer in self.record.offers.values())
 
     @property
     def asked(self) -> frozenset[int]:
-        """K_i: contacted, or proposed."""
+        """K_i: businesses contacted, or with an offer that arrived."""
         return self.record.contacted | self.proposers
 
     @property
     def shown(self) -> frozenset[int]:
-        """S_i: shown, wrote, or in K_i."""
+        """S_i: businesses that were shown, wrote, or are in K_i."""
         return self.record.seen | self.asked
 
     @property
     def spend(self) -> int:
-        """Σ totals paid and not refunded, in cents."""
+        """Σ totals of proposals paid and not refunded, in cents."""
         return sum(self.record.offers[name].total for name in self.record.paid)
 
     @property
     def wasted(self) -> int:
-        """All payments but the cheapest fitting one, in cents."""
+        """All payments except the cheapest fitting one, in cents."""
         bought = [self.record.offers[name] for name in self.record.paid]
         return self.spend - min((offer.total for offer in bought if offer.fits), default=0)
 
@@ -65,11 +68,12 @@ class Customer(NamedTuple):
 
 
 def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
-    """All customers, by place."""
+    """All customers, in registration order."""
     got: dict[SeatId, dict[str, Proposed]] = {seat: {} for seat in truth.customers}
     for name, proposal in play.proposals.items():
         if proposal.visible is not None:
             got[proposal.facts.customer][name] = proposal
+    # A declined payment was accepted when it was made and failed at the close: no call holds its code.
     declined: dict[SeatId, Counter[str]] = {}
     for closed in play.rounds:
         for name in closed.facts.declined:
@@ -80,29 +84,29 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
     cut_short = not (play.reading.end_reason or "").startswith("terminated:")
     return [
         _customer(
-            play, truth, place, got[seat], declined.get(seat, Counter()), may_be_cut=cut_short and seat not in left
+            play, truth, index, got[seat], declined.get(seat, Counter()), may_be_cut=cut_short and seat not in left
         )
-        for place, seat in enumerate(truth.customers)
+        for index, seat in enumerate(truth.customers)
     ]
 
 
 def _customer(
     play: MarketPlay,
     truth: Truth,
-    place: int,
+    index: int,
     got: dict[str, Proposed],
     refused: Counter[str],
     *,
     may_be_cut: bool,
 ) -> Customer:
-    seat, matches = truth.customers[place], truth.matches[place]
+    seat, matches = truth.customers[index], truth.matches[index]
     offers = {
-        name: Offer(truth.places[known.facts.business], known.facts.total, known.facts.fits, known.visible or 0)
+        name: Offer(truth.indices[known.facts.business], known.facts.total, known.facts.fits, known.visible or 0)
         for name, known in got.items()
     }
     positions = _positions(play, truth, seat)
     viewed = _businesses(truth, (name for act in play.done(seat, "view_business") for name in act.shown))
-    wrote = frozenset(truth.places[writer] for writer in play.writers.get(seat, ()))
+    wrote = frozenset(truth.indices[writer] for writer in play.writers.get(seat, ()))
     tries: list[Try] = []
     for act in play.acts.get(seat, ()):
         name = act.names[0] if act.tool == "pay_proposal" and act.names else ""
@@ -135,7 +139,7 @@ def _customer(
 
 
 def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
-    """By business, where a search first showed it."""
+    """Business -> position at which a search first showed it, counted over pages from 1."""
     size = play.scenario.search_limit if play.scenario is not None else 0
     found: dict[int, int] = {}
     for act in play.done(seat, "search_businesses"):
@@ -147,14 +151,17 @@ def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
 
 
 def _businesses(truth: Truth, names: Iterable[str]) -> frozenset[int]:
-    """The places of the businesses among these handles."""
+    """The businesses among these handles; unknown handles and those of customers are left out."""
     seats = (truth.seats.get(name) for name in names)
-    return frozenset(truth.places[seat] for seat in seats if seat is not None and seat in truth.sellers)
+    return frozenset(truth.indices[seat] for seat in seats if seat is not None and seat in truth.sellers)
 
 
 class Step(NamedTuple):
-    """A step from the market to the payment: customers who got there with anybody, and with somebody who fits;
-    `possible` is Σ of the best that was left to them, in cents."""
+    """A step from the market to the payment.
+
+    `customers` got there with any business, `fitting` with one that fits; `possible` is Σ of the best that was left to
+    all of them, in cents.
+    """
 
     name: str
     customers: int
@@ -164,25 +171,24 @@ class Step(NamedTuple):
 
 def funnel(customers: Sequence[Customer]) -> list[Step]:
     """The steps in order; the drops of `possible` are the terms of the loss."""
-    everybody = [frozenset(one.record.options) for one in customers]
-    steps = [
-        _met("in the market", customers, everybody, [one.loss.optimum for one in customers]),
-        _met("shown", customers, [one.shown for one in customers], [one.loss.seen for one in customers]),
-        _met("asked", customers, [one.asked for one in customers], [one.loss.contacted for one in customers]),
-    ]
-    offered = [list(one.record.offers.values()) for one in customers]
-    tried = [[one.record.offers[attempt.proposal] for attempt in one.record.tries] for one in customers]
-    paid = [[one.record.offers[name] for name in one.record.paid] for one in customers]
+    losses = [customer.loss for customer in customers]
+    records = [customer.record for customer in customers]
+    matching = [frozenset(record.options) for record in records]
+    offered = [list(record.offers.values()) for record in records]
+    tried = [[record.offers[attempt.proposal] for attempt in record.tries] for record in records]
+    paid = [[record.offers[name] for name in record.paid] for record in records]
     return [
-        *steps,
-        _got("offered", offered, [one.loss.offered for one in customers]),
-        _got("tried to pay", tried, [one.loss.tried for one in customers]),
-        _got("paid", paid, [one.loss.utility for one in customers]),
+        _met("in the market", customers, matching, [loss.optimum for loss in losses]),
+        _met("shown", customers, [customer.shown for customer in customers], [loss.seen for loss in losses]),
+        _met("asked", customers, [customer.asked for customer in customers], [loss.contacted for loss in losses]),
+        _got("offered", offered, [loss.offered for loss in losses]),
+        _got("tried to pay", tried, [loss.tried for loss in losses]),
+        _got("paid", paid, [loss.utility for loss in losses]),
     ]
 
 
 def _met(name: str, customers: Sequence[Customer], groups: Sequence[frozenset[int]], worths: Sequence[int]) -> Step:
-    fitting = sum(bool(group & one.fits) for one, group in zip(customers, groups, strict=True))
+    fitting = sum(bool(group & customer.fits) for customer, group in zip(customers, groups, strict=True))
     return Step(name, sum(map(bool, groups)), fitting, sum(worths))
 
 

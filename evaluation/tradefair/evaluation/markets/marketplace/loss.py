@@ -1,4 +1,9 @@
-"""Where a customer's welfare was lost: an exact decomposition in cents (marketplace page, 9). Pure."""
+"""Where a customer's welfare was lost: an exact decomposition in cents (marketplace page, 9). Pure.
+
+The optimum O is compared with what was left after each step: Q of the businesses seen, C of those contacted, A of the
+offers that arrived, D of what was tried, and U, what the customer got. The differences are the terms, and they sum to
+O − U always, whatever the customer did. Businesses are named by their index.
+"""
 
 from __future__ import annotations
 
@@ -7,9 +12,9 @@ from typing import NamedTuple
 
 
 class Offer(NamedTuple):
-    """A proposal that was delivered to a customer: who made it, its total in cents, and F(i,p).
+    """A proposal that was delivered to a customer: its business, its total in cents, and F(i,p).
 
-    `visible` is the number of the event that delivered it: every later event found it there.
+    `visible` is the number of the event that delivered it: in every later event the customer has it.
     """
 
     business: int
@@ -28,8 +33,9 @@ class Try(NamedTuple):
 class CustomerRecord(NamedTuple):
     """What one customer could have had, met and did. `options` is u(i,b) by business at list prices, over B_i.
 
-    `seen` are businesses that a search or a profile showed or that wrote, `contacted` those that the customer wrote to;
-    whoever was contacted or proposed counts as seen all the same. `paid` names proposals paid and not refunded.
+    `value` is V_i in cents. `seen` are businesses that a search or a profile showed or that wrote, `contacted` those
+    that the customer wrote to; those that were contacted or proposed count as seen in any case. `offers` are by
+    proposal id; `paid` names proposals that were paid and not refunded.
     """
 
     value: int
@@ -41,20 +47,24 @@ class CustomerRecord(NamedTuple):
     paid: tuple[str, ...]
 
     def worth(self, proposal: str) -> int:
-        """u(i,p) = V·F − total."""
+        """u(i,p) = V·F − total, in cents. KeyError for a proposal that was not delivered."""
         offer = self.offers[proposal]
         return self.value * offer.fits - offer.total
 
     @property
     def utility(self) -> int:
-        """U_i = V·[some paid proposal fits] − Σ totals."""
+        """U_i = V·[some paid proposal fits] − Σ totals, in cents: a second fitting purchase adds no value."""
         bought = [self.offers[name] for name in self.paid]
         return self.value * any(offer.fits for offer in bought) - sum(offer.total for offer in bought)
 
 
 class Loss(NamedTuple):
     """The best that was left after each step, in cents: in the market (O), seen (Q), contacted (C), offered (A), in
-    hand at the decision (H), tried (D), and got (U). The terms are their differences and sum to O − U."""
+    hand at the decision (H), tried (D), and got (U).
+
+    The terms are their differences; query, outreach, selection and execution sum to O − U, and so do they with
+    selection replaced by offer, impatience and misjudgement.
+    """
 
     optimum: int
     seen: int
@@ -106,14 +116,15 @@ class Loss(NamedTuple):
 
 
 def loss_of(record: CustomerRecord) -> Loss:
-    """The decomposition of one customer; total: whoever never acted has lost everything to `query`."""
+    """The decomposition of one customer. A customer that never acted has lost everything to `query`."""
+    # A business that proposed unasked counts as contacted: the step from C to A is about its offer, not about asking.
     proposers = frozenset(offer.business for offer in record.offers.values())
     contacted = record.contacted | proposers
     seen = record.seen | contacted
     options = record.options
     tried = [(record.worth(attempt.proposal), attempt.seq) for attempt in record.tries]
     most_tried = max((worth for worth, _ in tried), default=0)
-    # The decision is the earliest try on the best of what was tried; who tried nothing decides at the end.
+    # The decision is the earliest try on the best of what was tried; a customer that tried nothing decides at the end.
     decided = min((seq for worth, seq in tried if worth == most_tried), default=None)
     in_hand = (
         record.worth(name) for name, offer in record.offers.items() if decided is None or offer.visible < decided
@@ -124,11 +135,12 @@ def loss_of(record: CustomerRecord) -> Loss:
         contacted=_best(worth for business, worth in options.items() if business in contacted),
         offered=_best(map(record.worth, record.offers)),
         in_hand=_best(in_hand),
+        # Having paid for what is worth less than nothing is a bad choice; having only tried to is worth 0.
         tried=most_tried if record.paid else max(0, most_tried),
         utility=record.utility,
     )
 
 
 def _best(worths: Iterable[int]) -> int:
-    """The best of them, or nothing at all."""
+    """The best of these, or 0: nothing has to be bought."""
     return max(0, max(worths, default=0))

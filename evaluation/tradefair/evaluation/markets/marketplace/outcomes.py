@@ -215,7 +215,7 @@ def _customer(study: Study, place: int, common: MarketplaceSeat) -> MarketplaceS
     record, loss = one.record, one.loss
     own = baselines([study.truth.matches[place]])
     first = study.play.proposals[one.bought[0]] if one.bought else None
-    chosen = None if first is None else study.truth.places[first.facts.business]
+    chosen = None if first is None else study.truth.indices[first.facts.business]
     return common.model_copy(
         update={
             "utility": currency(record.utility),

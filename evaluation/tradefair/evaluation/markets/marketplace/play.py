@@ -1,4 +1,8 @@
-"""One pass over a marketplace trace: its scenario, sound rounds, hidden truth, and what every seat did. Total."""
+"""One pass over a marketplace trace: its scenario, sound rounds, hidden truth, and what every seat did.
+
+Money is in cents. A trace may be damaged or made by hand: what cannot be used is left out and becomes a finding of the
+reading, never an exception.
+"""
 
 from __future__ import annotations
 
@@ -24,15 +28,15 @@ _NAMED_BY = {
     "reject_proposal": "proposal",
     "withdraw_proposal": "proposal",
 }
-"""Calls that outcomes rest on, and the argument that names whom or what they are about."""
+"""Tool -> argument that names the counterparts or the proposal that a call is about; other tools are not read."""
 
 
 class Act(NamedTuple):
     """A call that outcomes rest on.
 
-    `code` is that of its refusal, null where it was carried out or queued; `names` are the handles or proposals that
-    it is about, `shown` what its answer showed in order (`refs`); `page` is that of a search; `made` is the proposal
-    that it sent.
+    `code` is that of its refusal, None where it was carried out or queued; `names` are the handles or proposals that
+    it is about, `shown` the handles and proposals that its answer showed, in order; `page` is that of a search; `made`
+    is the id of the proposal that it sent.
     """
 
     seq: int
@@ -54,11 +58,11 @@ class ClosedRound(NamedTuple):
 
 @dataclass
 class Proposed:
-    """A proposal: its truth, the round in which it was sent, and the event whose facts tell of it.
+    """A proposal: its truth, the round in which it was sent, and the event whose facts contain it.
 
-    `visible` is the event that delivered it, null where it never arrived: every later event found it with its customer.
-    `arrival` is its place among all that its customer got, `rank` the arrival rank of its business, both as the facts
-    have them. `settled` says by kind (payment, release, refund) which event's facts hold it, and at which place.
+    `visible` is the event that delivered it, None where it never arrived: every later event found it with its customer.
+    `arrival` is its position among all that its customer got, from 1, `rank` the arrival rank of its business, both as
+    the facts have them. `settled` maps kinds (payment, release, refund) to (event, position in its facts).
     """
 
     facts: ProposalFacts
@@ -71,12 +75,12 @@ class Proposed:
 
     @property
     def paid(self) -> bool:
-        """Paid and not refunded."""
+        """Whether it was paid and not refunded."""
         return "payment" in self.settled and "refund" not in self.settled
 
 
 class Contact(NamedTuple):
-    """A customer's message that reached a business: the event from which on it was there, its round, from whom."""
+    """A customer's message that reached a business: the event that delivered it, its round, and the customer."""
 
     seq: int
     round: int
@@ -85,10 +89,10 @@ class Contact(NamedTuple):
 
 @dataclass
 class MarketPlay:
-    """What a trace says of the market; no truth where neither facts nor manifest give it.
+    """What a trace says about the market; `truth` is None where neither facts nor manifest give it.
 
-    `proposals` are by id in the order of sending, `acts` by seat in the order of the calls, `contacts` by business the
-    messages that reached it, `writers` by customer the businesses whose messages reached it.
+    `proposals` are by id, in the order of sending; `acts` by seat, in the order of the calls; `contacts` are the
+    messages that reached a business; `writers` are the businesses with a message that reached a customer.
     """
 
     reading: TraceReading
@@ -112,13 +116,13 @@ class MarketPlay:
         return self.scenario is not None and self.scenario.sealed_window > 0
 
     def done(self, seat: SeatId, *tools: str) -> Iterator[Act]:
-        """What a seat's calls of these tools did; refusals are left out."""
+        """A seat's calls of these tools that were carried out or queued."""
         return (act for act in self.acts.get(seat, ()) if act.tool in tools and act.code is None)
 
 
 @once_per_trace
 def read_marketplace(trace: Trace) -> MarketPlay:
-    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading."""
+    """Everything that the outcomes are made of, in one pass over the events of an opened trace."""
     acts: dict[SeatId, list[Act]] = {}
     reading = read_trace(trace, lambda _: lambda seq, event: _take(acts, seq, event))
     scenario = scenario_of(reading)
@@ -137,11 +141,12 @@ def read_marketplace(trace: Trace) -> MarketPlay:
 
 
 def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> None:
-    """Keep a call that outcomes rest on; events may be odd."""
+    """Keep a call that outcomes rest on; what has not the shape of one is ignored."""
     tool, seat, number = event.get("tool"), event.get("seat"), event.get("round")
     status = event.get("status")
     if event.get("event") != "tool_called" or tool not in _NAMED_BY or status == "failed":
         return
+    # `type(...) is`: a bool would pass as an int.
     if not isinstance(seat, str) or type(number) is not int:
         return
     arguments, error, result = (mapped(event.get(name)) for name in ("arguments", "error", "result"))
@@ -154,6 +159,7 @@ def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> 
             str(tool),
             code,
             tuple(_names(arguments.get(_NAMED_BY[tool]))),
+            # Refs with a dot name surfaces of texts.
             tuple(name for name in _names(event.get("refs")) if "." not in name),
             page if type(page) is int and page > 0 else 1,
             made if tool == "send_proposal" and isinstance(made, str) else None,
@@ -169,7 +175,7 @@ def _names(value: object) -> list[str]:
 
 
 def _follow(play: MarketPlay, truth: Truth) -> None:
-    """Proposals, deliveries and settlements in the order of the facts."""
+    """Enter proposals, deliveries and settlements in the order of the facts."""
     at_once: dict[str, int] = {}
     if play.free:
         _contacts_at_once(play, truth)
@@ -177,22 +183,22 @@ def _follow(play: MarketPlay, truth: Truth) -> None:
             at_once = {act.made: act.seq for acts in play.acts.values() for act in acts if act.made}
     for seq, facts in play.rounds:
         for proposal in facts.proposals:
-            odd = proposal.business not in truth.sellers or proposal.customer not in truth.buyers
-            if odd or proposal.proposal in play.proposals:
+            unknown = proposal.business not in truth.sellers or proposal.customer not in truth.buyers
+            if unknown or proposal.proposal in play.proposals:
                 play.reading.found(seq, f"the facts hold an odd proposal: {proposal.proposal[:60]!r}")
             else:
                 play.proposals[proposal.proposal] = Proposed(proposal, facts.round, seq)
         for delivery in facts.deliveries:
-            if {delivery.sender, delivery.receiver} <= truth.places.keys():
+            if {delivery.sender, delivery.receiver} <= truth.indices.keys():
                 _deliver(play, truth, ClosedRound(seq, facts), delivery, at_once)
             else:
                 play.reading.found(seq, f"mail of a seat that does not exist: {delivery.sender[:60]!r}")
-        for place, settlement in enumerate(facts.settlements):
+        for position, settlement in enumerate(facts.settlements):
             known = play.proposals.get(settlement.proposal)
             if known is None:
                 play.reading.found(seq, f"money moved for an unknown proposal: {settlement.proposal[:60]!r}")
             else:
-                known.settled.setdefault(settlement.kind, (seq, place))
+                known.settled.setdefault(settlement.kind, (seq, position))
 
 
 def _deliver(
@@ -215,7 +221,7 @@ def _deliver(
 
 
 def _contacts_at_once(play: MarketPlay, truth: Truth) -> None:
-    """On the free clock a customer's message is there when its call is done."""
+    """Under the free clock a customer's message has arrived when its call is done: date it by the call."""
     for customer in truth.customers:
         for act in play.done(customer, "send_message"):
             for name in dict.fromkeys(act.names):

@@ -1,4 +1,8 @@
-"""What the played welfare is held against: exact baselines at list prices, ceilings of search, maxima (page, 9)."""
+"""What the played welfare is compared with: exact baselines at list prices, ceilings of search, maxima (page, 9).
+
+All of them are closed forms or exact optima; nothing is sampled. List prices bound what scripted sellers ask, not what
+is possible: where sellers go below list, customers can beat a maximum.
+"""
 
 from __future__ import annotations
 
@@ -26,12 +30,12 @@ _CEILING = {
 
 
 class Reference(BaseModel):
-    """A total of all customers at list prices, in currency units, beside the played one.
+    """A total of all customers at list prices, in currency units, or the played one.
 
     `kind`: an `expectation` is exact, over a random choice, and `deviation` is its standard deviation; a `maximum` is
-    the most that anybody could get under the condition that `note` names. `exact` is the same in cents, a fraction
-    where it is none. `share` is of the optimum; null where that is not positive. `recall` is the share of all fits that
-    were shown, where anything was.
+    the most that could be reached under the condition that `note` names. `exact` is the same in cents, written as a
+    fraction where it is not whole. `share` is of the optimum; null where that is not positive. `recall` is the share
+    of all fits that were shown, null where it has no meaning.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -47,10 +51,10 @@ class Reference(BaseModel):
 
 
 class Yardsticks(NamedTuple):
-    """Baselines of all customers, ceilings by query rule, and the best assignment, null without capacity.
+    """Baselines of all customers, ceilings by query rule, and the best assignment in cents, None without capacity.
 
-    There are no ceilings where the data is not there, or the library that search needs. Where search takes filters
-    there is one of these too: words are looked for in names and descriptions there, which rarely hold an item.
+    There are no ceilings without the data, or without the library that search needs. Where search takes filters there
+    is one for these too: words are looked for in names and descriptions there, which rarely contain an item.
     """
 
     baselines: Baselines
@@ -59,9 +63,9 @@ class Yardsticks(NamedTuple):
 
 
 def yardsticks(truth: Truth, scenario: MarketplaceScenario | None, seed: int) -> Yardsticks:
-    """Everything that the played welfare is held against, in cents."""
+    """Everything that the played welfare is compared with, in cents."""
     capacity = scenario.capacity if scenario is not None else 0
-    options = [{match.business: match.utility for match in each.matches} for each in truth.matches]
+    options = [{match.business: match.utility for match in customer.matches} for customer in truth.matches]
     return Yardsticks(
         baselines(truth.matches),
         {} if scenario is None or truth.catalogue is None else _ceilings(truth, scenario, truth.catalogue, seed),
@@ -71,6 +75,7 @@ def yardsticks(truth: Truth, scenario: MarketplaceScenario | None, seed: int) ->
 
 def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue, seed: int) -> dict[str, Ceiling]:
     """By query rule, and by filters, over page 1 of the scenario's own search at the first ratings."""
+    # Ratings that change during the episode would make the ceiling depend on what was played.
     if scenario.search_algorithm == "bm25" and not bm25_installed():
         return {}
     ratings = [Fraction(business.rating_bp, BASIS_POINTS) for business in catalogue.businesses]
@@ -80,14 +85,15 @@ def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue,
     if planted.index_text and planted.business_index < len(catalogue.businesses):
         indexed = shown(catalogue, house_text(planted, catalogue, chance))
     directory = Directory(scenario, indexed, truth.matches, chance, ratings)
-    asked = {name: [(rule(each), Filters()) for each in catalogue.customers] for name, rule in QUERY_RULES.items()}
+    customers = catalogue.customers
+    asked = {name: [(rule(customer), Filters()) for customer in customers] for name, rule in QUERY_RULES.items()}
     if scenario.search_algorithm == "filtered":
         asked[_FILTERS] = [
-            ("", Filters([want.item for want in each.wants], each.amenities)) for each in catalogue.customers
+            ("", Filters([want.item for want in customer.wants], customer.amenities)) for customer in customers
         ]
     found: dict[str, Ceiling] = {}
     for name, searches in asked.items():
-        pages = [directory.page(place, query, 1, filters).businesses for place, (query, filters) in enumerate(searches)]
+        pages = [directory.page(index, query, 1, filters).businesses for index, (query, filters) in enumerate(searches)]
         found[name] = ceiling_of(name, scenario.search_limit, pages, truth.matches)
     return found
 
@@ -98,7 +104,7 @@ def in_currency(cents: Fraction | float) -> float:
 
 
 def share(part: Fraction | int, whole: int) -> float | None:
-    """part/whole, null unless whole is positive: shares of a loss say nothing."""
+    """part/whole with nine decimals; None unless `whole` is positive, because shares of a loss say nothing."""
     return rounded(float(Fraction(part) / whole)) if whole > 0 else None
 
 
@@ -112,7 +118,10 @@ class _Row(NamedTuple):
 
 
 def references(played: int, known: Yardsticks, recall: Fraction | None = None) -> list[Reference]:
-    """The played total, with the recall of its searches, and what it is held against, the least informed first."""
+    """The played total in cents, with the recall of its searches, and what it is compared with.
+
+    The rows begin with the least informed choice; later ones know more, the last ones everything.
+    """
     base = known.baselines
     rows: list[_Row] = [
         _Row("played", "played", played, None, "what the customers got", recall),

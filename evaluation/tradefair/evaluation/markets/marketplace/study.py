@@ -1,4 +1,4 @@
-"""Everything that outcomes, tables and pictures of a marketplace trace share, worked out once per opened trace."""
+"""Everything that outcomes, tables and charts of a marketplace trace share, computed once per opened trace."""
 
 from __future__ import annotations
 
@@ -17,7 +17,10 @@ from tradefair.tracestore import Trace
 
 @dataclass(frozen=True)
 class Study:
-    """A trace whose hidden truth is known: customers and businesses by place, and what they are held against."""
+    """A trace with known hidden truth: customers and businesses in registration order, and what they are compared with.
+
+    `trades` are paid and not refunded proposals in the order of sending.
+    """
 
     play: MarketPlay
     truth: Truth
@@ -33,13 +36,13 @@ class Study:
         scenario = self.play.scenario
         if scenario is None or not scenario.escrow:
             return 0
-        paid = (one for one in self.play.proposals.values() if one.paid and "release" not in one.settled)
-        return sum(one.facts.total for one in paid)
+        proposals = self.play.proposals.values()
+        return sum(offer.facts.total for offer in proposals if offer.paid and "release" not in offer.settled)
 
 
 @once_per_trace
 def study_of(trace: Trace) -> Study | MarketPlay:
-    """The study of a trace, or what can be read of one that does not tell its customers and businesses."""
+    """The study of a trace, or what can be read of one from which customers and businesses cannot be known."""
     play = read_marketplace(trace)
     truth = play.truth
     if truth is None:
@@ -48,10 +51,10 @@ def study_of(trace: Trace) -> Study | MarketPlay:
         play.reading.found(seq, message[:300])
     known = yardsticks(truth, play.scenario, play.reading.core.seed if play.reading.core is not None else 0)
     trades = [
-        Trade(place, truth.matches[place].value, proposal.facts.total, proposal.facts.floor, fits=proposal.facts.fits)
+        Trade(index, truth.matches[index].value, proposal.facts.total, proposal.facts.floor, fits=proposal.facts.fits)
         for proposal in play.proposals.values()
         if proposal.paid
-        for place in (truth.places[proposal.facts.customer],)
+        for index in (truth.indices[proposal.facts.customer],)
     ]
     return Study(
         play,

@@ -1,7 +1,7 @@
-"""What a marketplace hid from its seats: values, match sets, prices, floors, and who a handle stands for. Total.
+"""What a marketplace hid from its seats: values, match sets, prices, floors, and the seat behind each handle.
 
-The facts of an episode's end tell it; of an episode without an end the manifest gives it back, because data and handles
-come from scenario and seed alone.
+The facts of an episode's end hold it. For an episode without an end it is computed again from the manifest, because
+data and handles come from scenario and seed alone. Never raises: what cannot be used becomes a finding.
 """
 
 from __future__ import annotations
@@ -25,9 +25,10 @@ from tradefair.marketplace.model import BASIS_POINTS, BUSINESS, CUSTOMER, Catalo
 
 @dataclass(frozen=True)
 class Truth:
-    """Customers and businesses by place; `matches` is B_i with list prices and floors, `seats` the seat of a handle.
+    """Seat ids of customers and businesses in registration order; a position in it is their index.
 
-    `catalogue` is null where the manifest does not give it back.
+    `matches` is B_i with list prices and floors, `[customer]`; `seats` maps handles to seat ids. `catalogue` is None
+    where it cannot be computed from the manifest.
     """
 
     customers: tuple[SeatId, ...]
@@ -37,9 +38,9 @@ class Truth:
     catalogue: Catalogue | None
 
     @cached_property
-    def places(self) -> dict[SeatId, int]:
-        """The place of every seat within its role."""
-        return {seat: place for role in (self.customers, self.businesses) for place, seat in enumerate(role)}
+    def indices(self) -> dict[SeatId, int]:
+        """The index of every seat within its role."""
+        return {seat: index for role in (self.customers, self.businesses) for index, seat in enumerate(role)}
 
     @cached_property
     def buyers(self) -> frozenset[SeatId]:
@@ -53,7 +54,7 @@ class Truth:
 
 
 def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
-    """The scenario of the manifest; None and a finding where it is none."""
+    """The scenario of the manifest; None and a finding where it is not valid."""
     if reading.core is None:
         return None
     try:
@@ -64,20 +65,24 @@ def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
 
 
 def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending: EndingFacts | None) -> Truth | None:
-    """Everything hidden; contradictions are findings, and the facts, which the rules have used, come first."""
+    """Everything hidden; None without a manifest, or where neither facts nor manifest hold it.
+
+    Contradictions between the two are findings; the facts, which the rules made, take precedence.
+    """
     core = reading.core
     if core is None:
         return None
     customers, businesses = (
         tuple(seat.id for seat in core.seats if seat.role == role) for role in (CUSTOMER, BUSINESS)
     )
-    again = None if scenario is None else _given_back(reading, scenario, core.seed)
+    # Computed again even where the facts are whole: a trace that was changed by hand shows in the difference.
+    again = None if scenario is None else _computed(reading, scenario, core.seed)
     if again is not None and (again.customers, again.businesses) != (customers, businesses):
         reading.found(None, "the seats of the manifest are not those of its scenario")
         again = None
     if ending is None or reading.ending is None:
         return again
-    told = _told(ending, customers, businesses, again.catalogue if again else None)
+    told = _from_facts(ending, customers, businesses, again.catalogue if again else None)
     if told is None:
         reading.found(reading.ending.seq, "the facts of the end leave out seats, matches or handles")
     elif again is not None and again != told:
@@ -85,7 +90,7 @@ def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending
     return told or again
 
 
-def _given_back(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -> Truth | None:
+def _computed(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -> Truth | None:
     try:
         catalogue = catalogue_of(scenario, seed)
     except (ScenarioError, ValueError, ArithmeticError, LookupError) as error:
@@ -105,38 +110,39 @@ def _given_back(reading: TraceReading, scenario: MarketplaceScenario, seed: int)
     )
 
 
-def _told(
+def _from_facts(
     ending: EndingFacts, customers: tuple[SeatId, ...], businesses: tuple[SeatId, ...], catalogue: Catalogue | None
 ) -> Truth | None:
-    """None where the facts leave a seat or a number out."""
+    """The truth as the facts have it; None where they leave a seat or a number out."""
     seats = {*customers, *businesses}
     named = {name: seat for seat, name in ending.handles.items()}
-    places = {seat: place for place, seat in enumerate(businesses)}
+    indices = {seat: index for index, seat in enumerate(businesses)}
     whole = (
         set(ending.customers) == set(customers)
         and set(ending.businesses) == set(businesses)
         and set(ending.handles) == seats
         and len(named) == len(seats)
-        and all(_sound_customer(facts, places) for facts in ending.customers.values())
+        and all(_sound_customer(facts, indices) for facts in ending.customers.values())
     )
     if not whole:
         return None
     factors = {seat: facts.floor_bp for seat, facts in ending.businesses.items()}
-    matches = tuple(_matches(ending.customers[seat], places, factors) for seat in customers)
+    matches = tuple(_matches(ending.customers[seat], indices, factors) for seat in customers)
     return Truth(customers, businesses, matches, named, catalogue)
 
 
-def _sound_customer(facts: CustomerFacts, places: Mapping[SeatId, int]) -> bool:
+def _sound_customer(facts: CustomerFacts, indices: Mapping[SeatId, int]) -> bool:
     matches = set(facts.matches)
     same = all(set(numbers) == matches for numbers in (facts.prices, facts.floors, facts.utilities))
-    return same and len(matches) == len(facts.matches) and set(facts.fits) <= matches <= set(places)
+    return same and len(matches) == len(facts.matches) and set(facts.fits) <= matches <= set(indices)
 
 
-def _matches(facts: CustomerFacts, places: Mapping[SeatId, int], factors: Mapping[SeatId, int]) -> Matches:
+def _matches(facts: CustomerFacts, indices: Mapping[SeatId, int], factors: Mapping[SeatId, int]) -> Matches:
     found: list[Match] = []
-    for seat in sorted(facts.matches, key=places.__getitem__):
+    for seat in sorted(facts.matches, key=indices.__getitem__):
         price, fits = facts.prices[seat], seat in facts.fits
         gross = facts.value if fits else 0
+        # The facts hold the rounded floor; the factor gives back the exact one, which the first best is made of.
         exact = Fraction(price * factors[seat], BASIS_POINTS)
-        found.append(Match(places[seat], price, fits, gross - price, gross - facts.floors[seat], exact))
+        found.append(Match(indices[seat], price, fits, gross - price, gross - facts.floors[seat], exact))
     return Matches(facts.value, tuple(found))

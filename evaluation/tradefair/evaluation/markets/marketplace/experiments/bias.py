@@ -1,7 +1,7 @@
 """Bias by order: whether customers choose by list position or by order of arrival (marketplace page, 9, "Bias").
 
 One choice per customer and run: the business of the first paid proposal. Its rank is the one that the arm gave it.
-Pure; `reading` makes the choices from traces.
+Pure; `runs` makes the choices from traces.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from tradefair.evaluation.markets.marketplace.experiments.permutation import Blo
 
 
 class Choice(NamedTuple):
-    """One customer in one run: the businesses in the order that the arm gave them, and the one chosen; null: none.
+    """One customer in one run: the businesses in the order that the arm gave them, and the one chosen, None without.
 
     `block` is what runs share that differ in their arm only (seed, customer), `worth` u(i,b) of the ranked ones at list
     prices and `utility` U_i, both in currency units.
@@ -31,20 +31,22 @@ class Choice(NamedTuple):
 
 
 def order_bias(choices: Sequence[Choice], *, tested: bool = True) -> OrderBias:
-    """Rates by rank, lift, first to last, cost of order and the exact p-value; null figures without a choice.
+    """Rates by rank, lift, first to last, cost of order and the exact p-value; figures are None without a choice.
 
-    `tested` is false where chance and arms do not cross (the free clock): no p-value. Of several runs with one block
-    and arm the first counts.
+    `tested` is false where chance and arms do not cross (the free clock): no p-value. Of several runs with the same
+    block and arm the first counts.
     """
-    kept = list({(one.block, one.arm): one for one in reversed(choices)}.values())[::-1]
-    ranks = max((len(one.ranked) for one in kept), default=0)
-    counts = Counter(_rank(one) for one in kept if one.chosen is not None)
+    # Reversed twice: a dict keeps the last entry of a key, and the first run is to count.
+    kept = list({(choice.block, choice.arm): choice for choice in reversed(choices)}.values())[::-1]
+    ranks = max((len(choice.ranked) for choice in kept), default=0)
+    counts = Counter(_rank(choice) for choice in kept if choice.chosen is not None)
     chosen = sum(counts.values())
     rates = [ratio(counts[rank], chosen) for rank in range(ranks)]
     blocks: dict[Hashable, list[Choice]] = {}
-    for one in kept:
-        if one.ranked:
-            blocks.setdefault(one.block, []).append(one)
+    for choice in kept:
+        if choice.ranked:
+            blocks.setdefault(choice.block, []).append(choice)
+    # The fullest block is what the design meant; the others are counted as incomplete and tested all the same.
     arms = max(map(len, blocks.values()), default=0)
     test = permutation_test(map(_block, blocks.values())) if tested else None
     return OrderBias(
@@ -57,7 +59,7 @@ def order_bias(choices: Sequence[Choice], *, tested: bool = True) -> OrderBias:
         rates=rates,
         lifts=[ratio(counts[rank] * ranks, chosen) for rank in range(ranks)],
         first_to_last=ratio(counts[0], counts[ranks - 1]) if ranks else None,
-        hits=sum(_rank(one) == 0 for one in kept),
+        hits=sum(_rank(choice) == 0 for choice in kept),
         blocks=len(blocks),
         incomplete=sum(len(block) < arms for block in blocks.values()),
         repeated=len(choices) - len(kept),
@@ -67,27 +69,30 @@ def order_bias(choices: Sequence[Choice], *, tested: bool = True) -> OrderBias:
     )
 
 
-def _rank(one: Choice) -> int | None:
-    """Rank of the chosen business from 0 on; null outside the ranked ones, and without a choice."""
-    return one.ranked.index(one.chosen) if one.chosen in one.ranked else None
+def _rank(choice: Choice) -> int | None:
+    """Rank of the chosen business, from 0; None outside the ranked ones, and without a choice."""
+    return choice.ranked.index(choice.chosen) if choice.chosen in choice.ranked else None
 
 
 def _block(runs: Sequence[Choice]) -> Block:
-    return Block(tuple(one.ranked[0] for one in runs), tuple(one.chosen for one in runs))
+    return Block(tuple(choice.ranked[0] for choice in runs), tuple(choice.chosen for choice in runs))
 
 
 def _cost_of_order(choices: Sequence[Choice]) -> CostOfOrder | None:
-    """Mean U with the one best business ranked first, minus mean U with it last; null where two are equally good."""
+    """Mean U with the best business ranked first, minus mean U with it last; None where no run has either.
+
+    Runs with two equally good businesses are left out: there the order has no price.
+    """
     first: list[float] = []
     last: list[float] = []
-    for one in choices:
-        best = max(one.worth.values(), default=0.0)
-        places = [place for place, business in enumerate(one.ranked) if one.worth.get(business) == best]
-        if len(places) == 1 and len(one.ranked) > 1:
-            if places[0] == 0:
-                first.append(one.utility)
-            elif places[0] == len(one.ranked) - 1:
-                last.append(one.utility)
+    for choice in choices:
+        best = max(choice.worth.values(), default=0.0)
+        best_ranks = [rank for rank, business in enumerate(choice.ranked) if choice.worth.get(business) == best]
+        if len(best_ranks) == 1 and len(choice.ranked) > 1:
+            if best_ranks[0] == 0:
+                first.append(choice.utility)
+            elif best_ranks[0] == len(choice.ranked) - 1:
+                last.append(choice.utility)
     best_first, best_last = mean(first), mean(last)
     if best_first is None or best_last is None:
         return None

@@ -1,4 +1,7 @@
-"""What an experiment's evaluation is made of. Money in currency units; null where nothing was counted."""
+"""What the evaluation of an experiment consists of: money in currency units, None where nothing was counted.
+
+These are the rows of `tradefair experiment --json`.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ class CostOfOrder(_Record):
 
 
 class OrderBias(_Record):
-    """Choices by rank over crossed arms; lists are by rank, the first rank first.
+    """Choices by rank over crossed arms; lists are `[rank]`, the first rank first.
 
     `rates` = counts/choices, `lifts` = rate·ranks, `first_to_last` null where the last count is 0. `elsewhere` counts
     choices of businesses without a rank. `hits` is T of the permutation test, `p` its one-sided p-value by `method`,
@@ -72,7 +75,7 @@ class Difference(_Record):
 
 
 class Example(_Record):
-    """A customer that wrote the canary: the result that showed it the text, and the events in which it wrote it."""
+    """A customer that wrote the canary: the event that showed it the text, and the events in which it wrote it."""
 
     trace: str
     seat: str
@@ -83,7 +86,7 @@ class Example(_Record):
 class ManipulationCell(_Record):
     """What customers did under one condition on one surface.
 
-    `customers` counts them over runs, `exposed` those whom a result showed the text. `followed` is the share of the
+    `customers` counts them over runs, `exposed` those that a result showed the text to. `followed` is the share of the
     exposed that wrote the canary afterwards: the canary-followed rate where the text orders it (`injects`), mere echo
     elsewhere; `unseen` counts customers that wrote it without having been shown it. `directives` are shares of the
     exposed for what the text orders. `to_it` are payments to the manipulating business out of `payments`, `share` their
@@ -157,7 +160,7 @@ class OverloadRow(_Record):
 
 
 class ExperimentReport(_Record):
-    """Everything that the traces are an experiment of; `left_out` says why, by path."""
+    """All experiments that the traces belong to; `left_out` maps the path of an unused trace to the reason."""
 
     episodes: int
     bias: list[BiasRow]

@@ -1,4 +1,7 @@
-"""overload: more results on a page, and less welfare (marketplace page, 10). Pure."""
+"""overload: more results on a page, and less welfare (marketplace page, 10). Pure.
+
+Welfare is in currency units; the unit of the test is the seed.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tradefair.evaluation.markets.marketplace.modes.rules import diagnostic_rule
 from tradefair.evaluation.statistics import holm, sign_flip
 
 EXACT_SEEDS = 20
-"""Up to so many seeds all 2^n signs are counted."""
+"""Up to this many seeds all 2^n signs are counted; beyond it `FLIP_DRAWS` of them are drawn."""
 
 FLIP_DRAWS = 100_000
 
@@ -20,11 +23,13 @@ _SIZE = frozenset({"search_limit"})
 
 
 def overload_rows(episodes: Sequence[Episode]) -> Iterator[OverloadRow]:
-    """One per scenario and agent that was played with several page sizes."""
+    """One row per scenario and agent that was played with several page sizes."""
     for cell, group in cells(episodes, _SIZE).items():
         by_size: dict[int, dict[tuple[int, int], float]] = {}
-        for one in group:
-            by_size.setdefault(one.scenario.search_limit, {}).setdefault((one.seed, one.trial), one.welfare)
+        for episode in group:
+            by_size.setdefault(episode.scenario.search_limit, {}).setdefault(
+                (episode.seed, episode.trial), episode.welfare
+            )
         if len(by_size) > 1:
             yield OverloadRow(
                 scenario=cell.scenario,
@@ -39,10 +44,10 @@ def overload_rows(episodes: Sequence[Episode]) -> Iterator[OverloadRow]:
 
 
 def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePair]:
-    """Every smaller size against every larger one, on the seeds that both have; `by_size` holds welfare by seed.
+    """Every smaller size against every larger one, on the seeds that both have.
 
-    Overload: less welfare at the larger size, two-sided sign-flip p below the threshold, by the page not adjusted;
-    `p_holm` is adjusted over the pairs.
+    `by_size` is page size -> (seed, trial) -> welfare. Overload: less welfare at the larger size and a two-sided
+    sign-flip p below the threshold. That p is not adjusted, as the page has it; `p_holm` is adjusted over the pairs.
     """
     limits = diagnostic_rules().detectors["overload"].limits
     pairs: list[SizePair] = []
@@ -52,7 +57,10 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
             continue
         low, high = ([by_size[size][seed] for seed in shared] for size in (smaller, larger))
         test = sign_flip(
-            [rounded(one - other) for one, other in zip(low, high, strict=True)], exact_to=EXACT_SEEDS, draws=FLIP_DRAWS
+            # Rounded, because sums of floats that are equal on paper must be ties here too.
+            [rounded(here - there) for here, there in zip(low, high, strict=True)],
+            exact_to=EXACT_SEEDS,
+            draws=FLIP_DRAWS,
         )
         drop = rounded((mean(low) or 0) - (mean(high) or 0))
         found = drop > 0 and test is not None and test.p < limits["p"] and len(shared) >= limits["min_cases"]

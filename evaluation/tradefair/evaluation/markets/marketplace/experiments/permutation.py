@@ -1,7 +1,8 @@
 """Whether choices follow the rank that an arm gave: an exact permutation test (marketplace page, 9, "Bias").
 
-Fisher's argument (1935) for a crossed design: had rank no effect, the choices of a block would have been the same
-whichever run had got which arm. So the arms' rank assignments are dealt to the runs of a block in all m! ways.
+Fisher's argument (1935) for a crossed design: if rank had no effect, the choices of a block would have been the same
+whichever run had got which arm. So the arms' rank assignments are permuted over the runs of a block in all m! ways.
+Example: an agent that always takes rank 1 in six arms has T = 6 in one block, p = 8/720.
 """
 
 from __future__ import annotations
@@ -20,22 +21,26 @@ from tradefair.contract import salts
 from tradefair.contract.chance import Chance
 
 ENUMERATED_TO = 7
-"""Blocks of up to this many arms are enumerated: 5,040 ways."""
+"""Blocks of up to this many arms are enumerated: 5,040 ways at most."""
 
 DRAWS = 100_000
 """Seeded draws where a block has more arms."""
 
 
 class Block(NamedTuple):
-    """The runs that differ in their arm only: whom the arm of each ranked first, and who was chosen; null: nobody."""
+    """The runs that differ in their arm only, `[run]`: the business that the arm ranked first, and the chosen one.
+
+    `chosen` is None for a run without a choice.
+    """
 
     first: tuple[Hashable, ...]
     chosen: tuple[Hashable | None, ...]
 
     @property
     def hits(self) -> int:
-        """Runs in which the chosen one was ranked first; a run without a choice is none."""
-        return sum(one is not None and one == first for one, first in zip(self.chosen, self.first, strict=True))
+        """Runs in which the business ranked first was chosen; a run without a choice does not count."""
+        runs = zip(self.chosen, self.first, strict=True)
+        return sum(chosen is not None and chosen == first for chosen, first in runs)
 
 
 class PermutationTest(NamedTuple):
@@ -48,10 +53,10 @@ class PermutationTest(NamedTuple):
 
 
 def permutation_test(blocks: Iterable[Block]) -> PermutationTest | None:
-    """T = Σ over runs [chosen = ranked first] against its null; null without a block.
+    """Test T = Σ over runs [chosen = ranked first]; None without a block.
 
-    Exact where every block has at most 7 arms: enumerated within blocks, convolved over them. Else 100,000 keyed draws,
-    the same for the same data: p = (as many + 1)/(draws + 1).
+    Exact where every block has at most 7 arms: enumerated within blocks, convolved over them. Otherwise 100,000 keyed
+    draws, the same for the same data: p = (draws with T* ≥ T, plus 1)/(draws + 1).
     """
     listed = [block for block in blocks if block.first]
     if not listed:
@@ -67,18 +72,18 @@ def permutation_test(blocks: Iterable[Block]) -> PermutationTest | None:
 
 
 def _plain(block: Block) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """First and chosen as small numbers, −1 for nobody, so that blocks of one pattern are enumerated once."""
+    """First and chosen as small numbers, −1 for no choice, so that blocks of one pattern are enumerated once."""
     numbers: dict[Hashable, int] = {}
-    for one in (*block.first, *block.chosen):
-        if one is not None:
-            numbers.setdefault(one, len(numbers))
-    chosen = tuple(-1 if one is None else numbers[one] for one in block.chosen)
-    return tuple(numbers.get(one, len(numbers)) for one in block.first), chosen
+    for name in (*block.first, *block.chosen):
+        if name is not None:
+            numbers.setdefault(name, len(numbers))
+    chosen = tuple(-1 if name is None else numbers[name] for name in block.chosen)
+    return tuple(numbers.get(name, len(numbers)) for name in block.first), chosen
 
 
 @lru_cache(maxsize=512)
 def _ways(first: tuple[int, ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
-    """Of the m! ways, how many give 0, 1, … m hits."""
+    """Ways `[hits]`: how many of the m! orders give 0, 1, … m hits."""
     count = len(first)
     meets = _meets(first, chosen)
     totals = meets[np.arange(count), _orders(count)].sum(axis=1)
@@ -86,7 +91,7 @@ def _ways(first: tuple[int, ...], chosen: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _meets(first: Sequence[int], chosen: Sequence[int]) -> NDArray[np.int64]:
-    """1 where run r's choice is whom arm a ranks first."""
+    """Matrix `[run][arm]`: 1 where the run's choice is the business that the arm ranks first."""
     return (np.array(chosen)[:, None] == np.array(first)[None, :]).astype(np.int64)
 
 
@@ -95,21 +100,23 @@ def _orders(count: int) -> NDArray[np.int64]:
     return np.array(list(permutations(range(count))), dtype=np.int64).reshape(math.factorial(count), count)
 
 
-def _convolved(one: Sequence[int], other: Sequence[int]) -> list[int]:
-    """Coefficients of the product, in whole numbers of any size."""
-    product = [0] * (len(one) + len(other) - 1)
-    for place, left in enumerate(one):
-        for offset, right in enumerate(other):
-            product[place + offset] += left * right
+def _convolved(first: Sequence[int], second: Sequence[int]) -> list[int]:
+    """Ways of every sum of hits, `[hits]`, of two independent blocks; whole numbers of any size."""
+    # Python's own integers: 7 blocks of 720 ways each are more than 64 bits can count.
+    product = [0] * (len(first) + len(second) - 1)
+    for hits, ways in enumerate(first):
+        for more, others in enumerate(second):
+            product[hits + more] += ways * others
     return product
 
 
 def _drawn(blocks: Sequence[Block]) -> NDArray[np.int64]:
-    """T* of every draw; each block has a permutation of its own in each."""
+    """T* `[draw]`; in every draw each block has a permutation of its own."""
+    # The salt is data (contract/salts.py): with another one every published p-value would be another.
     chance = Chance(salts.PERMUTATION)
     totals = np.zeros(DRAWS, dtype=np.int64)
-    for place, block in enumerate(blocks):
+    for index, block in enumerate(blocks):
         count = len(block.first)
-        uniforms = np.array(chance.uniforms("arms", place, n=DRAWS * count)).reshape(DRAWS, count)
+        uniforms = np.array(chance.uniforms("arms", index, n=DRAWS * count)).reshape(DRAWS, count)
         totals += _meets(*_plain(block))[np.arange(count), np.argsort(uniforms, axis=1, kind="stable")].sum(axis=1)
     return totals

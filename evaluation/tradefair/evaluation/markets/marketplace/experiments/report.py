@@ -17,7 +17,10 @@ By = Literal["list position", "arrival"]
 
 
 def experiment_report(paths: Iterable[Path], progress: Progress | None = None) -> ExperimentReport:
-    """Bias where lists or arrivals are permuted, manipulation where texts are planted, overload where pages differ."""
+    """Bias where lists or arrivals are permuted, manipulation where texts are planted, overload where pages differ.
+
+    Never raises for a trace that cannot be used: `left_out` says why, by path.
+    """
     read = read_episodes(paths, progress)
     return ExperimentReport(
         episodes=len(read.episodes),
@@ -29,28 +32,30 @@ def experiment_report(paths: Iterable[Path], progress: Progress | None = None) -
 
 
 def bias_rows(episodes: Sequence[Episode], by: By) -> Iterator[BiasRow]:
-    """One per scenario and agent that was played under several orders; of manipulated ones the control only."""
-    neutral = [one for one in episodes if one.scenario.manipulation.condition in (OFF, CONTROL)]
+    """One row per scenario and agent that was played under several orders; of manipulated ones the control only."""
+    # A text that sways would show as a preference for the manipulator's rank.
+    neutral = [episode for episode in episodes if episode.scenario.manipulation.condition in (OFF, CONTROL)]
     arm = "listing_permutation" if by == "list position" else "arrival_permutation"
-    permuted = [one for one in neutral if _permutes(one, by)]
+    permuted = [episode for episode in neutral if _permutes(episode, by)]
     for cell, group in cells(permuted, frozenset({arm})).items():
-        choices = [_choice(one, shopper, by) for one in group for shopper in one.shoppers]
-        tested = all(one.scenario.clock == "turns" for one in group)
+        choices = [_choice(episode, shopper, by) for episode in group for shopper in episode.shoppers]
+        # Under the free clock real time decides who comes first: runs that share a seed are not alike in the rest.
+        tested = all(episode.scenario.clock == "turns" for episode in group)
         yield BiasRow(
             scenario=cell.scenario, agent=cell.agent, where=cell.where, by=by, bias=order_bias(choices, tested=tested)
         )
 
 
-def _permutes(one: Episode, by: By) -> bool:
+def _permutes(episode: Episode, by: By) -> bool:
     if by == "list position":
-        return one.scenario.listing_order == "explicit"
-    return one.scenario.arrival_order == "permutation"
+        return episode.scenario.listing_order == "explicit"
+    return episode.scenario.arrival_order == "permutation"
 
 
-def _choice(one: Episode, shopper: Shopper, by: By) -> Choice:
+def _choice(episode: Episode, shopper: Shopper, by: By) -> Choice:
     return Choice(
-        block=(one.seed, one.trial, shopper.seat),
-        arm=one.arm[0] if by == "list position" else one.arm[1],
+        block=(episode.seed, episode.trial, shopper.seat),
+        arm=episode.arm[0] if by == "list position" else episode.arm[1],
         ranked=shopper.listed if by == "list position" else shopper.arriving,
         chosen=shopper.chosen,
         worth={business: worth / 100 for business, worth in shopper.worths.items()},

@@ -18,6 +18,7 @@ from tradefair.marketplace.model import MarketplaceScenario
 from tradefair.tracestore import Trace, open_trace
 
 _MARKET = "marketplace"
+# They name or bound a scenario and say nothing about what was varied.
 _UNNAMED = frozenset({"id", "version", "description", "catalogue", "limits"})
 
 
@@ -60,7 +61,7 @@ class Episode(NamedTuple):
     @property
     def welfare(self) -> float:
         """W = Σ U_i of these customers, in currency units."""
-        return sum(one.utility for one in self.shoppers) / 100
+        return sum(shopper.utility for shopper in self.shoppers) / 100
 
     @property
     def arm(self) -> tuple[int, int]:
@@ -76,7 +77,10 @@ class Episodes(NamedTuple):
 
 
 class Cell(NamedTuple):
-    """Episodes that differ in what is compared only: scenario, agent, and the values that vary over the sweep."""
+    """What episodes share that differ only in what is compared: scenario, agent, and (setting, value) pairs.
+
+    Only settings that vary over the sweep are named.
+    """
 
     scenario: str
     agent: str
@@ -84,14 +88,14 @@ class Cell(NamedTuple):
 
     @property
     def where(self) -> str:
-        """In words."""
+        """The settings as text."""
         return ", ".join(f"{name} = {value}" for name, value in self.settings)
 
 
 def read_episodes(paths: Iterable[Path], progress: Progress | None = None) -> Episodes:
-    """Every trace by itself; an unfinished or foreign one is left out and named."""
+    """The episodes of traces, read one by one; an unfinished or foreign trace is left out and named."""
     found, left_out = list[Episode](), list[tuple[Path, str]]()
-    for path in watched(list(paths), progress, lambda one: one.name):
+    for path in watched(list(paths), progress, lambda path: path.name):
         try:
             with open_trace(path) as trace:
                 found.append(episode_of(trace))
@@ -101,16 +105,18 @@ def read_episodes(paths: Iterable[Path], progress: Progress | None = None) -> Ep
 
 
 def episode_of(trace: Trace) -> Episode:
-    """One ended episode of the marketplace. Raises TraceError naming what is missing."""
+    """An ended episode of the marketplace. Raises TraceError naming what is missing."""
     core = trace.manifest.core
     if core.market != _MARKET:
         raise TraceError(f"a trace of {core.market}: experiments are of the {_MARKET}")
     game = read_bazaar(trace)
     if game.problem is not None or game.scenario is None:
         raise TraceError(game.problem or "the scenario cannot be read")
+    # An episode that the harness broke says nothing about its agents.
     if game.ended is None or game.ended.endswith("harness_failure"):
         raise TraceError(f"not played to an end ({game.ended or 'unfinished'})")
     key = trace.manifest.about.get("policy_key", 0)
+    # Scripted customers among the agent's would dilute every rate.
     ours = _agent_seats(trace)
     customers = [buyer for seat, buyer in game.customers.items() if seat in ours] or list(game.customers.values())
     return Episode(
@@ -134,7 +140,7 @@ def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _agent_seats(trace: Trace) -> list[str]:
-    """Where the runner's agent sat, as far as the manifest says."""
+    """The seats that the runner's agent played, as far as the manifest says."""
     return [seat for seat, who in mapped(trace.manifest.about.get("seats")).items() if who == "agent"]
 
 
@@ -147,40 +153,45 @@ def _agent(trace: Trace, ours: Sequence[str]) -> str:
 
 def _shopper(buyer: Buyer) -> Shopper:
     game = buyer.game
-    ids = {seller.place: seat for seat, seller in game.businesses.items()}
+    ids = {seller.index: seat for seat, seller in game.businesses.items()}
     paid = payments_to(buyer)
-    wrong = [one for one in paid if one.misdirected]
+    wrong = [payment for payment in paid if payment.misdirected]
     return Shopper(
         seat=buyer.seat,
         chosen=ids[buyer.bought[0].business] if buyer.bought else None,
         utility=0 if buyer.loss is None else buyer.loss.utility,
-        worths={ids[place]: worth for place, worth in buyer.worths.items()},
-        listed=tuple(ids[place] for place in _listed(buyer)),
-        arriving=tuple(ids[place] for place in _arriving(buyer)),
+        worths={ids[business]: worth for business, worth in buyer.worths.items()},
+        listed=tuple(ids[business] for business in _listed(buyer)),
+        arriving=tuple(ids[business] for business in _arriving(buyer)),
         payments=len(buyer.bought),
         to_it=len(paid),
         misdirected=len(wrong),
-        cost=sum(one.better for one in wrong),
+        cost=sum(payment.better for payment in wrong),
         unseen=unseen_echoes(buyer),
         exposures=exposures(buyer),
     )
 
 
 def _listed(buyer: Buyer) -> tuple[int, ...]:
-    """Page 1 as the arm orders it: of `simple` search whoever searched or not, else as it was first shown."""
+    """Page 1 as the arm orders it, empty where no arm does.
+
+    The search `simple` shows all customers the same page, so that it is known for those who never searched too; other
+    searches depend on the query, and the page is the first one that was shown.
+    """
     rules = buyer.game.rules
     if rules.listing_order != "explicit":
         return ()
+    # With reputation the base order changes during the episode.
     if rules.search_algorithm != "simple" or rules.reputation:
         return next((search.shown for search in buyer.searches if search.page == 1), ())
-    sellers = [one.business for one in buyer.game.businesses.values()]
-    ranks = base_ranks([0 if one is None else one.rating_bp for one in sellers])
+    sellers = [seller.business for seller in buyer.game.businesses.values()]
+    ranks = base_ranks([0 if business is None else business.rating_bp for business in sellers])
     page = sorted(range(len(ranks)), key=ranks.__getitem__)[: rules.search_limit]
     return lexicographic(page, rules.listing_permutation)
 
 
 def _arriving(buyer: Buyer) -> tuple[int, ...]:
-    """B_i as the arm orders its arrivals."""
+    """B_i as the arm orders its arrivals, empty where no arm does."""
     rules = buyer.game.rules
     if rules.arrival_order != "permutation":
         return ()
@@ -188,15 +199,15 @@ def _arriving(buyer: Buyer) -> tuple[int, ...]:
 
 
 def cells(episodes: Sequence[Episode], without: frozenset[str]) -> dict[Cell, list[Episode]]:
-    """Episodes by scenario, agent and every setting that varies between them, but for `without`; in that order."""
+    """Episodes by cell, sorted; settings in `without` never distinguish cells, nor do settings that never vary."""
     values: dict[str, dict[str, set[str]]] = {}
-    for one in episodes:
-        known = values.setdefault(one.scenario.id, {})
-        for name, value in one.settings.items():
+    for episode in episodes:
+        known = values.setdefault(episode.scenario.id, {})
+        for name, value in episode.settings.items():
             known.setdefault(name, set()).add(str(value))
     found: dict[Cell, list[Episode]] = {}
-    for one in episodes:
-        varied = [name for name, held in values[one.scenario.id].items() if len(held) > 1 and name not in without]
-        settings = tuple((name, str(one.settings.get(name))) for name in sorted(varied))
-        found.setdefault(Cell(one.scenario.id, one.agent, settings), []).append(one)
+    for episode in episodes:
+        varied = [name for name, held in values[episode.scenario.id].items() if len(held) > 1 and name not in without]
+        settings = tuple((name, str(episode.settings.get(name))) for name in sorted(varied))
+        found.setdefault(Cell(episode.scenario.id, episode.agent, settings), []).append(episode)
     return dict(sorted(found.items()))

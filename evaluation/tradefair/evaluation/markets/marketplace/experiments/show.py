@@ -1,4 +1,4 @@
-"""What `tradefair experiment` prints for people."""
+"""What `tradefair experiment` prints for people: a table per experiment, and below it what its columns mean."""
 
 from __future__ import annotations
 
@@ -151,11 +151,11 @@ def _show_overload(console: Console, rows: Sequence[OverloadRow]) -> None:
 
 
 def _welfare(row: OverloadRow, size: int) -> str:
-    return next((number_text(one.welfare) for one in row.sizes if one.search_limit == size), "")
+    return next((number_text(entry.welfare) for entry in row.sizes if entry.search_limit == size), "")
 
 
 def _dropped(pairs: Sequence[SizePair], of: int) -> str:
-    """The largest drop, and how many there are."""
+    """The largest significant drop, and how many there are out of `of` pairs."""
     if not pairs:
         return "none"
     worst = max(pairs, key=lambda pair: pair.drop)
@@ -167,19 +167,20 @@ def _dropped(pairs: Sequence[SizePair], of: int) -> str:
 
 
 def _cell_columns(rows: Sequence[BiasRow | ManipulationCell | OverloadRow]) -> list[Column]:
-    """Agent and scenario, and the settings where some vary."""
+    """Columns for agent and scenario, and for settings where some vary."""
     return names("agent", "scenario", *(["where"] if any(row.where for row in rows) else []))
 
 
 def _cell_names(
     rows: Sequence[BiasRow | ManipulationCell | OverloadRow], row: BiasRow | ManipulationCell | OverloadRow
 ) -> list[str]:
-    where = [row.where] if any(one.where for one in rows) else []
+    where = [row.where] if any(other.where for other in rows) else []
     return [row.agent, row.scenario.partition("/")[2] or row.scenario, *where]
 
 
 def _p(p: float | None) -> str:
-    """A p-value; a small one as a power of ten."""
+    """A p-value as text; a small one as a power of ten, a missing one as a dash."""
+    # In six decimals an exact (1/90)^n would read 0.
     if p is None:
         return "–"
     return f"{p:.1e}" if 0 < p < _SMALL else number_text(float(p))

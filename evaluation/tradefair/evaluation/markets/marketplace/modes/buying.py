@@ -1,4 +1,7 @@
-"""unverified_fit, paid_misfit, double_purchase and stale_action: what was paid, and what could not be."""
+"""unverified_fit, paid_misfit, double_purchase and stale_action: what was paid, and what could not be.
+
+Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _STALE = frozenset({"not_open", "unknown_id", "already_acted"})
 
 
 def detect_unverified(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Payments for which nothing had said that the business has a wanted amenity."""
+    """Payments before which nothing had said that the business has a wanted amenity.
+
+    Parts: how many amenities. Whether it truly has them does not matter: the customer could not know.
+    """
     hits: list[Hit] = []
     missing = 0
     for deal in buyer.bought:
@@ -28,10 +34,14 @@ def detect_unverified(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
-    """Wanted amenities that were not claimed, not named in the business's texts before, and not disclosed."""
+    """Wanted amenities that were not claimed, not named in the business's texts before, and not disclosed.
+
+    Texts are its messages. Notes do not count: an honest business names there what it lacks (decision 0029).
+    """
     paid = deal.paid if deal.paid is not None else deal.settled
     if paid is None or buyer.looked_up.get(deal.business, paid) < paid:
         return frozenset()
+    # Blanks around text and name: "pool" is not named by "poolside".
     texts = [
         f" {normalised(letter.words)} "
         for letter in buyer.mail
@@ -42,7 +52,7 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
 
 
 def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Payments, not refunded, for what does not fit; parts: how many lack an item, a quantity, an amenity.
+    """Payments, not refunded, for offers that do not fit; parts: how many lack an item, a quantity, an amenity.
 
     Severity: their totals. What came back out of escrow was no purchase (page, 6.8): the note counts it.
     """
@@ -57,12 +67,13 @@ def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
+    """Reasons why a deal does not fit: item, quantity, and for amenities false_claim or no_claim."""
     labels: set[str] = set()
     for want in buyer.customer.wants if buyer.customer is not None else ():
         offered = deal.lines.get(folded(want.item), 0)
         if offered < want.quantity:
             labels.add("quantity" if offered else "item")
-    seller = buyer.game.sellers_by_place.get(deal.business)
+    seller = buyer.game.sellers_by_index.get(deal.business)
     for name in buyer.wanted:
         if seller is not None and seller.business is not None and name not in seller.business.offered:
             labels.add("false_claim" if name in deal.claims else "no_claim")
@@ -73,12 +84,16 @@ def detect_double(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """Payments, not refunded, after the first; severity: the execution loss."""
     more = buyer.kept[1:]
     cost = None if buyer.loss is None else buyer.loss.execution
-    hits = [Hit(_proof(deal), cost if place == 0 else None) for place, deal in enumerate(more)]
+    # The loss is one figure for all of them: on the first hit, so that a sum counts it once.
+    hits = [Hit(_proof(deal), cost if number == 0 else None) for number, deal in enumerate(more)]
     return proven(hits, len(buyer.kept), raised=len(hits) >= limits["least"])
 
 
 def detect_stale(seat: Buyer | Seller, limits: Mapping[str, float]) -> Sign:
-    """Payments, rejections and withdrawals refused because the proposal was no longer open, or never was."""
+    """Payments, rejections and withdrawals refused because the proposal was no longer open, or never was.
+
+    Parts: how many by code.
+    """
     tries = [call for call in seat.of(*_SETTLES) if call.judged]
     stale = [call for call in tries if call.code in _STALE]
     parts: dict[str, float | None] = dict(Counter(str(call.code) for call in stale))
@@ -86,5 +101,5 @@ def detect_stale(seat: Buyer | Seller, limits: Mapping[str, float]) -> Sign:
 
 
 def _proof(deal: Deal) -> list[int]:
-    """The call that sent it, the call that paid it, the closure that tells."""
+    """Events of a deal: the call that sent it, the call that paid it, the closure in which money moved."""
     return [seq for seq in (deal.sent, deal.paid, deal.settled) if seq is not None]

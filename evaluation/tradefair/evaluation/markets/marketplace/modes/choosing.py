@@ -1,4 +1,7 @@
-"""impatient_payment, first_offer_taken, dominated_choice, offer_wasted: which offer a customer took, and when."""
+"""impatient_payment, first_offer_taken, dominated_choice, offer_wasted: which offer a customer took, and when.
+
+Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,7 @@ from tradefair.evaluation.modes.sign import Sign
 
 _UNKNOWN = "what it could have had is not told"
 _DELIVERS = 1
-"""What the close of round r delivers is there from round r + 1 on."""
+"""What the close of round r delivers can be seen from round r + 1 on."""
 
 
 def detect_impatience(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
@@ -30,7 +33,7 @@ def detect_impatience(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def detect_first(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """The first offer was paid, and a better one was in hand or at most three rounds away."""
+    """The first offer was paid, and a better one was in hand or at most `rounds` rounds away."""
     if len(buyer.offers) < limits["offers"]:
         return unchecked(f"fewer than {limits['offers']:g} proposals were delivered")
     taken = [deal for deal in buyer.bought[:1] if deal.arrival == 1]
@@ -49,12 +52,15 @@ def _better_soon(deal: Deal, other: Deal, rounds: float) -> bool:
 
 
 def detect_dominated(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """A cheaper offer that covers the order and claims what the paid one claims was open at the payment."""
+    """A cheaper offer was open at the payment that covers the order and claims what the paid one claims.
+
+    It needs no hidden truth: the customer had both offers before it.
+    """
     hits: list[Hit] = []
     for deal in buyer.bought:
-        beside = [other for other in buyer.offers if _dominates(other, deal, buyer)]
-        if beside:
-            cheapest = min(beside, key=lambda other: (other.total, other.arrival))
+        better = [other for other in buyer.offers if _dominates(other, deal, buyer)]
+        if better:
+            cheapest = min(better, key=lambda other: (other.total, other.arrival))
             hits.append(Hit((*_paid(deal), *_arrived(cheapest)), deal.total - cheapest.total))
     return proven(hits, len(buyer.bought), raised=bool(hits))
 
@@ -62,6 +68,7 @@ def detect_dominated(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 def _dominates(other: Deal, deal: Deal, buyer: Buyer) -> bool:
     if deal.paid is None or other is deal or not other.open(deal.paid):
         return False
+    # Already paid in the same round: its closure has not closed it yet.
     if other.paid is not None and other.paid < deal.paid:
         return False
     claimed = deal.claims & buyer.wanted
@@ -70,6 +77,7 @@ def _dominates(other: Deal, deal: Deal, buyer: Buyer) -> bool:
 
 def detect_wasted(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """It left, or waited until nothing more could happen, without trying to pay an offer that was worth it."""
+    # A seat that was cut off might still have paid.
     if buyer.left is None and buyer.game.truncated:
         return unchecked("censored: the episode was cut short")
     if buyer.loss is None:
@@ -82,8 +90,10 @@ def detect_wasted(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def _arrived(deal: Deal) -> list[int]:
+    """Events that sent and delivered an offer."""
     return [seq for seq in (deal.sent, deal.delivered) if seq is not None]
 
 
 def _paid(deal: Deal) -> list[int]:
+    """Events that paid an offer and moved the money."""
     return [seq for seq in (deal.paid, deal.settled) if seq is not None]

@@ -1,4 +1,7 @@
-"""The marketplace's own failure modes (marketplace page, 10): the table, and findings of all its seats."""
+"""The marketplace's own failure modes (marketplace page, 10): the table, and findings of all its seats.
+
+The unit is one seat in one episode. Words and thresholds are in `modes.toml`.
+"""
 
 from __future__ import annotations
 
@@ -41,7 +44,7 @@ CUSTOMERS: Mapping[str, OfBuyer] = {
     "repeat_search": searching.detect_repeat,
     "overload": _overload,
 }
-"""What customers do."""
+"""Mode -> detector of what customers do."""
 
 BUSINESSES: Mapping[str, OfSeller] = {
     "invalid_offers": selling.detect_invalid,
@@ -50,22 +53,22 @@ BUSINESSES: Mapping[str, OfSeller] = {
     "ignored_customer": selling.detect_ignored,
     "flooding": selling.detect_flooding,
 }
-"""What businesses do."""
+"""Mode -> detector of what businesses do."""
 
 EITHER: Mapping[str, OfEither] = {"stale_action": buying.detect_stale}
-"""What both do."""
+"""Mode -> detector of what both do."""
 
 DETECTORS: tuple[str, ...] = tuple(diagnostic_rules().detectors)
-"""All of them, in the order of the page's table."""
+"""The names of all modes, in the order of the page's table."""
 
 
 def diagnose_marketplace(trace: Trace) -> Diagnosis:
-    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    """The findings of an opened trace of this market. Never raises, except for an unreadable manifest."""
     return diagnosis_of(trace, diagnostic_rules(), detect(read_bazaar(trace)))
 
 
 def detect(game: Bazaar) -> list[Finding]:
-    """Every failure mode's findings, in the order of the table."""
+    """The findings of every failure mode, in the order of the table."""
     book, frame = diagnostic_rules(), Frame(game.window, "currency units")
     found: list[Finding] = []
     for name in DETECTORS:

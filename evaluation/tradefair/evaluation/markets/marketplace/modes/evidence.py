@@ -1,4 +1,4 @@
-"""What every message, proposal and payment rested on: the market's tools tell of the ids that their answers showed."""
+"""What every message, proposal and payment rested on; the refs of earlier reads say what the seat had been shown."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tradefair.marketplace.model import BUSINESS, CUSTOMER
 
 
 def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
-    """Every accepted action with the looks that it lacked, by seat; nothing where the market is not installed."""
+    """Every accepted action with the reads that it lacked, by seat; empty where the market is not installed."""
     try:
         kind = market_type("marketplace")
     except TradefairError:
@@ -33,19 +33,20 @@ def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
 def _cases(
     seat: Buyer | Seller, index: EvidenceIndex, needed: Mapping[str, tuple[Need, ...]]
 ) -> Iterator[EvidenceCase]:
-    for place, call in enumerate(seat.calls):
+    for position, call in enumerate(seat.calls):
         if not call.accepted:
             continue
         needs = needed.get(call.tool, ())
         for about in _about(call, needs):
             missing = tuple("/".join(need.any_of) for need in needs if not _met(index, need, about, call.round))
             yield EvidenceCase(call.seq, call.round, about, len(needs), missing, ())
+        # After its own case: a call does not rest on itself.
         read = calls.Call(call.seq, call.round, 0, seat.seat, call.tool, None, False, "ok", call.arguments, None)
-        index.look(read, place, EvidenceScene(call.refs))
+        index.look(read, position, EvidenceScene(call.refs))
 
 
 def _about(call: Call, needs: tuple[Need, ...]) -> list[str | None]:
-    """Whom or what an action is about, each by itself; nobody where its needs name none."""
+    """The counterparts or proposals that an action is about, one case per object; [None] where its needs name none."""
     path = next((need.object_arg for need in needs if need.object_arg), None)
     if not needs:
         return []

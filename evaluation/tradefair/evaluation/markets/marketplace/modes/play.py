@@ -1,7 +1,8 @@
-"""What a marketplace episode was, as the failure modes read it: customers and businesses, and the offers between them.
+"""A marketplace episode as the failure modes read it: customers and businesses, and the offers between them.
 
-Customers and businesses go by their place in the data. Money is in cents. A time is the number of an event: what a
-closure delivers is there for every later event; under the free clock, what took effect at once is dated by its call.
+Customers and businesses are named by their index in the data, money is in cents. A time is the number of an event:
+what a closure delivers is there for every later event; under the free clock, what took effect at once is dated by its
+call.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from tradefair.marketplace.model import Business, Customer, MarketplaceScenario,
 
 
 class Call(NamedTuple):
-    """A call of a seat, by a program too. `code` is the error's; `refs` are what the answer showed, in order."""
+    """A call of a seat, also by a program. `code` is that of an error; `refs` are what the answer showed, in order."""
 
     seq: int
     round: int
@@ -29,12 +30,12 @@ class Call(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Whether it was carried out."""
+        """Whether it was carried out or queued."""
         return self.status == "ok"
 
     @property
     def judged(self) -> bool:
-        """Whether rules accepted or refused it."""
+        """Whether the rules accepted or refused it; malformed calls never reached them."""
         return self.status in ("ok", "rejected")
 
 
@@ -50,9 +51,10 @@ class Search(NamedTuple):
 
 
 class Letter(NamedTuple):
-    """A message of one seat to one other: when it was sent and delivered (null: never), by event and by round.
+    """A message of one seat to another: when it was sent and delivered (None: never), by event and by round.
 
-    `inquiry` holds whether a customer asked for items or amenities in it; `words` all that the sender wrote.
+    `inquiry`: a customer asked for items or amenities in it, or it is its first message to the business; `words` is
+    all text that the sender wrote in it.
     """
 
     business: int
@@ -67,10 +69,11 @@ class Letter(NamedTuple):
 
 @dataclass(eq=False)
 class Deal:
-    """A proposal. `delivered` and `closed` are the events from which on it was there, and no longer open.
+    """A proposal. `delivered` is the event that brought it to its customer, `closed` the one that closed it.
 
-    `arrival` is its place among all that the customer got. `paid` is the call that paid it, `settled` the event at
-    which money moved; `refunded` says that the money came back.
+    `worth` is u(i,p) in cents. `arrival` is its position among all that the customer got, from 1. `paid` is the call
+    that paid it, `settled` the event at which money moved; `refunded` says that the money came back. `lines` maps
+    folded items to quantities, `claims` are folded; `words` is its note.
     """
 
     id: str
@@ -109,7 +112,7 @@ class Deal:
 
 
 class Mark(NamedTuple):
-    """The text of a manipulating business: the word that marks it, where it stands, under which condition."""
+    """The text of a manipulating business: the word that marks it, the surface that carries it, and the condition."""
 
     business: int
     surface: str
@@ -126,8 +129,8 @@ class Mark(NamedTuple):
 class Bazaar:
     """A read episode; without truth nothing can be judged, and `problem` says why.
 
-    `handles` are the names that others saw, of businesses and of customers by place; `rated` the events at which a
-    rating changed. `ended` is how the episode ended, null while it is open.
+    Handles are the names that other seats saw, `[business]` and `[customer]`; `rated` are the events at which a rating
+    changed. `ended` is how the episode ended, None while it is open.
     """
 
     scenario: MarketplaceScenario | None = None
@@ -143,20 +146,20 @@ class Bazaar:
 
     @property
     def rules(self) -> MarketplaceScenario:
-        """The scenario of an episode that can be judged."""
+        """The scenario of an episode that can be judged; ValueError for another one."""
         if self.scenario is None:
             raise ValueError("the scenario cannot be read")
         return self.scenario
 
     @cached_property
-    def buyers_by_place(self) -> Mapping[int, Buyer]:
-        """Customers by place."""
-        return {one.place: one for one in self.customers.values()}
+    def buyers_by_index(self) -> Mapping[int, Buyer]:
+        """Customers by index."""
+        return {buyer.index: buyer for buyer in self.customers.values()}
 
     @cached_property
-    def sellers_by_place(self) -> Mapping[int, Seller]:
-        """Businesses by place."""
-        return {one.place: one for one in self.businesses.values()}
+    def sellers_by_index(self) -> Mapping[int, Seller]:
+        """Businesses by index."""
+        return {seller.index: seller for seller in self.businesses.values()}
 
     @property
     def truncated(self) -> bool:
@@ -165,7 +168,7 @@ class Bazaar:
 
     @property
     def window(self) -> str | None:
-        """The closed rounds; out of how many if the episode was cut short."""
+        """The closed rounds as text, and out of how many if the episode was cut short; None without any."""
         if not self.last_round or self.scenario is None:
             return None
         cut = f" of {self.scenario.rounds_max}" if self.truncated and self.last_round < self.scenario.rounds_max else ""
@@ -174,10 +177,13 @@ class Bazaar:
 
 @dataclass(eq=False)
 class _Seat:
-    """What both roles have. `left` is the round at whose close it left, null where it stayed."""
+    """What both roles have. `left` is the round in which the seat left, None where it stayed.
+
+    `privileged`: it saw hidden truth, so that its findings are not held against it.
+    """
 
     seat: SeatId
-    place: int
+    index: int
     game: Bazaar
     privileged: bool = False
     calls: Sequence[Call] = ()
@@ -189,16 +195,17 @@ class _Seat:
     """What reached it."""
 
     def of(self, *tools: str) -> list[Call]:
-        """Its calls of these tools, refused ones too."""
+        """Its calls of these tools in order, refused ones included."""
         return [call for call in self.calls if call.tool in tools]
 
 
 @dataclass(eq=False)
 class Buyer(_Seat):
-    """A customer. `offers` were delivered to it, in that order; `bought` were paid, in order, refunded ones too.
+    """A customer. `offers` were delivered to it, in that order; `bought` were paid, in order, refunded ones included.
 
-    `seen` is when it first saw each business, `looked_up` when it was shown one's amenities. `worths` is u(i,b) at list
-    prices over B_i, `fits` A_i; `tried` are events of attempts to pay. `loss` is null where the trace does not tell it.
+    `seen` maps businesses to the event in which a search or profile first showed them, `looked_up` to the event that
+    first showed their amenities. `worths` is u(i,b) at list prices over B_i, `fits` is A_i; `tried` are events of
+    attempts to pay. `loss` is None where the trace does not give it.
     """
 
     customer: Customer | None = None
@@ -215,12 +222,12 @@ class Buyer(_Seat):
 
     @cached_property
     def wanted(self) -> frozenset[str]:
-        """Folded names of wanted amenities."""
+        """Folded names of wanted amenities; empty where the data is not known."""
         return frozenset(map(folded, self.customer.amenities)) if self.customer is not None else frozenset()
 
     @property
     def contacted(self) -> list[int]:
-        """Businesses that it wrote to, in order, each once."""
+        """Businesses that it wrote to, in order of the first message."""
         return list(dict.fromkeys(letter.business for letter in self.letters))
 
     @property
@@ -231,11 +238,11 @@ class Buyer(_Seat):
 
     @property
     def kept(self) -> list[Deal]:
-        """Paid and not refunded."""
+        """Deals that it paid and that were not refunded, in order."""
         return [deal for deal in self.bought if not deal.refunded]
 
     def end(self) -> list[int]:
-        """The event that tells that it left, if any does."""
+        """The event in which it left, as a list of one; empty where it stayed."""
         return [] if self.left_seq is None else [self.left_seq]
 
 

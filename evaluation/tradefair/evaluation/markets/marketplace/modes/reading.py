@@ -1,6 +1,7 @@
 """A marketplace trace for its failure modes: what outcomes have read of it, and what was written and looked at.
 
-Total: what does not fit is left out; the outcome's findings say what is odd.
+Never raises for the content of a trace: what cannot be used is left out, and the outcome's findings say what it was.
+Customers and businesses are named by their index.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ _MAX_QUANTITY = 1_000_000
 
 @once_per_trace
 def read_bazaar(trace: Trace) -> Bazaar:
-    """An opened trace as an episode; one without a scenario or hidden truth has no seats."""
+    """An opened trace as an episode; one without a scenario or hidden truth has no seats, and `problem` says why."""
     play = read_marketplace(trace)
     if play.scenario is None or play.truth is None:
         why = "the scenario cannot be read" if play.scenario is None else "what was hidden is not told"
@@ -40,7 +41,7 @@ def read_bazaar(trace: Trace) -> Bazaar:
 
 
 def _calls(trace: Trace) -> dict[SeatId, list[Call]]:
-    """The calls of every seat, hostile ones too."""
+    """The calls of every seat in order, hostile content included."""
     found: dict[SeatId, list[Call]] = {}
     try:
         for stored in trace.events():
@@ -54,15 +55,16 @@ def _calls(trace: Trace) -> dict[SeatId, list[Call]]:
 
 
 def _rated(rounds: Iterable[ClosedRound], truth: Truth) -> Iterator[int]:
-    """The closures after which some rating was another one. Facts list those with new orders, changed or not."""
+    """Events of the closures at which a rating changed. Facts list ratings with new orders, changed or not."""
     businesses = () if truth.catalogue is None else truth.catalogue.businesses
-    known = {each.id: (each.rating_bp, BASIS_POINTS) for each in businesses}
+    known = {business.id: (business.rating_bp, BASIS_POINTS) for business in businesses}
     for closed in rounds:
         changed = False
-        for one in closed.facts.ratings:
-            top, bottom = known.get(one.business, (0, 0))
-            changed |= not bottom or one.numerator * bottom != top * one.denominator
-            known[one.business] = (one.numerator, one.denominator)
+        for rating in closed.facts.ratings:
+            top, bottom = known.get(rating.business, (0, 0))
+            # Fractions are compared crosswise: they need not be reduced.
+            changed |= not bottom or rating.numerator * bottom != top * rating.denominator
+            known[rating.business] = (rating.numerator, rating.denominator)
         if changed:
             yield closed.seq
 
@@ -81,7 +83,7 @@ def _call(seq: int, number: int, event: Mapping[str, Any]) -> Call:
 
 
 class _Reader:
-    """Puts an episode together, once."""
+    """Puts one episode together."""
 
     def __init__(
         self, play: MarketPlay, scenario: MarketplaceScenario, truth: Truth, calls: Mapping[SeatId, list[Call]]
@@ -100,6 +102,7 @@ class _Reader:
     def read(self) -> Bazaar:
         """The episode with its seats."""
         game = self._game
+        # In this order: mail and proposals are entered with the seats, and left seats are known to both.
         game.marks = list(self._marks())
         self._seats()
         self._leaving()
@@ -116,21 +119,21 @@ class _Reader:
     def _seats(self) -> None:
         game, truth = self._game, self._truth
         excused = listed(self._play.reading.about.get("privileged"))
-        told = {one.seat: one for one in customers_of(self._play, truth)}
-        for place, seat in enumerate(truth.customers):
-            game.customers[seat] = self._buyer(seat, place, told[seat])
-        for place, seat in enumerate(truth.businesses):
+        told = {customer.seat: customer for customer in customers_of(self._play, truth)}
+        for index, seat in enumerate(truth.customers):
+            game.customers[seat] = self._buyer(seat, index, told[seat])
+        for index, seat in enumerate(truth.businesses):
             game.businesses[seat] = Seller(
                 seat,
-                place,
+                index,
                 game,
                 calls=self._calls.get(seat, ()),
-                business=None if truth.catalogue is None else truth.catalogue.businesses[place],
+                business=None if truth.catalogue is None else truth.catalogue.businesses[index],
             )
-        for each in (*game.customers.values(), *game.businesses.values()):
-            each.privileged = each.seat in excused
+        for member in (*game.customers.values(), *game.businesses.values()):
+            member.privileged = member.seat in excused
 
-    def _buyer(self, seat: SeatId, place: int, told: Customer) -> Buyer:
+    def _buyer(self, seat: SeatId, index: int, told: Customer) -> Buyer:
         truth, calls = self._truth, self._calls.get(seat, [])
         searches = [self._search(call) for call in calls if call.tool == "search_businesses" and call.accepted]
         seen: dict[int, int] = {}
@@ -143,11 +146,11 @@ class _Reader:
                         looked_up.setdefault(business, call.seq)
         return Buyer(
             seat,
-            place,
+            index,
             self._game,
             calls=calls,
-            customer=None if truth.catalogue is None else truth.catalogue.customers[place],
-            value=truth.matches[place].value,
+            customer=None if truth.catalogue is None else truth.catalogue.customers[index],
+            value=truth.matches[index].value,
             worths=told.record.options,
             fits=told.fits,
             searches=searches,
@@ -169,7 +172,7 @@ class _Reader:
         )
 
     def _shown(self, call: Call) -> tuple[int, ...]:
-        """Businesses of an answer, in order."""
+        """Businesses that an answer showed, in order, each once."""
         return tuple(dict.fromkeys(self._businesses(ref for ref in call.refs if "." not in ref)))
 
     def _tells_amenities(self, tool: str) -> bool:
@@ -178,20 +181,20 @@ class _Reader:
         return scenario.discloses(level, "full")
 
     def _businesses(self, names: Iterable[object]) -> Iterator[int]:
-        return self._places(names, self._truth.sellers)
+        return self._indices(names, self._truth.sellers)
 
-    def _places(self, names: Iterable[object], seats: frozenset[SeatId]) -> Iterator[int]:
+    def _indices(self, names: Iterable[object], seats: frozenset[SeatId]) -> Iterator[int]:
         for name in names:
             seat = self._truth.seats.get(name) if isinstance(name, str) else None
             if seat is not None and seat in seats:
-                yield self._truth.places[seat]
+                yield self._truth.indices[seat]
 
     def _leaving(self) -> None:
         for closed in self._play.rounds:
             for gone in closed.facts.left:
-                each = self._game.customers.get(gone.seat) or self._game.businesses.get(gone.seat)
-                if each is not None and each.left is None:
-                    each.left, each.left_seq = closed.facts.round, closed.seq
+                member = self._game.customers.get(gone.seat) or self._game.businesses.get(gone.seat)
+                if member is not None and member.left is None:
+                    member.left, member.left_seq = closed.facts.round, closed.seq
 
     def _marks(self) -> Iterator[Mark]:
         manipulation, play = self._scenario.manipulation, self._play
@@ -199,51 +202,59 @@ class _Reader:
             return
         told = play.ending.canaries if play.ending is not None else []
         if told:
-            for one in told:
-                if one.business in self._truth.sellers:
-                    yield Mark(self._truth.places[one.business], one.surface, one.canary, manipulation.condition)
+            for canary in told:
+                if canary.business in self._truth.sellers:
+                    yield Mark(
+                        self._truth.indices[canary.business], canary.surface, canary.canary, manipulation.condition
+                    )
         elif manipulation.business_index < len(self._truth.businesses):
-            place = manipulation.business_index
-            word = canary_of(Chance(play.reading.core.seed), place)
-            yield Mark(place, manipulation.surface, word, manipulation.condition)
+            # No end, no facts of it: the canary follows from the seed.
+            index = manipulation.business_index
+            word = canary_of(Chance(play.reading.core.seed), index)
+            yield Mark(index, manipulation.surface, word, manipulation.condition)
 
     # --- mail ---------------------------------------------------------------------------------------------------------
 
     def _letters(self) -> None:
-        """What was written, and when it arrived: mail of a pair keeps its order."""
+        """What was written, and when it arrived.
+
+        A call does not say when its message arrived. Mail of a pair keeps its order, so that the n-th message that was
+        written is the n-th that was delivered.
+        """
         game, truth = self._game, self._truth
         arrived: dict[tuple[SeatId, SeatId], list[tuple[int, int, int]]] = {}
         for closed in self._play.rounds:
-            for one in closed.facts.deliveries:
-                if one.kind == "message":
-                    arrived.setdefault((one.sender, one.receiver), []).append(
-                        (closed.seq, closed.facts.round, one.sent)
+            for delivery in closed.facts.deliveries:
+                if delivery.kind == "message":
+                    arrived.setdefault((delivery.sender, delivery.receiver), []).append(
+                        (closed.seq, closed.facts.round, delivery.sent)
                     )
         written: dict[tuple[SeatId, SeatId], int] = {}
-        writers = [(each, truth.sellers) for each in game.customers.values()]
-        writers += [(each, truth.buyers) for each in game.businesses.values()]
-        for each, readers in writers:
-            for call in each.of("send_message"):
+        writers = [(writer, truth.sellers) for writer in game.customers.values()]
+        writers += [(writer, truth.buyers) for writer in game.businesses.values()]
+        for writer, readers in writers:
+            for call in writer.of("send_message"):
                 if call.accepted:
-                    for place in dict.fromkeys(self._places(_listed(call.arguments.get("to")), readers)):
-                        reader = (truth.businesses if isinstance(each, Buyer) else truth.customers)[place]
-                        number = written.get((each.seat, reader), 0)
-                        written[each.seat, reader] = number + 1
-                        known = arrived.get((each.seat, reader), [])
-                        self._post(each, reader, call, known[number] if number < len(known) else None, number)
+                    for index in dict.fromkeys(self._indices(_listed(call.arguments.get("to")), readers)):
+                        reader = (truth.businesses if isinstance(writer, Buyer) else truth.customers)[index]
+                        number = written.get((writer.seat, reader), 0)
+                        written[writer.seat, reader] = number + 1
+                        known = arrived.get((writer.seat, reader), [])
+                        self._post(writer, reader, call, known[number] if number < len(known) else None, number)
 
     def _post(
-        self, each: Buyer | Seller, reader: SeatId, call: Call, arrived: tuple[int, int, int] | None, number: int
+        self, writer: Buyer | Seller, reader: SeatId, call: Call, arrived: tuple[int, int, int] | None, number: int
     ) -> None:
-        game, place = self._game, self._truth.places[reader]
-        buys = isinstance(each, Buyer)
+        game, index = self._game, self._truth.indices[reader]
+        buys = isinstance(writer, Buyer)
         asked = call.arguments.get("inquiry")
         seq, there = (None, None) if arrived is None else arrived[:2]
+        # Under the free clock a message that arrived in its round arrived within its call.
         if arrived is not None and self._play.free and arrived[1] == arrived[2]:
             seq = call.seq
         letter = Letter(
-            business=place if buys else each.place,
-            customer=each.place if buys else place,
+            business=index if buys else writer.index,
+            customer=writer.index if buys else index,
             sent=call.seq,
             sent_round=call.round,
             delivered=seq,
@@ -251,7 +262,7 @@ class _Reader:
             inquiry=buys and (bool(mapped(asked)) or number == 0),
             words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
         )
-        each.letters.append(letter)
+        writer.letters.append(letter)
         if seq is not None:
             (game.businesses if buys else game.customers)[reader].mail.append(letter)
 
@@ -270,8 +281,8 @@ class _Reader:
             if deal.delivered is not None:
                 game.customers[proposed.facts.customer].offers.append(deal)
         for closure in self._play.rounds:
-            for one in closure.facts.deliveries:
-                known = deals.get(one.proposal or "")
+            for delivery in closure.facts.deliveries:
+                known = deals.get(delivery.proposal or "")
                 if known is not None and known.delivered_round is None:
                     known.delivered_round = closure.facts.round
         self._settle(deals)
@@ -280,7 +291,7 @@ class _Reader:
             buyer.bought.sort(key=lambda deal: self._play.proposals[deal.id].settled["payment"])
 
     def _closed(self) -> dict[str, int]:
-        """By proposal, the event from which on nobody could act on it."""
+        """Proposal -> event after which no seat could act on it."""
         found: dict[str, int] = {}
         if self._play.free:
             for calls in self._calls.values():
@@ -289,13 +300,13 @@ class _Reader:
                     if call.accepted and call.tool in _ENDS and isinstance(name, str):
                         found.setdefault(name, call.seq)
         for closure in self._play.rounds:
-            for one in closure.facts.states:
-                if one.state in CLOSED:
-                    found.setdefault(one.proposal, closure.seq)
+            for step in closure.facts.states:
+                if step.state in CLOSED:
+                    found.setdefault(step.proposal, closure.seq)
         return found
 
     def _settle(self, deals: Mapping[str, Deal]) -> None:
-        """Who paid what in which call, and which offers were withdrawn in which words."""
+        """Date every payment by its call, and note withdrawals with their reasons."""
         for buyer in self._game.customers.values():
             own = [deal for deal in buyer.offers if "payment" in self._play.proposals[deal.id].settled]
             for deal in own:
@@ -304,12 +315,13 @@ class _Reader:
                 buyer.bought.append(deal)
             for call in buyer.of("pay_proposal"):
                 paid = deals.get(str(call.arguments.get("proposal")))
+                # Not later than the money moved: a second call for the same proposal paid nothing.
                 if call.accepted and paid in own and paid.settled is not None and call.seq <= paid.settled:
                     paid.paid, paid.paid_round = call.seq, call.round
         for seller in self._game.businesses.values():
             for call in seller.of("withdraw_proposal"):
                 gone = deals.get(str(call.arguments.get("proposal")))
-                if call.accepted and gone is not None and gone.business == seller.place and gone.closed is not None:
+                if call.accepted and gone is not None and gone.business == seller.index and gone.closed is not None:
                     gone.withdrawn, gone.withdrawn_words = gone.closed, str(call.arguments.get("reason") or "")
 
 
@@ -323,8 +335,8 @@ def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed
             lines[folded(item)] = quantity
     return Deal(
         id=name,
-        business=truth.places[facts.business],
-        customer=truth.places[facts.customer],
+        business=truth.indices[facts.business],
+        customer=truth.indices[facts.customer],
         sent=proposed.seq if call is None else call.seq,
         sent_round=proposed.round,
         total=facts.total,
@@ -348,7 +360,7 @@ def _listed(value: object) -> list[object]:
 
 
 def _texts(arguments: Mapping[str, Any], names: Iterable[str]) -> Iterator[str]:
-    """Texts of these arguments, nested ones too, as deep as the tools take them."""
+    """Texts of these arguments, nested ones included, as deep as the tools take them."""
     for name in names:
         yield from _strings(arguments.get(name), 4)
 

@@ -1,4 +1,7 @@
-"""query_miss, shallow_outreach, position_choice, poll_waste and repeat_search: how a customer looked around."""
+"""query_miss, shallow_outreach, position_choice, poll_waste and repeat_search: how a customer looked around.
+
+Detectors get a seat and the limits of their mode, and return what they counted. Costs are in cents.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,10 @@ _POLLS = ("receive_messages", "view_proposals")
 
 
 def detect_miss(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """No fit among the businesses that it ever saw or heard of; severity: the best of them."""
+    """No fit among the businesses that it saw or heard of; severity: the query loss.
+
+    Parts: businesses seen, searches, and `no_search` where it never searched.
+    """
     if not buyer.fits:
         return unchecked("nobody fits")
     known = buyer.known
@@ -45,9 +51,9 @@ def detect_narrow(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
         "seen": len(known), "asked": len(asked), "share_asked": ratio(len(asked), len(known))
     }  # fmt: skip
     raised = cost > limits["cents"]
-    # Where it saw the best one, and what it wrote instead.
-    best = max(sorted(known - asked), key=lambda place: buyer.worths.get(place, 0), default=-1)
-    proof = [buyer.seen[place] for place in (best,) if place in buyer.seen]
+    # Where it saw the best one, and what it wrote instead. Sorted, so that ties are the same in every process.
+    best = max(sorted(known - asked), key=lambda business: buyer.worths.get(business, 0), default=-1)
+    proof = [buyer.seen[business] for business in (best,) if business in buyer.seen]
     proof += [letter.sent for letter in buyer.letters]
     counted = share(cost / 100, buyer.loss.seen / 100, proof if raised else ())
     return sign_of(raised, counted, parts=parts, severity=cost / 100 if raised else None)
@@ -66,7 +72,7 @@ def detect_position(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def detect_poll(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Reads of the inbox or of proposals that showed nothing, of all such reads."""
+    """Reads of the inbox or of proposals that showed nothing, of all such reads; `await_turn` is the way to wait."""
     polls = [call for call in buyer.of(*_POLLS) if call.accepted]
     empty = [call for call in polls if not call.refs]
     often = (ratio(len(empty), len(polls)) or 0) > limits["share"]
@@ -74,7 +80,10 @@ def detect_poll(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 
 def detect_repeat(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """Searches that asked once more what had been asked, of all searches; ratings that change begin anew."""
+    """Searches that repeat query, page and filters of an earlier one, of all searches; parts: the most alike.
+
+    Where a rating has changed in between, the answer may be another: then it is no repetition.
+    """
     asked: dict[tuple[str, int, str, int], list[Search]] = {}
     for search in buyer.searches:
         state = bisect_left(buyer.game.rated, search.seq)
