@@ -74,6 +74,7 @@ COMMANDS: tuple[Command, ...] = (
     Command("tools", "Look", "The tools of a market.", "catalog.look_commands:tools"),
     Command("draw-agent", "Look", "One of our agent graphs.", "frameworks.draw_agent_command:draw_agent"),
     Command("policies", "Look", "The scripted seats of a market.", "catalog.look_commands:policies"),
+    Command("new-market", "Build", "Start a market of your own.", "testing.new_market_command:new_market"),
     Command("check", "Build", "Test a market against the contract.", "testing.check_command:check"),
 )
 

@@ -31,7 +31,7 @@ class Scenario(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
-    id: str = Field(pattern=r"^[a-z_]+/[a-z0-9_]+$", max_length=80)
+    id: str = Field(pattern=r"^[a-z_][a-z0-9_]*/[a-z0-9_]+$", max_length=80)
     version: int = Field(default=1, ge=1)
     description: str = Field(default="", max_length=500)
     clock: Literal["turns", "free"] = "turns"

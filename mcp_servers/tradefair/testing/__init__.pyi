@@ -6,6 +6,7 @@ from .client import OpenSeat as OpenSeat
 from .client import open_seat as open_seat
 from .kit import CHECKS as CHECKS
 from .kit import check_market as check_market
+from .market_copy import new_market as new_market
 from .playthrough import Playthrough as Playthrough
 from .playthrough import Service as Service
 from .playthrough import play_scripted as play_scripted

@@ -20,7 +20,7 @@ from tradefair.testing.bench import Failure
 from tradefair.testing.kit import CHECKS, Check, check_market
 from tradefair.testing.snapshot import snapshot_bytes
 
-_QUIET_S = 2.0
+_QUIET_S = 5.0
 
 
 def check(
