@@ -6,17 +6,16 @@ not recomputed (its inner calls are events of their own).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated, Protocol
 
 from pydantic import Field, JsonValue
 
 from tradefair.contract.errors import HarnessFailure, IllegalAction
+from tradefair.contract.market import Market, MarketType
 from tradefair.contract.policy import TurnView
+from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
-
-if TYPE_CHECKING:
-    from tradefair.contract.core import Core
 
 MAX_NOTES = 100
 MAX_CODE_CHARS = 20_000
@@ -58,59 +57,76 @@ class CodeResult(Result):
     inner_calls: int
 
 
+class Asked(Protocol):
+    """What the tools here need of an episode; `Core` is one. They do not import it: Core imports their table."""
+
+    market_type: MarketType
+    scenario: Scenario
+    market: Market
+    notes: dict[SeatId, dict[int, Note]]
+
+    def turn_view(self, seat: SeatId) -> TurnView:
+        """The clock as the seat sees it."""
+        ...
+
+    def next_note(self, seat: SeatId) -> int:
+        """A fresh note number of the seat; numbers of removed notes do not come back."""
+        ...
+
+
 @tool("read", title="Rules", subject="kernel")
-def view_rules(core: Core, seat: SeatId) -> RulesView:
+def view_rules(episode: Asked, seat: SeatId) -> RulesView:
     """The rules of this market, your role and your objective."""
-    brief = core.market_type.brief(core.scenario, seat)
+    brief = episode.market_type.brief(episode.scenario, seat)
     return RulesView(
-        market=core.market_type.name,
-        version=core.market_type.version,
-        scenario=core.scenario.id,
+        market=episode.market_type.name,
+        version=episode.market_type.version,
+        scenario=episode.scenario.id,
         seat=seat,
         role=brief.role,
         objective=brief.objective,
         round_semantics=brief.round_semantics,
-        rules=core.market.rules_view(seat).model_dump(mode="json"),
+        rules=episode.market.rules_view(seat).model_dump(mode="json"),
     )
 
 
 @tool("read", title="Turn", subject="kernel")
-def view_turn(core: Core, seat: SeatId) -> TurnView:
+def view_turn(episode: Asked, seat: SeatId) -> TurnView:
     """Where the clock stands, whether a decision of yours is awaited, and how far your call limits are used up."""
-    return core.turn_view(seat)
+    return episode.turn_view(seat)
 
 
 @tool("read", title="Wait for your turn", subject="kernel")
-def await_turn(core: Core, seat: SeatId, *, timeout_s: Annotated[float, Field(ge=0, le=45)] = 20) -> TurnView:
+def await_turn(episode: Asked, seat: SeatId, *, timeout_s: Annotated[float, Field(ge=0, le=45)] = 20) -> TurnView:
     """Wait until a decision of yours is awaited or the episode is over, at most timeout_s seconds (45).
 
     still_open = true means that neither has happened yet: call it again.
     """
-    return core.turn_view(seat)
+    return episode.turn_view(seat)
 
 
 @tool("note", title="Add a note", subject="kernel")
-def add_note(core: Core, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000)]) -> Note:
+def add_note(episode: Asked, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000)]) -> Note:
     """Keep a note to yourself until the end of the episode (at most 2,000 characters each, 100 notes)."""
-    notes = core.notes[seat]
+    notes = episode.notes[seat]
     if len(notes) >= MAX_NOTES:
         raise IllegalAction("notes_full", f"there is room for {MAX_NOTES} notes", hint="remove_note makes room")
-    note = Note(number=core.next_note(seat), round=core.market.clock.round, text=text)
+    note = Note(number=episode.next_note(seat), round=episode.market.clock.round, text=text)
     notes[note.number] = note
     return note
 
 
 @tool("read", title="Notes", subject="kernel")
-def view_notes(core: Core, seat: SeatId) -> Notes:
+def view_notes(episode: Asked, seat: SeatId) -> Notes:
     """Your own notes, oldest first."""
-    notes = list(core.notes[seat].values())
+    notes = list(episode.notes[seat].values())
     return Notes(notes=notes, room_for=MAX_NOTES - len(notes))
 
 
 @tool("note", title="Remove a note", subject="kernel", destructive=True)
-def remove_note(core: Core, seat: SeatId, *, number: Annotated[int, Field(ge=1, le=1_000_000)]) -> Note:
+def remove_note(episode: Asked, seat: SeatId, *, number: Annotated[int, Field(ge=1, le=1_000_000)]) -> Note:
     """Remove one of your notes by its number; answers the removed note."""
-    note = core.notes[seat].pop(number, None)
+    note = episode.notes[seat].pop(number, None)
     if note is None:
         raise IllegalAction("unknown_id", f"you have no note {number}", hint="view_notes shows their numbers")
     return note
@@ -118,7 +134,7 @@ def remove_note(core: Core, seat: SeatId, *, number: Annotated[int, Field(ge=1, 
 
 @tool("analysis", title="Run code", subject="kernel", recorded=True)
 def execute_code(
-    core: Core, seat: SeatId, *, code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS)]
+    episode: Asked, seat: SeatId, *, code: Annotated[str, Field(min_length=1, max_length=MAX_CODE_CHARS)]
 ) -> CodeResult:
     """Run a short Python program over your own read and analysis tools, which are plain functions in it.
 

@@ -193,7 +193,8 @@ def tool(kind: Kind, *, title: str, **options: Any) -> Callable[[Callable[..., B
 
 
 def _hints(function: Callable[..., BaseModel]) -> dict[str, Any]:
-    """Types of the keyword parameters and of the result. Market and seat stay unresolved: Core's would be a circle."""
+    """Types of the keyword parameters and of the result."""
+    # Market and seat stay unresolved: a market's tools may import their type for type checkers only.
     positional = {
         name
         for name, parameter in inspect.signature(function).parameters.items()
