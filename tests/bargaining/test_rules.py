@@ -63,11 +63,11 @@ def test_the_second_speaker_reads_the_first_and_never_the_reverse(open_market: O
     market.advance()
     assert [row.text for row in ask(market, second, "read_messages").messages] == ["I will be fair."]
     market.say(second, "So will I.")
+    market.advance()
     assert [row.text for row in ask(market, first, "read_messages", after=0).messages] == [
         "I will be fair.",
         "So will I.",
     ]
-    market.advance()
     assert market.clock.phase == "quote"
     assert market.awaited() == {"B1", "S1"}
 

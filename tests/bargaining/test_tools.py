@@ -141,7 +141,7 @@ def test_nothing_that_a_seat_can_get_depends_on_what_is_private_to_the_other(
     for salt in range(3):
         twin = MARKET.perturb_private(market, "B1", salt)
         assert twin.state.private.cost != market.state.private.cost
-        assert twin.state.book["S1"] != 55
+        assert twin.sealed["S1"] != 55
         for tool in ("view_my_value", "view_history", "trace_concession_path", "list_offers_by_round", "read_messages"):
             assert ask(twin, "B1", tool) == ask(market, "B1", tool)
         assert twin.turn_view("B1") == market.turn_view("B1")

@@ -50,7 +50,7 @@ def test_no_single_quote_earns_more_on_average_than_the_oracle_of_sealed_quotes(
 def _payoff(market: DoubleAuction, seat: str, price: int) -> int:
     fresh = MARKET.create(market.scenario, market.seed)
     assert isinstance(fresh, DoubleAuction)
-    for other, quoted in market.state.book.items():
+    for other, quoted in market.privileged().book.items():
         fresh.quote(other, quoted)
     fresh.quote(seat, price)
     fresh.advance()

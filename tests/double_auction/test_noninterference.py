@@ -84,7 +84,7 @@ def test_nothing_a_seat_can_get_depends_on_what_is_private_to_others(
         same = twin.state.private.by_seat[other] == market.state.private.by_seat[other]
         assert same == (other == seat)
         if other in pending:
-            assert (twin.state.book[other] == pending[other]) == (other == seat)
+            assert (twin.sealed[other] == pending[other]) == (other == seat)
     assert [row.row for row in twin.state.rounds] == [row.row for row in market.state.rounds]
     assert _everything(twin, seat, ask) == _everything(market, seat, ask)
 
@@ -98,7 +98,7 @@ def test_the_perturbed_market_is_a_copy(open_market: Open, close: Close) -> None
     twin = MARKET.perturb_private(market, "B1", 1)
     twin.quote("B1", 33)
     assert market.digest() == before != twin.digest()
-    assert twin.state.lapsed == {"S2"}
+    assert {seat for seat, price in twin.sealed.items() if price is None} == {"S2"}
     assert MARKET.perturb_private(market, "B1", 2).state.private != twin.state.private
 
 

@@ -158,7 +158,7 @@ def test_a_quote_is_final_and_a_closed_episode_takes_no_more(open_market: Open, 
         market.quote("B1", 60)
     with pytest.raises(HarnessFailure, match="not awaited"):
         market.lapse("B1", "deadline")
-    with pytest.raises(HarnessFailure, match="nobody is awaited"):
+    with pytest.raises(HarnessFailure, match="no seat is awaited"):
         market.advance()
     close(market, {"B2": 40, "S1": 30})
     assert market.terminated == "terminated:rounds_completed"

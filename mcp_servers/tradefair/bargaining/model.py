@@ -6,7 +6,6 @@ Prices, limits and profits are integers: 1 tick = 1 unit of price = the ledger's
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -184,33 +183,6 @@ class RoundRecord(NamedTuple):
     def profit_of(self, seat: SeatId) -> int:
         """A seat's profit."""
         return self.profit_buyer if seat == BUYER else self.profit_seller
-
-
-def _no_messages() -> list[Message]:
-    return []
-
-
-def _no_rounds() -> list[RoundRecord]:
-    return []
-
-
-@dataclass
-class State:
-    """The whole truth of one episode; changed by the rules only."""
-
-    scenario: BargainingScenario
-    private: PrivateLimits
-    phase: Phase
-    order: tuple[SeatId, ...] | None
-    """Speaking order of the open round; null without chat."""
-    round: int = 1
-    messages: list[Message] = field(default_factory=_no_messages)
-    book: dict[SeatId, int] = field(default_factory=dict[SeatId, int])
-    """Sealed quotes of the open round, by arrival."""
-    lapsed: set[SeatId] = field(default_factory=set[SeatId])
-    """Seats whose quote of the open round lapsed."""
-    rounds: list[RoundRecord] = field(default_factory=_no_rounds)
-    profit: dict[SeatId, int] = field(default_factory=lambda: {BUYER: 0, SELLER: 0})
 
 
 # --- what tools answer ------------------------------------------------------------------------------------------------

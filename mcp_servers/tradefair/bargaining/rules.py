@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
@@ -30,51 +30,47 @@ from tradefair.bargaining.model import (
     RoundFacts,
     RoundRecord,
     RulesView,
-    State,
     TurnPart,
     other,
     role_of,
 )
+from tradefair.bargaining.state import State
 from tradefair.contract.chain import canonical
 from tradefair.contract.chance import Chance
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.errors import EpisodeOver, IllegalAction
+from tradefair.contract.market import Clock, Closure, LapseReason
+from tradefair.contract.sealed import SealedRounds
+from tradefair.contract.seats import SeatId
 from tradefair.trading.chance import RecordedChance, TradingChance, feed_chance, open_chance
 from tradefair.trading.clearing import Pair, clear
 from tradefair.trading.talk import sized_words, words_of
 
-_COMPLETED = "terminated:rounds_completed"
 _PAIR = Pair(BUYER, SELLER)
 
 
+Act: TypeAlias = int | str | None
+"""A sealed act: a message (empty text is silence) or a quote; None is a forfeited quote."""
+
+
 class HiddenTruth(NamedTuple):
-    """What privileged policies are given: both limits and a live view of the sealed quotes."""
+    """What privileged policies are given: both limits and a live mapping of the sealed acts."""
 
     limits: PrivateLimits
-    book: Mapping[SeatId, int]
+    sealed: Mapping[SeatId, Act]
 
 
-class Bargaining:
-    """A live bargaining game (contract `Market`); `state` is read by the views and changed here only."""
+class Bargaining(SealedRounds[Act]):
+    """A live bargaining game; `state` is read by the views and changed here only."""
 
     def __init__(self, scenario: BargainingScenario, seed: int) -> None:
+        super().__init__(seed, {seat: role_of(seat) for seat in ROSTER.seats}, scenario.rounds, scenario.phases)
         self.scenario = scenario
-        self.seed = seed
-        self.seats: dict[SeatId, SeatSpec] = {seat: SeatSpec(seat, role_of(seat)) for seat in ROSTER.seats}
-        self.read_marks: dict[SeatId, int] = dict.fromkeys(ROSTER.seats, 0)
-        self.terminated: EndReason | None = None
+        self.read_marks = dict.fromkeys(ROSTER.seats, 0)
         self._chance: TradingChance = open_chance(
             scenario.chance, seed, ROSTER, seat_order=scenario.seat_order, chat=scenario.chat
         )
         self._inputs: list[JsonValue] = []
-        self.state = State(
-            scenario=scenario,
-            private=_private_limits(scenario, self._chance),
-            phase=scenario.phases[0],
-            order=None,
-        )
-        self.clock = Clock(1, self.state.phase, 0)
+        self.state = State(scenario, _private_limits(scenario, self._chance))
         self._ordered = False
         self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
         self._hashed = (0, 0)
@@ -83,21 +79,22 @@ class Bargaining:
 
     def awaited(self) -> frozenset[SeatId]:
         """The speaker of the open phase, or the seats that have not quoted."""
-        if self.terminated is not None:
-            return frozenset()
-        state = self.state
-        if state.phase == "quote":
-            return frozenset(ROSTER.seats) - state.book.keys() - state.lapsed
+        if self.terminated is not None or self.clock.phase == "quote":
+            return super().awaited()
         order = self.speaking_order()
         if order is None:
-            # Fed chance: nobody can speak before the round's orders are there.
+            # Recorded chance: no seat can speak before the orders of the round are fed.
             return frozenset(ROSTER.seats)
-        speaker = order[0 if state.phase == "speak_first" else 1]
-        return frozenset() if self._has_spoken(speaker) else frozenset({speaker})
+        return frozenset({order[self._place() - 1]}) - self.sealed.keys()
+
+    def _place(self) -> int:
+        """1 in the phase of the first speaker, else 2."""
+        return 1 if self.clock.phase == "speak_first" else 2
 
     def _has_spoken(self, seat: SeatId) -> bool:
-        number = self.state.round
-        return any(message.seat == seat and message.round == number for message in self.state.messages[-2:])
+        number, spoken = self.clock.round, self.state.messages[-2:]
+        pending = self.clock.phase != "quote" and seat in self.sealed
+        return pending or any(message.seat == seat and message.round == number for message in spoken)
 
     def speaking_order(self) -> tuple[SeatId, ...] | None:
         """Who speaks first and second in the open round; null without chat, or while its luck waits to be fed."""
@@ -106,7 +103,7 @@ class Bargaining:
         return self.state.order
 
     def _open_order(self) -> None:
-        number, mode = self.state.round, self.scenario.speaking_order
+        number, mode = self.clock.round, self.scenario.speaking_order
         if mode == "shuffled":
             if isinstance(self._chance, RecordedChance) and not self._chance.has_round(number):
                 return
@@ -125,28 +122,20 @@ class Bargaining:
         """
         self._require_round(round_guard, "send_message")
         self._require_speaker(seat)
-        sized_words(text, self.scenario.max_words, self.scenario.max_chars)
-        message = self._spoken(seat, text)
-        return MessageReceipt(round=message.round, place=message.place, words=message.words)
+        words = sized_words(text, self.scenario.max_words, self.scenario.max_chars)
+        self._keep({seat: text})
+        return MessageReceipt(round=self.clock.round, place=self._place(), words=words)
 
     def _require_speaker(self, seat: SeatId) -> None:
-        state = self.state
         if self._has_spoken(seat):
             raise IllegalAction(
                 "already_acted",
                 "one message per round",
-                hint="submit_quote next" if state.phase == "quote" else "await_turn, then submit_quote",
+                hint="submit_quote next" if self.clock.phase == "quote" else "await_turn, then submit_quote",
                 retryable=False,
             )
         if self.speaking_order() is None or seat not in self.awaited():
             raise IllegalAction("wrong_phase", f"{other(seat)} is speaking; you speak after it", hint="call await_turn")
-
-    def _spoken(self, seat: SeatId, text: str) -> Message:
-        state = self.state
-        place = 1 if state.phase == "speak_first" else 2
-        message = Message(len(state.messages) + 1, state.round, place, seat, text, words_of(text))
-        state.messages.append(message)
-        return message
 
     def quote(self, seat: SeatId, price: int, round_guard: int | None = None) -> QuoteReceipt:
         """Seal one quote, 0..100 ticks; final once accepted. A quote through the own limit is legal.
@@ -154,65 +143,74 @@ class Bargaining:
         Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted.
         """
         self._require_round(round_guard, "submit_quote")
-        state = self.state
-        if state.phase != "quote":
+        number, phase, _ = self.clock
+        if phase != "quote":
             own_turn = seat in self.awaited()
             raise IllegalAction(
                 "wrong_phase",
-                "you are awaited to speak first" if own_turn else f"{state.phase} is open: quotes follow",
+                "you are awaited to speak first" if own_turn else f"{phase} is open: quotes follow",
                 hint="send_message first; empty text is silence" if own_turn else "call await_turn",
             )
         if seat not in self.awaited():
             raise IllegalAction(
-                "already_acted", f"the quote of round {state.round} is final", hint="call await_turn", retryable=False
+                "already_acted", f"the quote of round {number} is final", hint="call await_turn", retryable=False
             )
-        state.book[seat] = price
-        return QuoteReceipt(round=state.round, price=price)
+        self._keep({seat: price})
+        return QuoteReceipt(round=number, price=price)
 
     def _require_round(self, guard: int | None, tool: str) -> None:
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        if guard is not None and guard != self.state.round:
+        number, phase, _ = self.clock
+        if guard is not None and guard != number:
             raise IllegalAction(
                 "stale_round",
-                f"round {guard} is not open; open is round {self.state.round}, phase {self.state.phase}",
-                hint=f"call {tool} with round={self.state.round}, or without round",
+                f"round {guard} is not open; open is round {number}, phase {phase}",
+                hint=f"call {tool} with round={number}, or without round",
             )
 
-    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+    def default(self, seat: SeatId, phase: str) -> tuple[Act, str]:
         """Silence while speaking; a forfeited quote, or the own limit, while quoting."""
-        if seat not in self.awaited():
-            raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
-        if self.state.phase != "quote":
-            self._spoken(seat, "")
-            return "silence"
-        self.state.lapsed.add(seat)
+        if phase != "quote":
+            return "", "silence"
         if self.scenario.lapse_quote == "forfeit":
-            return "forfeit_round"
-        self.state.book[seat] = self.state.private.of(seat)
-        return "quote_own_limit"
+            return None, "forfeit_round"
+        return self.state.private.of(seat), "quote_own_limit"
+
+    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+        """The default; the round's record tells a quote that was made for a seat from a quote of its own."""
+        name = super().lapse(seat, reason)
+        if self.clock.phase == "quote":
+            self.state.lapsed.add(seat)
+        return name
 
     # --- closures -------------------------------------------------------------------------------------------------
 
-    def advance(self) -> Closure:
-        """Close the open phase: publish a message, or settle the round."""
-        if self.awaited() or self.terminated is not None:
-            raise HarnessFailure("a phase closes when nobody is awaited and the episode is not over")
-        if self.state.phase == "quote":
-            record = self.settle()
-            return Closure("round", _public(record), self._facts(record))
-        public = _public_message(self.state.messages[-1])
-        phases = self.scenario.phases
-        self.state.phase = phases[phases.index(self.state.phase) + 1]
-        self.clock = Clock(self.state.round, self.state.phase, self.clock.revision + 1)
-        return Closure("phase", public)
+    def deliver(self, phase: str, acts: Mapping[SeatId, Act]) -> PublicMessage:
+        """Publish the message of the phase's speaker, or its silence."""
+        ((seat, text),) = acts.items()
+        assert isinstance(text, str)
+        messages = self.state.messages
+        messages.append(Message(len(messages) + 1, self.clock.round, self._place(), seat, text, words_of(text)))
+        return _public_message(messages[-1])
 
-    def settle(self) -> RoundRecord:
-        """Settle the open round and open the next one (bargaining page, 6.3)."""
-        state, number, chance = self.state, self.state.round, self._chance
+    def settle(self, acts: Mapping[SeatId, Act]) -> tuple[PublicRound, RoundFacts]:
+        """Settle the round (bargaining page, 6.3)."""
+        record = self._settled(acts)
+        state = self.state
+        for seat in ROSTER.seats:
+            state.profit[seat] += record.profit_of(seat)
+        state.rounds.append(record)
+        state.lapsed.clear()
+        state.order, self._ordered = None, False
+        return _public(record), self._facts(record)
+
+    def _settled(self, acts: Mapping[SeatId, Act]) -> RoundRecord:
+        """The record of the round: match, price and profits."""
+        state, number, chance = self.state, self.clock.round, self._chance
         spoken = self.speaking_order()
         order = chance.quote_order(number)
-        bid, ask = state.book.get(BUYER), state.book.get(SELLER)
+        bid, ask = (price if isinstance(price := acts[seat], int) else None for seat in (BUYER, SELLER))
         bids, asks = ({} if price is None else {seat: price} for seat, price in ((BUYER, bid), (SELLER, ask)))
         matches = clear(
             bids,
@@ -224,7 +222,7 @@ class Bargaining:
         match = matches[0] if matches else None
         private, price = state.private, match.price if match else None
         profits = [0 if price is None else private.profit(seat, price) for seat in ROSTER.seats]
-        record = RoundRecord(
+        return RoundRecord(
             round=number,
             speaking_order=spoken,
             quote_order=order,
@@ -238,32 +236,15 @@ class Bargaining:
             profit_buyer=profits[0],
             profit_seller=profits[1],
         )
-        for seat in ROSTER.seats:
-            state.profit[seat] += record.profit_of(seat)
-        state.rounds.append(record)
-        self._open_next()
-        return record
 
     def _rounds_up(self, number: int, pair: Pair) -> bool:
         mode = self.scenario.half_tick
         return self._chance.round_up(number, pair) if mode == "coin" else mode == "up"
 
-    def _open_next(self) -> None:
-        state = self.state
-        state.book.clear()
-        state.lapsed.clear()
-        state.order, self._ordered = None, False
-        if state.round == self.scenario.rounds:
-            self.terminated = _COMPLETED
-        else:
-            state.round += 1
-            state.phase = self.scenario.phases[0]
-        self.clock = Clock(state.round, state.phase, self.clock.revision + 1)
-
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
         over = self.terminated is not None
-        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.state.round, over=over)
+        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.clock.round, over=over)
         self._inputs.append(payload)
 
     # --- views and facts ------------------------------------------------------------------------------------------
@@ -291,8 +272,8 @@ class Bargaining:
         return len(self.state.rounds) + heard
 
     def privileged(self) -> HiddenTruth:
-        """Both limits and the sealed quotes of the open round."""
-        return HiddenTruth(self.state.private, self.state.book)
+        """Both limits and the sealed acts of the open phase."""
+        return HiddenTruth(self.state.private, self.sealed)
 
     def _facts(self, record: RoundRecord) -> RoundFacts:
         return RoundFacts(record=_plain(record), opening=self._opening(), profit=self.state.profit)
@@ -318,6 +299,9 @@ class Bargaining:
             opening=self._opening(),
         )
 
+    def _remember(self, closing: Clock, acts: Mapping[SeatId, Act], closure: Closure) -> None:
+        """Nothing: `digest` keeps running hashes of its own."""
+
     def digest(self) -> bytes:
         """BLAKE2b-256 of seed, limits, closed rounds and messages (running hashes) and of the open round."""
         state = self.state
@@ -331,7 +315,9 @@ class Bargaining:
         self._hashed = len(state.rounds), len(state.messages)
         past = b"".join(running.digest() for running in self._history)
         inputs = self._inputs[len(state.rounds) :]
-        now = [state.round, state.phase, state.book, sorted(state.lapsed), inputs, self.read_marks, self.terminated]
+        number, phase, _ = self.clock
+        book = {seat: act for seat, act in self.sealed.items() if act is not None}
+        now = [number, phase, book, sorted(state.lapsed), inputs, self.read_marks, self.terminated]
         return hashlib.blake2b(past + canonical(now), digest_size=32).digest()
 
     def check(self) -> None:
@@ -349,7 +335,7 @@ class Bargaining:
             for seat in ROSTER.seats:
                 ledger[seat] += record.profit_of(seat)
         assert ledger == state.profit, "the ledger is not the sum of the rounds"
-        assert len(state.rounds) == (state.round if self.terminated else state.round - 1), "a round is missing"
+        assert len(state.rounds) == self.clock.round - (0 if self.terminated else 1), "a round is missing"
         spoken = [(message.round, message.place) for message in state.messages]
         assert len(spoken) == len(set(spoken)), "a seat spoke twice in a round"
 
@@ -359,31 +345,28 @@ class Bargaining:
         private = self.state.private
         moved = (private.of(hidden) + 1 + int(chance.uniform("limit", hidden) * 100)) % 101
         changed = private._replace(cost=moved) if hidden == SELLER else private._replace(value=moved)
-        book = dict(self.state.book)
-        if hidden in book:
-            book[hidden] = (book[hidden] + 1 + int(chance.uniform("quote", hidden) * 100)) % 101
-        return self._replayed(changed, book)
+        acts = dict(self.sealed)
+        if isinstance(quote := acts.get(hidden), int):
+            acts[hidden] = (quote + 1 + int(chance.uniform("quote", hidden) * 100)) % 101
+        return self._replayed(changed, acts)
 
-    def _replayed(self, private: PrivateLimits, book: Mapping[SeatId, int]) -> Bargaining:
-        """This episode's messages and quotes under other limits, with another open book."""
+    def _replayed(self, private: PrivateLimits, acts: Mapping[SeatId, Act]) -> Bargaining:
+        """This episode's messages and quotes under other limits, with other sealed acts in the open phase."""
         twin = Bargaining(self.scenario, self.seed)
         twin.state.private = private
         for index, record in enumerate(self.state.rounds):
             twin._fed_again(self._inputs[index : index + 1])
             twin.state.messages += [message for message in self.state.messages if message.round == record.round]
-            for seat in ROSTER.seats:
-                quote = record.quote_of(seat)
-                if quote is not None:
-                    twin.state.book[seat] = quote
             twin.state.lapsed.update(record.lapsed)
-            twin.settle()
+            twin.settle({seat: record.quote_of(seat) for seat in ROSTER.seats})
+            # Phase by phase would only repeat the messages; the clock of the next round is all that is missing.
+            twin.clock = Clock(record.round + 1, self.phases[0], 0)
         twin._fed_again(self._inputs[len(self.state.rounds) :])
         if self.terminated is None:
-            twin.state.messages += [message for message in self.state.messages if message.round == self.state.round]
-            twin.state.phase = self.state.phase
-            twin.state.book.update(book)
+            twin.state.messages += [message for message in self.state.messages if message.round == self.clock.round]
             twin.state.lapsed.update(self.state.lapsed)
-        twin.clock = self.clock
+            twin._keep(acts)
+        twin.clock, twin.terminated = self.clock, self.terminated
         twin.read_marks = dict(self.read_marks)
         return twin
 

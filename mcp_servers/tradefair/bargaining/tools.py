@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from tradefair.bargaining import views
 from tradefair.bargaining.model import (
@@ -23,8 +23,9 @@ from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief, InputRequest
+from tradefair.contract.market import Brief
 from tradefair.contract.policy import parse_policy
+from tradefair.contract.sealed import SealedType
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
 from tradefair.trading.chance import TradingStream
@@ -174,7 +175,7 @@ _ERRORS: Mapping[str, str] = {
 }
 
 
-class _BargainingType:
+class _BargainingType(SealedType):
     name = "bargaining"
     version = "1"
     default_scenario = "bargaining/pact"
@@ -205,14 +206,6 @@ class _BargainingType:
     def brief(self, scenario: BargainingScenario, seat: SeatId) -> Brief:
         """What the seat is told."""
         return views.brief(scenario, seat)
-
-    def request(self, market: Bargaining, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
-        """No tool needs anything from outside."""
-        return None
-
-    def perturb_private(self, market: Bargaining, seat: SeatId, salt: int) -> Bargaining:
-        """The same public past; another limit and another sealed quote of the counterpart."""
-        return market.perturbed(seat, salt)
 
     def check(self, market: Bargaining) -> None:
         """The conservation laws of section 13."""

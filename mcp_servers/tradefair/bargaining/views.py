@@ -25,11 +25,11 @@ from tradefair.bargaining.model import (
     RoundRecord,
     RulesView,
     SidePath,
-    State,
     SurplusIf,
     other,
     role_of,
 )
+from tradefair.bargaining.state import State
 from tradefair.contract.market import Brief
 from tradefair.contract.seats import SeatId
 from tradefair.trading.answers import rows_fitting

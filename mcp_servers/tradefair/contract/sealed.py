@@ -114,6 +114,7 @@ class SealedRounds(ABC, Generic[Act]):
         self.terminated: EndReason | None = None
         self.read_marks: dict[SeatId, int] = {}
         self.sealed: dict[SeatId, Act] = {}
+        self._missing = frozenset(self.seats)
         self._past = hashlib.blake2b(digest_size=HASH_SIZE)
 
     # --- what a market writes -----------------------------------------------------------------------------------------
@@ -134,13 +135,14 @@ class SealedRounds(ABC, Generic[Act]):
     def default(self, seat: SeatId, phase: str) -> tuple[Act, str]:
         """The act that a silent seat is given in `phase`, and its name in the trace, such as `no_claim`."""
 
-    @abstractmethod
     def resample(self, seat: SeatId, chance: Chance) -> None:
         """Draw everything anew that is private to `seat`: values, accounts that follow from them, its sealed act.
 
         Public results stay as they are, and what other seats were told. Draw values that differ from the old ones:
-        the conformance kit compares what the other seats see in both worlds.
+        the conformance kit compares what the other seats see in both worlds. A market that can only make such a world
+        by playing the past again writes `perturbed` instead.
         """
+        raise NotImplementedError(f"write resample for {type(self).__name__}")
 
     # --- acting -------------------------------------------------------------------------------------------------------
 
@@ -162,38 +164,61 @@ class SealedRounds(ABC, Generic[Act]):
     def seal(self, seat: SeatId, act: Act) -> None:
         """Keep the seat's act until its phase closes; final. Raises as `require_open`."""
         self.require_open(seat)
-        self.sealed[seat] = act
+        self._keep({seat: act})
 
     def awaited(self) -> frozenset[SeatId]:
         """The seats that have not acted in the open phase; none once the episode is over."""
-        return frozenset() if self.terminated is not None else frozenset(self.seats).difference(self.sealed)
+        return frozenset() if self.terminated is not None else self._missing
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
         """Seal the default act of a silent seat; its name. HarnessFailure for a seat that is not awaited."""
         if seat not in self.awaited():
             raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
-        self.sealed[seat], name = self.default(seat, self.clock.phase)
+        act, name = self.default(seat, self.clock.phase)
+        self._keep({seat: act})
         return name
 
     def advance(self) -> Closure:
         """Close the open phase and open the next one. HarnessFailure while a seat is awaited or after the end."""
+        closing, acts = self.clock, self._closing()
+        if closing.phase == self.phases[-1]:
+            closure = Closure("round", *self.settle(acts))
+        else:
+            closure = Closure("phase", self.deliver(closing.phase, acts))
+        self._open_next()
+        self._remember(closing, acts, closure)
+        return closure
+
+    # --- the steps of the above, for markets that do some of them otherwise -------------------------------------------
+
+    def _keep(self, acts: Mapping[SeatId, Act]) -> None:
+        """Seal acts without any check."""
+        self.sealed.update(acts)
+        self._missing = self._missing.difference(acts)
+
+    def _closing(self) -> dict[SeatId, Act]:
+        """The acts of the phase that may close now, in seat order."""
         if self.terminated is not None or self.awaited():
             raise HarnessFailure("a phase closes when no seat is awaited and the episode is not over")
-        closing, acts = self.clock, {seat: self.sealed[seat] for seat in self.seats if seat in self.sealed}
-        following = self.phases.index(closing.phase) + 1
-        if following < len(self.phases):
-            closure = Closure("phase", self.deliver(closing.phase, acts))
-            opened = closing.round, self.phases[following]
-        else:
-            closure = Closure("round", *self.settle(acts))
-            if self.terminated is None and closing.round >= self.rounds:
-                self.terminated = ROUNDS_COMPLETED
-            # After the end the clock shows the round and phase that closed last.
-            opened = closing[:2] if self.terminated else (closing.round + 1, self.phases[0])
-        self.clock = Clock(*opened, closing.revision + 1)
-        self.sealed = {}
+        return {seat: self.sealed[seat] for seat in self.seats if seat in self.sealed}
+
+    def _open_next(self) -> None:
+        """Move the clock; after the end it shows the round and phase that closed last."""
+        number, phase, revision = self.clock
+        if phase != self.phases[-1]:
+            phase = self.phases[self.phases.index(phase) + 1]
+        elif self.terminated is None and number >= self.rounds:
+            self.terminated = ROUNDS_COMPLETED
+        elif self.terminated is None:
+            number, phase = number + 1, self.phases[0]
+        self.clock = Clock(number, phase, revision + 1)
+        # Emptied, not replaced: privileged policies hold this mapping.
+        self.sealed.clear()
+        self._missing = frozenset(self.seats)
+
+    def _remember(self, closing: Clock, acts: Mapping[SeatId, Act], closure: Closure) -> None:
+        """Enter a closure into the running hash; a market with a digest of its own may spare the cost."""
         self._past.update(_encoded([closing, acts, closure]))
-        return closure
 
     # --- what the kernel asks ---------------------------------------------------------------------------------------
 
@@ -210,7 +235,7 @@ class SealedRounds(ABC, Generic[Act]):
         return self.clock.revision
 
     def privileged(self) -> object:
-        """The sealed acts of the open phase by seat, for privileged policies; the next closure replaces the mapping."""
+        """The sealed acts by seat, for privileged policies: a live mapping, emptied by each closure."""
         return self.sealed
 
     def digest(self) -> bytes:

@@ -6,7 +6,7 @@ Prices, values and payoffs are integers of the grid 0..P: 1 point = 1 tick = the
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Annotated, Literal, NamedTuple, get_args
 
@@ -273,55 +273,6 @@ class ClosedRound:
     def row_bytes(self) -> int:
         """Size of the row as JSON."""
         return len(self.row.__pydantic_serializer__.to_json(self.row))
-
-
-def _no_memo() -> dict[object, Result]:
-    return {}
-
-
-def _no_rounds() -> list[ClosedRound]:
-    return []
-
-
-def _no_messages() -> list[Message]:
-    return []
-
-
-def _no_inbox() -> dict[SeatId, list[Message]]:
-    return {}
-
-
-def _no_outbox() -> dict[SeatId, Message | None]:
-    return {}
-
-
-@dataclass
-class State:
-    """The whole truth of one episode; changed by the rules only."""
-
-    scenario: DoubleAuctionScenario
-    roster: Roster
-    private: PrivateValues
-    phase: Phase
-    payoff: dict[SeatId, int]
-    rounds_traded: dict[SeatId, int]
-    rounds_forfeited: dict[SeatId, int]
-    round: int = 1
-    book: dict[SeatId, int] = field(default_factory=dict[SeatId, int])
-    """Sealed quotes of the open round, by arrival."""
-    lapsed: set[SeatId] = field(default_factory=set[SeatId])
-    """Seats that forfeit the open round."""
-    outbox: dict[SeatId, Message | None] = field(default_factory=_no_outbox)
-    """Sealed messages of the open talk phase, by arrival; null is silence."""
-    speaking_order: tuple[SeatId, ...] | None = None
-    """Of the open round, once its talk has closed."""
-    messages: list[Message] = field(default_factory=_no_messages)
-    """Delivered messages, in speaking order within a round."""
-    inbox: dict[SeatId, list[Message]] = field(default_factory=_no_inbox)
-    """Per seat what it sent or was sent, delivered; message number n of a seat stands at n - 1."""
-    rounds: list[ClosedRound] = field(default_factory=_no_rounds)
-    memo: dict[object, Result] = field(default_factory=_no_memo)
-    """Public answers that are equal for all seats until the next closure; a cache, not part of the truth."""
 
 
 class SideOfRoster(Result):

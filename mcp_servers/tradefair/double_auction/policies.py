@@ -307,7 +307,7 @@ def play_fast(
         if market.clock.phase == "talk":
             for player in players:
                 player.speak(market)
-            market.close_talk()
+            market.advance()
             for player in players:
                 player.listen(market)
         for player in players:

@@ -8,21 +8,23 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
 from tradefair.contract.chain import canonical
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.market import Clock, Closure
+from tradefair.contract.sealed import SealedRounds
+from tradefair.contract.seats import SeatId
 from tradefair.double_auction import views
 from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (
     ClosedRound,
     DoubleAuctionScenario,
     EndingFacts,
+    HistoryRow,
     MatchFacts,
     Message,
     MessageReceipt,
@@ -32,36 +34,40 @@ from tradefair.double_auction.model import (
     QuoteReceipt,
     RoundFacts,
     RulesView,
-    State,
     TalkClosed,
     TurnPart,
     role_of,
 )
+from tradefair.double_auction.state import State
 from tradefair.trading.chance import TradingChance, feed_chance, open_chance
 from tradefair.trading.clearing import benchmarks, clear, potentials
 from tradefair.trading.values import Mix
 
-_COMPLETED = "terminated:rounds_completed"
+Act: TypeAlias = int | Message | None
+"""A sealed act: a quote, or a message in the talk phase; None is a forfeit or silence."""
 
 
 class HiddenTruth(NamedTuple):
-    """What privileged policies are given: live views of all private values and of the sealed quotes."""
+    """What privileged policies are given: live mappings of all private values and of the sealed acts."""
 
     values: Mapping[SeatId, int]
-    book: Mapping[SeatId, int]
+    sealed: Mapping[SeatId, Act]
     price_max: int
 
+    @property
+    def book(self) -> dict[SeatId, int]:
+        """The sealed quotes of the open round, without forfeits."""
+        return {seat: price for seat, price in self.sealed.items() if isinstance(price, int)}
 
-class DoubleAuction:
-    """A live double auction (contract `Market`); `state` is read by the views and changed here only."""
+
+class DoubleAuction(SealedRounds[Act]):
+    """A live double auction; `state` is read by the views and changed here only."""
 
     def __init__(self, scenario: DoubleAuctionScenario, seed: int) -> None:
-        self.scenario = scenario
-        self.seed = seed
         roster = scenario.roster
-        self.seats: dict[SeatId, SeatSpec] = {seat: SeatSpec(seat, role_of(seat)) for seat in roster.seats}
-        self.read_marks: dict[SeatId, int] = dict.fromkeys(roster.seats, 0)
-        self.terminated: EndReason | None = None
+        super().__init__(seed, {seat: role_of(seat) for seat in roster.seats}, scenario.rounds, scenario.phases)
+        self.scenario = scenario
+        self.read_marks = dict.fromkeys(roster.seats, 0)
         self._chance: TradingChance = open_chance(
             scenario.chance,
             seed,
@@ -74,22 +80,14 @@ class DoubleAuction:
             scenario=scenario,
             roster=roster,
             private=_private_values(scenario, self._chance),
-            phase=scenario.phases[0],
             payoff=dict.fromkeys(roster.seats, 0),
             rounds_traded=dict.fromkeys(roster.seats, 0),
             rounds_forfeited=dict.fromkeys(roster.seats, 0),
             inbox={seat: [] for seat in roster.seats},
         )
-        self.clock = Clock(1, self.state.phase, 0)
-        self._everyone = frozenset(roster.seats)
-        self._awaited: frozenset[SeatId] = self._everyone
         self._inputs: list[JsonValue] = []
         self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
         self._hashed = (0, 0)
-
-    def awaited(self) -> frozenset[SeatId]:
-        """The seats that have not acted in the open phase."""
-        return self._awaited
 
     def say(self, seat: SeatId, recipient: str, text: str, round_guard: int | None = None) -> MessageReceipt:
         """Seal one message until the talk phase closes; blank text is silence, whatever the recipient.
@@ -98,18 +96,14 @@ class DoubleAuction:
         recipient_not_allowed, recipient_is_self.
         """
         self._require_open(seat, "talk", round_guard)
-        message = talk.written(self.scenario, self.state.round, seat, recipient, text)
-        self._spoken(seat, message)
+        message = talk.written(self.scenario, self.clock.round, seat, recipient, text)
+        self._keep({seat: message})
         return MessageReceipt(
-            round=self.state.round,
+            round=self.clock.round,
             delivered_to=[] if message is None else list(message.addressees),
             words=0 if message is None else message.words,
             silent=message is None,
         )
-
-    def _spoken(self, seat: SeatId, message: Message | None) -> None:
-        self.state.outbox[seat] = message
-        self._awaited = self._awaited - {seat}
 
     def quote(self, seat: SeatId, price: int, round_guard: int | None = None) -> QuoteReceipt:
         """Seal one quote, 0..P points; final once accepted.
@@ -118,11 +112,10 @@ class DoubleAuction:
         through_value.
         """
         through = self.place(seat, price, round_guard)
-        return QuoteReceipt(round=self.state.round, price=price, warning="through_value" if through else None)
+        return QuoteReceipt(round=self.clock.round, price=price, warning="through_value" if through else None)
 
     def place(self, seat: SeatId, price: int, round_guard: int | None = None) -> bool:
         """`quote` without a receipt: whether the quote goes through the own value."""
-        state = self.state
         self._require_open(seat, "quote", round_guard)
         price_max = self.scenario.price_max
         if not 0 <= price <= price_max:
@@ -131,7 +124,7 @@ class DoubleAuction:
                 f"prices are whole points from 0 to {price_max}",
                 hint=f"submit_quote with a price of 0..{price_max}",
             )
-        value = state.private.by_seat[seat]
+        value = self.state.private.by_seat[seat]
         through = price > value if seat[0] == "B" else price < value
         if through and self.scenario.budget_constraint:
             raise IllegalAction(
@@ -139,14 +132,13 @@ class DoubleAuction:
                 "this venue refuses a bid above the own value and an ask below the own cost",
                 hint="view_my_value shows your limit; submit_quote within it",
             )
-        state.book[seat] = price
-        self._awaited = self._awaited - {seat}
+        self._keep({seat: price})
         return through
 
     def _require_open(self, seat: SeatId, phase: Phase, round_guard: int | None) -> None:
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
-        open_round = self.state.round
+        open_round = self.clock.round
         tool = "submit_quote" if phase == "quote" else "send_message"
         if round_guard is not None and round_guard != open_round:
             raise IllegalAction(
@@ -154,9 +146,9 @@ class DoubleAuction:
                 f"round {round_guard} is not open; the open round is {open_round}",
                 hint=f"{tool} with round={open_round}, or without round",
             )
-        if self.state.phase != phase:
+        if self.clock.phase != phase:
             raise self._wrong_phase(seat)
-        if seat not in self._awaited:
+        if seat in self.sealed:
             quoting = phase == "quote"
             raise IllegalAction(
                 "already_acted",
@@ -167,83 +159,51 @@ class DoubleAuction:
 
     def _wrong_phase(self, seat: SeatId) -> IllegalAction:
         """A quote while the seats talk, or a message while they quote."""
-        awaited = seat in self._awaited
-        if self.state.phase == "talk":
+        awaited = seat not in self.sealed
+        if self.clock.phase == "talk":
             hint = "send_message first; an empty message is silence" if awaited else "await_turn until all have spoken"
             return IllegalAction("wrong_phase", "the seats talk now; quotes follow", hint=hint)
         hint = "submit_quote" if awaited else "await_turn until the next round opens"
-        return IllegalAction("wrong_phase", f"the talk of round {self.state.round} is over; quotes are due", hint=hint)
+        return IllegalAction("wrong_phase", f"the talk of round {self.clock.round} is over; quotes are due", hint=hint)
 
-    def lapse(self, seat: SeatId, reason: LapseReason) -> str:
+    def default(self, seat: SeatId, phase: str) -> tuple[Act, str]:
         """Silence while the seats talk; else the seat forfeits the round: the book and the ledger stay as they are."""
-        if seat not in self._awaited:
-            raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
-        if self.state.phase == "talk":
-            self._spoken(seat, None)
-            return "silence"
-        self.state.lapsed.add(seat)
-        self._awaited = self._awaited - {seat}
-        return "forfeit_round"
+        return None, "silence" if phase == "talk" else "forfeit_round"
 
-    def advance(self) -> Closure:
-        """Close the open phase: talk is delivered, the quote phase settles and publishes the round.
+    def deliver(self, phase: str, acts: Mapping[SeatId, Act]) -> TalkClosed:
+        """Deliver the sealed messages in speaking order.
 
         That a talk phase has closed is all that its closure tells: who spoke is known to sender and addressees only.
         """
-        if self.state.phase == "talk":
-            self.close_talk()
-            return Closure("phase", TalkClosed(round=self.state.round))
-        closed = self.close_round()
-        return Closure("round", closed.row, self._facts(closed))
-
-    def close_talk(self) -> None:
-        """Deliver the sealed messages in speaking order and open the quote phase."""
-        self._require_acted("talk")
         state = self.state
-        state.speaking_order = self._chance.speaking_order(state.round)
+        state.speaking_order = self._chance.speaking_order(self.clock.round)
         for seat in state.speaking_order:
-            message = state.outbox[seat]
-            if message is not None:
+            message = acts[seat]
+            if isinstance(message, Message):
                 state.messages.append(message)
                 for reader in (message.sender, *message.addressees):
                     state.inbox[reader].append(message)
-        state.outbox.clear()
-        state.phase = "quote"
-        self._awaited = self._everyone
-        self.clock = Clock(state.round, state.phase, self.clock.revision + 1)
+        return TalkClosed(round=self.clock.round)
 
-    def _require_acted(self, phase: Phase) -> None:
-        if self._awaited or self.terminated is not None or self.state.phase != phase:
-            raise HarnessFailure(f"a {phase} phase closes when it is open and nobody is awaited")
+    def settle(self, acts: Mapping[SeatId, Act]) -> tuple[HistoryRow, RoundFacts]:
+        """Settle and publish the round."""
+        closed = self._settled(acts)
+        return closed.row, self._facts(closed)
 
     def close_round(self) -> ClosedRound:
         """Settle the open round and open the next one; `advance` without its closure, for play by rules alone."""
-        self._require_acted("quote")
-        closed = self._settle()
-        self._pay(closed)
-        state = self.state
-        state.rounds.append(closed)
-        state.book.clear()
-        state.lapsed.clear()
-        state.memo.clear()
-        if state.round == self.scenario.rounds:
-            self.terminated = _COMPLETED
-        else:
-            state.round += 1
-            state.phase = self.scenario.phases[0]
-            state.speaking_order = None
-            self._awaited = self._everyone
-        self.clock = Clock(state.round, state.phase, self.clock.revision + 1)
+        if self.clock.phase != "quote":
+            raise HarnessFailure("a round closes with its quote phase")
+        closed = self._settled(self._closing())
+        self._open_next()
         return closed
 
-    def _settle(self) -> ClosedRound:
-        """Match and price the book; reads the quotes in seat order, so that arrival leaves no mark."""
-        state = self.state
-        number, book = state.round, state.book
-        order = self._chance.quote_order(number)
-        bids = {seat: book[seat] for seat in state.roster.buyers if seat in book}
-        asks = {seat: book[seat] for seat in state.roster.sellers if seat in book}
-        chance = self._chance
+    def _settled(self, acts: Mapping[SeatId, Act]) -> ClosedRound:
+        """Match, price and pay the round."""
+        state, chance, number = self.state, self._chance, self.clock.round
+        order = chance.quote_order(number)
+        bids = {seat: price for seat in state.roster.buyers if isinstance(price := acts[seat], int)}
+        asks = {seat: price for seat in state.roster.sellers if isinstance(price := acts[seat], int)}
         matches = clear(
             bids,
             asks,
@@ -251,8 +211,15 @@ class DoubleAuction:
             lambda pair: chance.round_up(number, pair),
             lambda pair, earlier: chance.maker(number, pair, earlier),
         )
-        forfeited = tuple(seat for seat in state.roster.seats if seat in state.lapsed) if state.lapsed else ()
-        return ClosedRound(number, order, bids, asks, forfeited, tuple(matches), state.speaking_order)
+        forfeited = tuple(seat for seat, price in acts.items() if price is None)
+        closed = ClosedRound(number, order, bids, asks, forfeited, tuple(matches), state.speaking_order)
+        self._pay(closed)
+        state.rounds.append(closed)
+        state.memo.clear()
+        if number < self.rounds:
+            # The last order stays: it is in the state digest that ends the episode.
+            state.speaking_order = None
+        return closed
 
     def _pay(self, closed: ClosedRound) -> None:
         state = self.state
@@ -268,7 +235,7 @@ class DoubleAuction:
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
         over = self.terminated is not None
-        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.state.round, over=over)
+        feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.clock.round, over=over)
         self._inputs.append(payload)
 
     def rules_view(self, seat: SeatId) -> RulesView:
@@ -291,7 +258,7 @@ class DoubleAuction:
 
     def privileged(self) -> HiddenTruth:
         """All private values and the sealed quotes of the open round."""
-        return HiddenTruth(self.state.private.by_seat, self.state.book, self.scenario.price_max)
+        return HiddenTruth(self.state.private.by_seat, self.sealed, self.scenario.price_max)
 
     def _facts(self, closed: ClosedRound) -> RoundFacts:
         state = self.state
@@ -337,6 +304,9 @@ class DoubleAuction:
         state = self.state
         return EndingFacts(rounds_closed=len(state.rounds), payoff=state.payoff, opening=self._opening())
 
+    def _remember(self, closing: Clock, acts: Mapping[SeatId, Act], closure: Closure) -> None:
+        """Nothing: `digest` keeps running hashes of its own, of fewer bytes, because a round is on the hot path."""
+
     def digest(self) -> bytes:
         """BLAKE2b-256 of seed, values, closed rounds and messages (running hashes) and of the open round."""
         state = self.state
@@ -350,12 +320,14 @@ class DoubleAuction:
         for message in state.messages[self._hashed[1] :]:
             messages.update(canonical([*message]))
         self._hashed = len(state.rounds), len(state.messages)
+        quoting = self.clock.phase == "quote"
+        acts = {seat: [*act] if isinstance(act, Message) else act for seat, act in self.sealed.items()}
         now = [
-            state.round,
-            state.phase,
-            state.book,
-            sorted(state.lapsed),
-            {seat: None if message is None else [*message] for seat, message in state.outbox.items()},
+            self.clock.round,
+            self.clock.phase,
+            {seat: price for seat, price in acts.items() if price is not None} if quoting else {},
+            sorted(seat for seat, price in acts.items() if price is None) if quoting else [],
+            {} if quoting else acts,
             state.speaking_order,
             self._inputs[len(state.rounds) :],
             self.read_marks,
@@ -368,32 +340,33 @@ class DoubleAuction:
         state, values = self.state, self.state.private.by_seat
         ledger = dict.fromkeys(self.seats, 0)
         for closed in state.rounds:
-            _check_round(closed, self._everyone)
+            _check_round(closed, frozenset(self.seats))
             for match in closed.matches:
                 ledger[match.buyer] += values[match.buyer] - match.price
                 ledger[match.seller] += match.price - values[match.seller]
                 assert match.bid > values[match.buyer] or match.price <= values[match.buyer], "a loss within the value"
                 assert match.ask < values[match.seller] or match.price >= values[match.seller], "a loss within the cost"
         assert ledger == state.payoff, "the ledger is not the sum of the trades"
-        acted = state.outbox.keys() if state.phase == "talk" else state.book.keys() | state.lapsed
         talk.check(state)
-        assert not state.book.keys() & state.lapsed, "a seat quoted and forfeited"
-        assert self.terminated is not None or self._awaited == self._everyone - acted, "awaited is not who is missing"
-        assert len(state.rounds) == (state.round if self.terminated else state.round - 1), "a round is missing"
+        missing = frozenset(self.seats) - self.sealed.keys()
+        assert self.terminated is not None or self.awaited() == missing, "awaited is not who is missing"
+        assert len(state.rounds) == self.clock.round - (0 if self.terminated else 1), "a round is missing"
 
     def perturbed(self, seat: SeatId, salt: int) -> DoubleAuction:
         """What the seat knows is the same; other values, sealed actions and messages among others are not."""
         chance = Chance(f"double_auction.perturb:{salt}")
         span = self.scenario.price_max + 1
-        values, book = dict(self.state.private.by_seat), dict(self.state.book)
+        quoting = self.clock.phase == "quote"
+        values, book = dict(self.state.private.by_seat), dict(self.sealed) if quoting else {}
         for table, stream in ((values, "value"), (book, "quote")):
             for other, points in table.items():
-                if other != seat:
+                if other != seat and isinstance(points, int):
                     table[other] = (points + 1 + int(chance.uniform(stream, other) * (span - 1))) % span
-        return self._replayed(values, book, talk.perturbed(self.state, seat, chance))
+        messages = {sender: act for sender, act in self.sealed.items() if not isinstance(act, int)}
+        return self._replayed(values, book, talk.perturbed(self.state, seat, chance, None if quoting else messages))
 
     def _replayed(
-        self, values: Mapping[SeatId, int], book: Mapping[SeatId, int], said: Mapping[int, talk.Outbox]
+        self, values: Mapping[SeatId, int], book: Mapping[SeatId, Act], said: Mapping[int, talk.Outbox]
     ) -> DoubleAuction:
         """This episode's quotes under other private values, with other messages by round and another open book."""
         twin = DoubleAuction(self.scenario, self.seed)
@@ -403,30 +376,21 @@ class DoubleAuction:
             if index < len(self._inputs):
                 twin.feed("recorded_chance", self._inputs[index])
             if closed.speaking_order is not None:
-                twin._talk_again(said[closed.round])
-            twin._reopen({**closed.bids, **closed.asks}, frozenset(closed.forfeited))
+                twin._keep(said[closed.round])
+                twin.advance()
+            twin._keep({**closed.bids, **closed.asks, **dict.fromkeys(closed.forfeited)})
             twin.close_round()
         for payload in self._inputs[len(self.state.rounds) :]:
             twin.feed("recorded_chance", payload)
-        if self.terminated is None:
+        if self.terminated is None and self.clock.phase == "talk":
+            twin._keep(said[self.clock.round])
+        elif self.terminated is None:
             if self.state.speaking_order is not None:
-                twin._talk_again(said[self.state.round])
-            elif self.state.phase == "talk":
-                twin.state.outbox.update(said[self.state.round])
-                twin._awaited = twin._awaited - self.state.outbox.keys()
-            twin._reopen(book, frozenset(self.state.lapsed))
+                twin._keep(said[self.clock.round])
+                twin.advance()
+            twin._keep(book)
         twin.read_marks = dict(self.read_marks)
         return twin
-
-    def _talk_again(self, outbox: talk.Outbox) -> None:
-        self.state.outbox.update(outbox)
-        self._awaited = frozenset[SeatId]()
-        self.close_talk()
-
-    def _reopen(self, book: Mapping[SeatId, int], lapsed: frozenset[SeatId]) -> None:
-        self.state.book.update(book)
-        self.state.lapsed.update(lapsed)
-        self._awaited = self._awaited - book.keys() - lapsed
 
 
 def _private_values(scenario: DoubleAuctionScenario, chance: TradingChance) -> PrivateValues:

@@ -8,12 +8,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, Field
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief, InputRequest
+from tradefair.contract.market import Brief
 from tradefair.contract.policy import parse_policy
+from tradefair.contract.sealed import SealedType
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import ToolTable, tool
 from tradefair.double_auction import views
@@ -216,7 +217,7 @@ _ERRORS: Mapping[str, str] = {
 }
 
 
-class _DoubleAuctionType:
+class _DoubleAuctionType(SealedType):
     name = "double_auction"
     version = "2"
     title = "a repeated sealed call double auction with private values (BAZAAR)"
@@ -247,14 +248,6 @@ class _DoubleAuctionType:
     def brief(self, scenario: DoubleAuctionScenario, seat: SeatId) -> Brief:
         """What the seat is told, in the scenario's framing."""
         return views.brief(scenario, seat)
-
-    def request(self, market: DoubleAuction, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
-        """No tool needs anything from outside."""
-        return None
-
-    def perturb_private(self, market: DoubleAuction, seat: SeatId, salt: int) -> DoubleAuction:
-        """The same to the seat; other values, sealed actions and messages among others on every other seat."""
-        return market.perturbed(seat, salt)
 
     def check(self, market: DoubleAuction) -> None:
         """The conservation laws of section 13."""

@@ -36,13 +36,13 @@ from tradefair.double_auction.model import (
     Role,
     RulesView,
     SideOfRoster,
-    State,
     SurplusEstimate,
     TraderRow,
     TraderSummaries,
     TurnPart,
     role_of,
 )
+from tradefair.double_auction.state import State
 from tradefair.trading.answers import count_fitting, json_bytes, rows_fitting
 
 _MANY_SEATS = 40

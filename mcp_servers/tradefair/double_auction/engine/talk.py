@@ -8,7 +8,8 @@ from typing import TypeAlias
 from tradefair.contract.chance import Chance
 from tradefair.contract.errors import IllegalAction
 from tradefair.contract.seats import SeatId
-from tradefair.double_auction.model import Chat, DoubleAuctionScenario, Message, State, role_of
+from tradefair.double_auction.model import Chat, DoubleAuctionScenario, Message, role_of
+from tradefair.double_auction.state import State
 from tradefair.trading.talk import sized_words, words_of
 from tradefair.trading.values import Roster
 
@@ -80,14 +81,18 @@ def _allowed(scenario: DoubleAuctionScenario) -> str:
 
 def check(state: State) -> None:
     """Every message reached its sender and its addressees, once, and nobody else; raises AssertionError."""
-    assert len({(one.round, one.sender) for one in state.messages}) == len(state.messages), "a seat spoke twice"
+    spoke = {(message.round, message.sender) for message in state.messages}
+    assert len(spoke) == len(state.messages), "a seat spoke twice"
     for seat, inbox in state.inbox.items():
         due = [message for message in state.messages if seat in (message.sender, *message.addressees)]
         assert inbox == due, "an inbox is not what was sent to the seat and by it"
 
 
-def perturbed(state: State, seat: SeatId, chance: Chance) -> dict[int, Outbox]:
-    """By round, what everybody said, where all that `seat` cannot know is different: texts, addressees, existence."""
+def perturbed(state: State, seat: SeatId, chance: Chance, sealed: Outbox | None) -> dict[int, Outbox]:
+    """By round, what all seats said, where all that `seat` cannot know is different: texts, addressees, existence.
+
+    `sealed` holds the messages of the open talk phase; None while none is open.
+    """
     boxes: dict[int, dict[SeatId, Message | None]] = {}
     if not state.scenario.chat.enabled:
         return dict(boxes)
@@ -95,14 +100,14 @@ def perturbed(state: State, seat: SeatId, chance: Chance) -> dict[int, Outbox]:
         boxes[number] = dict.fromkeys(state.roster.seats)
     for message in state.messages:
         boxes[message.round][message.sender] = message
-    if state.phase == "talk":
-        boxes[state.round] = dict(state.outbox)
+    if sealed is not None:
+        boxes[state.round] = dict(sealed)
     for number, box in boxes.items():
-        sealed = state.phase == "talk" and number == state.round
+        pending = sealed is not None and number == state.round
         for sender, message in box.items():
-            heard = message is not None and seat in message.addressees and not sealed
+            heard = message is not None and seat in message.addressees and not pending
             if sender != seat and not heard:
-                box[sender] = _another(state, number, sender, seat, chance, message, sealed=sealed)
+                box[sender] = _another(state, number, sender, seat, chance, message, sealed=pending)
     return dict(boxes)
 
 

@@ -1,0 +1,33 @@
+"""The one mutable record of an episode: all that the rules change, except for the clock and the sealed acts."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tradefair.bargaining.model import BUYER, SELLER, BargainingScenario, Message, PrivateLimits, RoundRecord
+from tradefair.contract.seats import SeatId
+
+
+def _no_messages() -> list[Message]:
+    return []
+
+
+def _no_rounds() -> list[RoundRecord]:
+    return []
+
+
+@dataclass
+class State:
+    """Private limits, ledger and history of one episode; read by the views, changed by the rules only."""
+
+    scenario: BargainingScenario
+    private: PrivateLimits
+    order: tuple[SeatId, ...] | None = None
+    """Speaking order of the open round; null without chat."""
+    messages: list[Message] = field(default_factory=_no_messages)
+    """What was said, in the order of speaking; message number n stands at n - 1."""
+    lapsed: set[SeatId] = field(default_factory=set[SeatId])
+    """Seats whose quote of the open round lapsed, also where their own limit was quoted for them."""
+    rounds: list[RoundRecord] = field(default_factory=_no_rounds)
+    """Closed rounds, oldest first; round n stands at n - 1."""
+    profit: dict[SeatId, int] = field(default_factory=lambda: {BUYER: 0, SELLER: 0})
