@@ -123,7 +123,7 @@ class Bargaining(SealedRounds[Act]):
         self._require_round(round_guard, "send_message")
         self._require_speaker(seat)
         words = sized_words(text, self.scenario.max_words, self.scenario.max_chars)
-        self._keep({seat: text})
+        self.sealed[seat] = text
         return MessageReceipt(round=self.clock.round, place=self._place(), words=words)
 
     def _require_speaker(self, seat: SeatId) -> None:
@@ -155,7 +155,7 @@ class Bargaining(SealedRounds[Act]):
             raise IllegalAction(
                 "already_acted", f"the quote of round {number} is final", hint="call await_turn", retryable=False
             )
-        self._keep({seat: price})
+        self.sealed[seat] = price
         return QuoteReceipt(round=number, price=price)
 
     def _require_round(self, guard: int | None, tool: str) -> None:
@@ -365,7 +365,7 @@ class Bargaining(SealedRounds[Act]):
         if self.terminated is None:
             twin.state.messages += [message for message in self.state.messages if message.round == self.clock.round]
             twin.state.lapsed.update(self.state.lapsed)
-            twin._keep(acts)
+            twin.sealed.update(acts)
         twin.clock, twin.terminated = self.clock, self.terminated
         twin.read_marks = dict(self.read_marks)
         return twin

@@ -32,6 +32,7 @@ import copy
 import hashlib
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from types import MappingProxyType
 from typing import Any, Generic, Self, TypeVar, overload
 
@@ -114,7 +115,7 @@ class SealedRounds(ABC, Generic[Act]):
         self.terminated: EndReason | None = None
         self.read_marks: dict[SeatId, int] = {}
         self.sealed: dict[SeatId, Act] = {}
-        self._missing = frozenset(self.seats)
+        self._everyone = self._missing = frozenset(self.seats)
         self._past = hashlib.blake2b(digest_size=HASH_SIZE)
 
     # --- what a market writes -----------------------------------------------------------------------------------------
@@ -164,18 +165,25 @@ class SealedRounds(ABC, Generic[Act]):
     def seal(self, seat: SeatId, act: Act) -> None:
         """Keep the seat's act until its phase closes; final. Raises as `require_open`."""
         self.require_open(seat)
-        self._keep({seat: act})
+        self.sealed[seat] = act
 
     def awaited(self) -> frozenset[SeatId]:
         """The seats that have not acted in the open phase; none once the episode is over."""
-        return frozenset() if self.terminated is not None else self._missing
+        if self.terminated is not None:
+            return frozenset()
+        # Made again only after an act, by the acts that are new: the kernel asks several times per call, and markets
+        # have up to 1,000 seats.
+        new = len(self._missing) + len(self.sealed) - len(self.seats)
+        if new:
+            self._missing = self._missing.difference(islice(reversed(self.sealed), new))
+        return self._missing
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
         """Seal the default act of a silent seat; its name. HarnessFailure for a seat that is not awaited."""
         if seat not in self.awaited():
             raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
         act, name = self.default(seat, self.clock.phase)
-        self._keep({seat: act})
+        self.sealed[seat] = act
         return name
 
     def advance(self) -> Closure:
@@ -190,11 +198,6 @@ class SealedRounds(ABC, Generic[Act]):
         return closure
 
     # --- the steps of the above, for markets that do some of them otherwise -------------------------------------------
-
-    def _keep(self, acts: Mapping[SeatId, Act]) -> None:
-        """Seal acts without any check."""
-        self.sealed.update(acts)
-        self._missing = self._missing.difference(acts)
 
     def _closing(self) -> dict[SeatId, Act]:
         """The acts of the phase that may close now, in seat order."""
@@ -214,7 +217,7 @@ class SealedRounds(ABC, Generic[Act]):
         self.clock = Clock(number, phase, revision + 1)
         # Emptied, not replaced: privileged policies hold this mapping.
         self.sealed.clear()
-        self._missing = frozenset(self.seats)
+        self._missing = self._everyone
 
     def _remember(self, closing: Clock, acts: Mapping[SeatId, Act], closure: Closure) -> None:
         """Enter a closure into the running hash; a market with a digest of its own may spare the cost."""

@@ -97,7 +97,7 @@ class DoubleAuction(SealedRounds[Act]):
         """
         self._require_open(seat, "talk", round_guard)
         message = talk.written(self.scenario, self.clock.round, seat, recipient, text)
-        self._keep({seat: message})
+        self.sealed[seat] = message
         return MessageReceipt(
             round=self.clock.round,
             delivered_to=[] if message is None else list(message.addressees),
@@ -132,7 +132,7 @@ class DoubleAuction(SealedRounds[Act]):
                 "this venue refuses a bid above the own value and an ask below the own cost",
                 hint="view_my_value shows your limit; submit_quote within it",
             )
-        self._keep({seat: price})
+        self.sealed[seat] = price
         return through
 
     def _require_open(self, seat: SeatId, phase: Phase, round_guard: int | None) -> None:
@@ -211,7 +211,7 @@ class DoubleAuction(SealedRounds[Act]):
             lambda pair: chance.round_up(number, pair),
             lambda pair, earlier: chance.maker(number, pair, earlier),
         )
-        forfeited = tuple(seat for seat, price in acts.items() if price is None)
+        forfeited = tuple(seat for seat, price in acts.items() if price is None) if None in acts.values() else ()
         closed = ClosedRound(number, order, bids, asks, forfeited, tuple(matches), state.speaking_order)
         self._pay(closed)
         state.rounds.append(closed)
@@ -340,7 +340,7 @@ class DoubleAuction(SealedRounds[Act]):
         state, values = self.state, self.state.private.by_seat
         ledger = dict.fromkeys(self.seats, 0)
         for closed in state.rounds:
-            _check_round(closed, frozenset(self.seats))
+            _check_round(closed, self._everyone)
             for match in closed.matches:
                 ledger[match.buyer] += values[match.buyer] - match.price
                 ledger[match.seller] += match.price - values[match.seller]
@@ -348,7 +348,7 @@ class DoubleAuction(SealedRounds[Act]):
                 assert match.ask < values[match.seller] or match.price >= values[match.seller], "a loss within the cost"
         assert ledger == state.payoff, "the ledger is not the sum of the trades"
         talk.check(state)
-        missing = frozenset(self.seats) - self.sealed.keys()
+        missing = self._everyone - self.sealed.keys()
         assert self.terminated is not None or self.awaited() == missing, "awaited is not who is missing"
         assert len(state.rounds) == self.clock.round - (0 if self.terminated else 1), "a round is missing"
 
@@ -376,19 +376,19 @@ class DoubleAuction(SealedRounds[Act]):
             if index < len(self._inputs):
                 twin.feed("recorded_chance", self._inputs[index])
             if closed.speaking_order is not None:
-                twin._keep(said[closed.round])
+                twin.sealed.update(said[closed.round])
                 twin.advance()
-            twin._keep({**closed.bids, **closed.asks, **dict.fromkeys(closed.forfeited)})
+            twin.sealed.update({**closed.bids, **closed.asks, **dict.fromkeys(closed.forfeited)})
             twin.close_round()
         for payload in self._inputs[len(self.state.rounds) :]:
             twin.feed("recorded_chance", payload)
         if self.terminated is None and self.clock.phase == "talk":
-            twin._keep(said[self.clock.round])
+            twin.sealed.update(said[self.clock.round])
         elif self.terminated is None:
             if self.state.speaking_order is not None:
-                twin._keep(said[self.clock.round])
+                twin.sealed.update(said[self.clock.round])
                 twin.advance()
-            twin._keep(book)
+            twin.sealed.update(book)
         twin.read_marks = dict(self.read_marks)
         return twin
 
