@@ -1,4 +1,7 @@
-"""`compare_folders`: two folders of traces, one `Comparison`."""
+"""`compare_folders`: from two folders of traces to one `Comparison`.
+
+The tests are in `numbers`, the words in `verdict`.
+"""
 
 from __future__ import annotations
 
@@ -35,16 +38,19 @@ from tradefair.evaluation.compare.runs import (
 from tradefair.evaluation.compare.verdict import judge
 from tradefair.evaluation.outcome import PrimaryMetric
 
-_MAX_FINDINGS = 20
-_MAX_NAMED = 4
+_MAX_FINDINGS = 20  # named in the result; more would hide the verdict
+_MAX_NAMED = 4  # seeds or policy keys named in a sentence
+# Two sides that differ only in these are the same agent twice: their comparison measures noise (A/A).
 _DRAWS_ONLY = {"policy key", "seeds"}
 
 
 @dataclass(frozen=True)
 class Options:
-    """What may be asked besides the two sides. `noise`, `oracle` and `passive` are folders of traces.
+    """What may be asked in addition to the two sides.
 
-    `across_scenarios`: each side holds one scenario, and a seed of the one is paired with that seed of the other.
+    `seats` are compared (default: where the agent sat). `noise` is a folder with A again under other draws; `oracle`
+    and `passive` are folders of references. `success` is what pass^k counts. With `across_scenarios` each side holds
+    one scenario, and equal seeds of the two are paired.
     """
 
     seats: Sequence[SeatId] | None = None
@@ -56,10 +62,10 @@ class Options:
 
 
 def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) -> Comparison:
-    """Compare B with A on every task that both played.
+    """Compare B with A on all tasks that both played. Differences are B − A.
 
-    Raises TraceError where nothing can be read, markets are mixed or a seed is there twice; SeatError for a wrong seat;
-    ScenarioError for a folder without traces and a success that names no metric.
+    Raises TraceError where nothing can be read, markets are mixed or a seed occurs twice; SeatError for an unknown
+    seat; ScenarioError for a folder without traces and for a success that names no metric.
     """
     asked = options or Options()
     a, b = load_side(path_a), load_side(path_b)
@@ -82,6 +88,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     pairs, dropped = pair_up(a, b, seats)
     metrics = metrics_of(pairs, primary, left_out=set(metric_names(market)).difference(told))
     attributes = _attributes(a.runs, b.runs, seats)
+    # Without a folder for it, two runs of the same agent are their own noise floor.
     same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
     floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
@@ -99,7 +106,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
         metrics=metrics,
         early_ends=early_ends(pairs),
         reliability=reliability(pairs, success) if success is not None else [],
-        # An oracle of one scenario is no yardstick for the other.
+        # An oracle of one scenario says nothing about what could be reached in the other.
         regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
         noise_floor=floor,
         findings=_findings(a, b),
@@ -109,7 +116,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
 
 
 def parse_success(text: str) -> Success:
-    """`gain>100` as a condition of success. Raises ScenarioError."""
+    """Read a condition of success such as `gain>100`. Raises ScenarioError."""
     metric, sign, bound = text.partition(">")
     try:
         if not sign:
@@ -120,19 +127,19 @@ def parse_success(text: str) -> Success:
 
 
 def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
-    """What of the draws differs, in a sentence; empty where nothing does. Pairs share their seeds."""
+    """Which draws differ between the sides, in a sentence; empty where none do. Pairs share their seeds."""
     differing = {item.name: item for item in attributes if item.differs}
     if "scenario values" in differing:
         item = differing["scenario values"]
         return f"the scenarios differ (A {', '.join(item.a)}; B {', '.join(item.b)}), the seeds are the same"
-    for name, needed, whose in (
+    for name, needed, consequence in (
         ("seeds", not paired, "the luck of the market and of scripted opponents differs"),
         ("policy key", True, "the luck of scripted opponents differs"),
     ):
         item = differing.get(name)
         if item is not None and needed:
             a, b = (", ".join(values[:_MAX_NAMED]) + " …" * (len(values) > _MAX_NAMED) for values in (item.a, item.b))
-            return f"the {name.removesuffix('s')}s differ (A {a}; B {b}): {whose}"
+            return f"the {name.removesuffix('s')}s differ (A {a}; B {b}): {consequence}"
     return ""
 
 
@@ -148,7 +155,7 @@ def _named(path: Path | None) -> Side | None:
 
 
 def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
-    """A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
+    """Pairs of A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
     labels = [{label_of(run, seats) for run in side.runs} for side in (a, again)]
     if labels[0] != labels[1]:
         played = ", ".join(sorted(labels[1])) or "nothing"
@@ -177,7 +184,7 @@ def _regret(
     oracle: Side | None,
     passive: Side | None,
 ) -> list[Regret]:
-    """Regret of the first primary metric; nothing where no reference was played at all."""
+    """Regret in the first primary metric; empty where no reference was played."""
     if not primary or not primary[0].higher_is_better:
         return []
     references = references_of(primary[0].name, sides, seats, oracle, passive)
@@ -189,14 +196,14 @@ def _regret(
 
 def _findings(a: Side, b: Side) -> list[str]:
     damaged = [f"{path}: {reason}" for side in (a, b) for path, reason in side.damaged]
-    odd = [
+    unusable = [
         f"{run.path}: {finding.message}"
         for side in (a, b)
         for run in side.runs
         for finding in run.outcome.findings
         if run.outcome.end_reason is not None
     ]
-    return [*damaged, *odd][:_MAX_FINDINGS]
+    return [*damaged, *unusable][:_MAX_FINDINGS]
 
 
 # --- what differs and what is pinned --------------------------------------------------------------------------------
@@ -221,13 +228,13 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId
     }
     found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
     if any(run.paired_as for run in a):
-        one, other = a[0].core.scenario, b[0].core.scenario
-        found.append(Attribute(name="scenario values", a=_unlike(one, other), b=_unlike(other, one)))
+        first, second = a[0].core.scenario, b[0].core.scenario
+        found.append(Attribute(name="scenario values", a=_unlike(first, second), b=_unlike(second, first)))
     return found
 
 
 def _unlike(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
-    """Values that the other scenario has otherwise, as `key = value`; names and descriptions say nothing."""
+    """The values in which the other scenario differs, as `key = value`. Names and descriptions do not change play."""
     keys = sorted((scenario.keys() | other.keys()) - {"id", "version", "description"})
     differing = [key for key in keys if scenario.get(key) != other.get(key)]
     return [f"{key} = {orjson.dumps(scenario.get(key)).decode()}"[:80] for key in differing]

@@ -19,8 +19,8 @@ _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
     """The first action or lapse that differs in tool, arguments or outcome; None where all are the same.
 
-    Within a phase decisions are compared by seat, then in the order of each seat's own: the order in which sealed
-    actions of several seats arrived is no decision. Raises TraceError for events that cannot be read.
+    Within a phase decisions are compared seat by seat, each seat's in their order: the order in which sealed actions of
+    several seats arrived is no decision. Raises TraceError for events that cannot be read.
     """
     for batch_a, batch_b in zip_longest(_phases(trace_a), _phases(trace_b)):
         found = _first_of_phase(batch_a or [], batch_b or [])
@@ -30,7 +30,7 @@ def first_divergence(trace_a: Trace, trace_b: Trace) -> Divergence | None:
 
 
 def decisions(trace: Trace) -> Iterator[Decision]:
-    """Every action and lapse in the order of the trace, refused ones too. Raises TraceError."""
+    """All actions and lapses in the order of the trace, refused actions too. Raises TraceError."""
     for phase in _phases(trace):
         yield from sorted(phase, key=lambda decision: decision.seq)
 
@@ -41,14 +41,14 @@ def _first_of_phase(a: list[Decision], b: list[Decision]) -> Divergence | None:
     for seat in seats:
         own_a = [decision for decision in a if decision.seat == seat]
         own_b = [decision for decision in b if decision.seat == seat]
-        for one, other in zip_longest(own_a, own_b):
-            what = _difference(one, other)
+        for first, second in zip_longest(own_a, own_b):
+            what = _difference(first, second)
             if what is not None:
-                known = one or other
+                known = first or second
                 assert known is not None
-                found.append(Divergence(round=known.round, phase=known.phase, seat=seat, what=what, a=one, b=other))
+                found.append(Divergence(round=known.round, phase=known.phase, seat=seat, what=what, a=first, b=second))
                 break
-    # Several seats may differ in a phase; the one that did so first in either trace comes first.
+    # Several seats may differ in a phase: the decision that came first in either trace is reported.
     return min(found, key=_earliest, default=None)
 
 

@@ -1,4 +1,8 @@
-"""From pairs to the table: metrics with their tests, early ends, pass^k, the noise floor, what each side spent."""
+"""From pairs to the table: metrics with their tests, early ends, pass^k, the noise floor, what each side spent.
+
+Only primary metrics are tested, and Holm's correction counts only them: testing all columns would find differences by
+chance.
+"""
 
 from __future__ import annotations
 
@@ -47,24 +51,24 @@ class Success(NamedTuple):
     above: float
 
     def text(self) -> str:
-        """In words."""
+        """The condition as a sentence's end: an episode that …"""
         return f"ran its course with {self.metric} above {self.above:g}"
 
     def met(self, run: Run) -> bool | None:
-        """Null where the metric is undefined."""
+        """Whether a run succeeded; None where the metric is undefined."""
         value = run.metrics.get(self.metric)
         return None if value is None else not run.early and value > self.above
 
 
 def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out: Collection[str] = ()) -> list[Metric]:
-    """One row per number but those `left_out`, primary ones first and corrected for their number."""
+    """One row per metric, except those `left_out`; p-values of primary metrics are corrected after Holm."""
     if not pairs:
         return []
     declared = {metric.name: metric for metric in primary}
     rows = [_metric(pairs, name, declared.get(name)) for name in pairs[0].a[0].metrics if name not in left_out]
-    tested = [(place, row.p) for place, row in enumerate(rows) if row.primary and row.p is not None]
-    for (place, _), adjusted in zip(tested, holm([p for _, p in tested]), strict=True):
-        rows[place] = rows[place].model_copy(update={"p_holm": adjusted})
+    tested = [(index, row.p) for index, row in enumerate(rows) if row.primary and row.p is not None]
+    for (index, _), adjusted in zip(tested, holm([p for _, p in tested]), strict=True):
+        rows[index] = rows[index].model_copy(update={"p_holm": adjusted})
     return rows
 
 
@@ -113,13 +117,13 @@ def _least(deviation: float | None, n: int) -> float | None:
 
 
 def _needed(difference: float | None, deviation: float | None) -> int | None:
-    """Never fewer than are tested at all."""
+    """Pairs that would show the difference; at least 8, because fewer are not tested."""
     needed = None if difference is None or deviation is None else pairs_needed(difference, deviation)
     return None if needed is None else max(MIN_PAIRS, needed)
 
 
 def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
-    """Early ends over pairs without trials; null without such pairs."""
+    """Early ends, over the pairs of one run each; None without such pairs (McNemar's test needs single outcomes)."""
     single = [(pair.a[0], pair.b[0]) for pair in pairs if len(pair.a) == len(pair.b) == 1]
     if not single:
         return None
@@ -142,7 +146,7 @@ def _survival(runs: Sequence[Run]) -> list[SurvivalPoint]:
 
 
 def reliability(pairs: Sequence[Pair], success: Success) -> list[PassHatK]:
-    """pass^k for k = 1, 2, 4, … of both sides: over trials of a seed where there are some, else over seeds."""
+    """pass^k for k = 1, 2, 4, 8, 16 of both sides: over the trials of a seed where there are some, else over seeds."""
     by_seed = any(len(side) > 1 for pair in pairs for side in (pair.a, pair.b))
     tasks_a, tasks_b = _tasks([pair.a for pair in pairs], by_seed), _tasks([pair.b for pair in pairs], by_seed)
     rows: list[PassHatK] = []
@@ -168,7 +172,7 @@ def _passed(tasks: Sequence[Sequence[Run]], success: Success, k: int) -> float |
 
 
 def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseFloor]:
-    """How far runs of one agent differ (`pairs` of A/A), beside each primary metric of the comparison."""
+    """How far runs of one agent differ (`pairs` of A/A), for each primary metric of the comparison."""
     rows: list[NoiseFloor] = []
     for metric in metrics:
         if not metric.primary:
@@ -192,7 +196,7 @@ def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseF
 
 
 def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -> Arm:
-    """What one side is called and spent per episode, over the runs that are compared."""
+    """The name of one side, and what it spent per episode in the mean over its compared runs."""
     runs = [run for trials in pairs for run in trials]
     spent = [_spent(run.account, seats) for run in runs]
     return Arm(
@@ -239,7 +243,10 @@ def _sum(values: Sequence[N | None]) -> N | None:
 
 
 def _known_mean(values: Sequence[float | None]) -> float | None:
-    """The mean, null when it is unknown for any run: a mean over some would pass for all."""
+    """The mean.
+
+    None when a value is unknown for any run, because a mean over the others would be read as that of all.
+    """
     known = [value for value in values if value is not None]
     return _mean(known) if len(known) == len(values) else None
 

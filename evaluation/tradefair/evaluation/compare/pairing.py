@@ -1,4 +1,7 @@
-"""Pairs: the same task played by both sides. What cannot be paired is listed with its reason."""
+"""Pairs: the same task, played by both sides.
+
+What cannot be paired is listed with its reason, never left out silently.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +30,10 @@ class Paired(NamedTuple):
 
 
 def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
-    """Match the runs of both sides. Raises TraceError for different markets and for duplicates of a seed."""
+    """Match the runs of both sides by task. Raises TraceError for different markets and for a seed that occurs twice.
+
+    Runs of one task that differ in the policy key only are trials: one pair holds all of them.
+    """
     markets = sorted({run.core.market for side in (a, b) for run in side.runs})
     if len(markets) > 1:
         raise TraceError(f"{a.path} and {b.path} are traces of different markets ({', '.join(markets)})")
@@ -48,21 +54,21 @@ def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
 
 
 def pair_across(a: Side, b: Side) -> tuple[Side, Side]:
-    """Both sides with one name for their two scenarios, so that equal seeds are pairs.
+    """Both sides under one name for their two scenarios, so that equal seeds are pairs.
 
-    Raises ScenarioError where a side holds several scenarios: which are the pairs would be a guess.
+    Raises ScenarioError where a side holds several scenarios: which of them belong together would be a guess.
     """
     for side in (a, b):
         if len({run.scenario_digest for run in side.runs}) > 1:
             held = ", ".join(sorted({run.scenario for run in side.runs}))
             raise ScenarioError(f"--across-scenarios: {side.path} holds several scenario contents ({held}); sort them")
     name = " and ".join(dict.fromkeys((a.runs[0].scenario, b.runs[0].scenario)))
-    one, other = (replace(side, runs=[replace(run, paired_as=name) for run in side.runs]) for side in (a, b))
-    return one, other
+    renamed_a, renamed_b = (replace(side, runs=[replace(run, paired_as=name) for run in side.runs]) for side in (a, b))
+    return renamed_a, renamed_b
 
 
 def mean_of(runs: Sequence[Run], name: str) -> float | None:
-    """The mean over the trials that have the number; null when none has."""
+    """The mean of a metric over the trials that have it; None when none has."""
     known = [value for run in runs if (value := run.metrics.get(name)) is not None]
     return sum(known) / len(known) if known else None
 
@@ -98,7 +104,10 @@ def _tasks(side: Side, name: SideName, seats: Sequence[SeatId], dropped: list[Dr
 
 
 def _unusable(run: Loaded) -> str | None:
-    """Why a run cannot count; what an agent did wrong is no reason."""
+    """Why a run cannot count; None when it can. An agent's own failure counts.
+
+    Leaving it out would flatter the agent.
+    """
     if run.outcome.end_reason is None:
         return "unfinished: go on with tradefair play --resume"
     if run.outcome.end_reason == _HARNESS:
@@ -129,10 +138,14 @@ def _pair(
 
 
 def _comparable(own: Sequence[Loaded], other: Sequence[Loaded], name: SideName, dropped: list[Dropped]) -> list[Loaded]:
-    """Runs that a limit cut short only count beside runs of the same length: their sums run over fewer rounds."""
+    """The runs that can be compared; the others are dropped with a reason.
+
+    A run that a limit cut short counts only next to runs of the same length, because its sums cover fewer rounds.
+    """
     lengths = {run.outcome.rounds_closed for run in (*own, *other)}
     kept: list[Loaded] = []
     for run in own:
+        # An agent that failed ended its episode itself: what it did not earn afterwards is its own loss.
         cut = run.outcome.censored and run.outcome.end_reason != _AGENT_FAILURE
         if cut and len(lengths) > 1:
             reason = f"censored after {run.outcome.rounds_closed} rounds ({run.outcome.end_reason}), others went on"
@@ -143,17 +156,20 @@ def _comparable(own: Sequence[Loaded], other: Sequence[Loaded], name: SideName, 
 
 
 def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
-    """Equal heads, or equal outcome digests and numbers: a digest alone is only what a manifest says."""
+    """Whether all runs have equal heads, or equal outcome digests and numbers.
+
+    A digest alone is only a manifest's claim.
+    """
     if len(a) != len(b):
         return False
     return all(
-        one.head == other.head
+        run_a.head == run_b.head
         or (
-            one.outcome_digest is not None
-            and one.outcome_digest == other.outcome_digest
-            and one.metrics == other.metrics
+            run_a.outcome_digest is not None
+            and run_a.outcome_digest == run_b.outcome_digest
+            and run_a.metrics == run_b.metrics
         )
-        for one, other in zip(a, b, strict=True)
+        for run_a, run_b in zip(a, b, strict=True)
     )
 
 
@@ -169,11 +185,11 @@ def _divergence(a: Loaded, b: Loaded) -> Divergence | None:
         with open_trace(a.path) as trace_a, open_trace(b.path) as trace_b:
             return first_divergence(trace_a, trace_b)
     except TraceError:
-        return None  # what cannot be read is a finding of the outcome already
+        return None  # the outcome already lists what cannot be read
 
 
 def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
-    """What keeps a run without a partner, as closely as can be said."""
+    """Why a run has no partner, as exactly as can be told: a person must see what to play again."""
     if task in others:
         return f"its partner in {other_name} cannot be used"
     same_seed = [other for other in others if other.seed == task.seed and other.scenario == task.scenario]

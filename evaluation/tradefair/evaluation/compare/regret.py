@@ -1,4 +1,4 @@
-"""Normalised regret, (oracle − agent)/(oracle − passive), where both references were played on the same task."""
+"""Normalised regret, (oracle − agent)/(oracle − passive), where both references played the same task."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _Key = tuple[str, int]
 
 
 class References(NamedTuple):
-    """A metric of the oracle and of the passive policy, by (scenario, seed) of the compared tasks."""
+    """The metric of the oracle and of the passive policy: (scenario id, seed) -> value, of the compared tasks."""
 
     oracle: dict[_Key, float]
     passive: dict[_Key, float]
@@ -25,12 +25,12 @@ class References(NamedTuple):
 def references_of(
     metric: str, sides: Sequence[Side], seats: Sequence[SeatId], oracle: Side | None, passive: Side | None
 ) -> References:
-    """Found beside the traces (`references/`), or in the folders named for them, which come first."""
-    beside = [run for side in sides for run in side.references]
+    """The references in the folders `oracle` and `passive`, else those in `references/` next to the traces."""
+    nearby = [run for side in sides for run in side.references]
     tasks = {run.task(seats) for side in sides for run in side.runs}
 
     def values(named: Side | None, policy: str) -> dict[_Key, float]:
-        runs = named.runs if named is not None else _played_by(beside, seats, policy)
+        runs = named.runs if named is not None else _played_by(nearby, seats, policy)
         found: dict[_Key, float] = {}
         for run in runs:
             if all(seat in run.outcome.seats for seat in seats) and run.task(seats) in tasks:
@@ -53,6 +53,7 @@ def regret_of(pairs: Sequence[Pair], metric: str, references: References) -> Reg
         a, b = mean_of(pair.a, metric), mean_of(pair.b, metric)
         if high is None or low is None or a is None or b is None:
             missing += 1
+        # An oracle that does no better than doing nothing gives no scale to measure on.
         elif high <= low:
             undefined += 1
         else:

@@ -1,4 +1,4 @@
-"""Reading the traces of one side: manifest, outcome and account of each; what is damaged is said, not compared."""
+"""Reading the traces of one side: manifest, outcome and account of each. Damaged traces are listed, not compared."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from tradefair.evaluation.outcome import Outcome, PrimaryMetric
 from tradefair.tracestore import find_traces, open_trace, sound_head
 
 REFERENCES = "references"
-"""Name of the folder of references beside traces; what lies in it is never a run of its own."""
+"""Name of the folder of references next to traces. A trace in it is never a run of its own."""
 
 _AGENT = "agent"
-_LARGEST = 1e15
-_MAX_TEXT = 120
+_LARGEST = 1e15  # sums of larger numbers would lose units to rounding
+_MAX_TEXT = 120  # characters of a label; about may hold anything
 
 
 class Task(NamedTuple):
-    """What must be equal for two runs to be a pair."""
+    """What must be equal for two runs to be a pair: the same luck, the same compared seats, the same opponents."""
 
     market: str
     scenario: str
@@ -41,9 +41,10 @@ class Task(NamedTuple):
 
 @dataclass(frozen=True)
 class Loaded:
-    """One trace as a comparison needs it; `head` is the chain's hash after its last event.
+    """One trace as a comparison needs it.
 
-    `paired_as` stands for the scenario where runs of two scenarios are to be pairs.
+    `head` is the chain's hash after its last event, in hex. `paired_as` replaces the scenario where runs of two
+    scenarios are to be pairs.
     """
 
     path: Path
@@ -66,18 +67,18 @@ class Loaded:
 
     @property
     def policy_key(self) -> int:
-        """Which draws the scripted policies had."""
+        """The key that chose the draws of the scripted policies."""
         key = self.about.get("policy_key", 0)
         return key if isinstance(key, int) else 0
 
     def text(self, table: str, key: str) -> str | None:
-        """`about[table][key]` where it is text; about is not part of the chain and may hold anything."""
+        """`about[table][key]`, cut to 120 characters; None where it is no text. `about` may hold anything."""
         held: Any = self.about.get(table)
         value: Any = held.get(key) if isinstance(held, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         return value[:_MAX_TEXT] if isinstance(value, str) else None
 
     def player(self, seat: SeatId) -> str:
-        """What decided for a seat: a policy's spelling, or the label of an agent from outside."""
+        """What decided for a seat: the policy as it was named, or the label of an agent from outside."""
         who = self.text("seats", seat)
         return (self.text("labels", seat) if who in (None, _AGENT) else who) or who or "?"
 
@@ -89,7 +90,7 @@ class Loaded:
         return [seat for seat in ids if self.text("seats", seat) == _AGENT or seat in stands_in]
 
     def task(self, seats: Sequence[SeatId]) -> Task:
-        """The key of pairing when `seats` are compared."""
+        """The task of this run when `seats` are compared; all other seats are opponents."""
         others = sorted((seat.id for seat in self.core.seats if seat.id not in seats), key=natural_order)
         return Task(
             self.core.market,
@@ -103,7 +104,7 @@ class Loaded:
 
 @dataclass
 class Side:
-    """The runs of one side, the references beside them, and (path, reason) of what cannot be read."""
+    """The runs of one side, the references next to them, and (path, reason) of each trace that cannot be read."""
 
     path: Path
     runs: list[Loaded] = field(default_factory=list[Loaded])
@@ -112,9 +113,9 @@ class Side:
 
 
 def load_side(path: Path) -> Side:
-    """Read a trace, or all traces under a folder. ScenarioError when there is none, TraceError for several markets.
+    """Read a trace, or all traces under a folder. Chains and seals are checked, nothing is re-executed.
 
-    Chains and seals are checked, nothing is re-executed.
+    Raises ScenarioError when there is no trace, TraceError when there are traces of several markets.
     """
     if path.is_dir() and not _holds_traces(path):
         raise ScenarioError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
@@ -133,14 +134,17 @@ def load_side(path: Path) -> Side:
 
 
 def _files(path: Path) -> list[Path]:
-    """Traces under a folder; for a single file, the references in the folder beside it too."""
+    """The traces under a folder; for a single file, the references in the folder next to it too."""
     files = find_traces(path)
-    beside = path.parent / REFERENCES
-    return [*files, *find_traces(beside)] if path.is_file() and _holds_traces(beside) else files
+    references = path.parent / REFERENCES
+    return [*files, *find_traces(references)] if path.is_file() and _holds_traces(references) else files
 
 
 def _is_reference(file: Path, path: Path) -> bool:
-    """Whether it lies in a folder of references below `path`; what was named itself never is one."""
+    """Whether `file` lies in a folder of references below `path`.
+
+    A trace that was named itself is never a reference.
+    """
     base = path.parent if path.is_file() else path
     return file != path and REFERENCES in file.relative_to(base).parts[:-1]
 
@@ -161,9 +165,9 @@ def load_run(path: Path) -> Loaded:
 
 
 def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> list[SeatId]:
-    """The seats that are compared: those asked for, else where the agent sat in every run.
+    """The seats to compare: those asked for, else the agent's seats where they are the same in all runs.
 
-    Traces that do not say so (imported ones): the only seat. Raises SeatError.
+    Imported traces do not say where an agent sat; there it is the only seat. Raises SeatError where the choice is open.
     """
     runs = [run for side in sides for run in side.runs]
     if asked:
@@ -176,15 +180,15 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
     sat = {tuple(run.agent_seats() or ([run.core.seats[0].id] if len(run.core.seats) == 1 else [])) for run in runs}
     if len(sat) == 1 and sat != {()}:
         return list(sat.pop())
-    said = " and ".join(sorted({", ".join(seats) or "nowhere" for seats in sat}))
-    raise SeatError(f"the agent sits at {said}: name the seat to compare with --seat")
+    places = " and ".join(sorted({", ".join(seats) or "nowhere" for seats in sat}))
+    raise SeatError(f"the agent sits at {places}: name the seat to compare with --seat")
 
 
 def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
-    """What comparisons of seats in these roles test; nothing where the market's evaluator declares nothing."""
+    """The metrics that a comparison of seats in these roles tests; empty where the evaluator declares none."""
     evaluator = evaluator_of(market)
-    told = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
-    return tuple(metric for metric in evaluator.primary_metrics if metric.name in told)
+    known = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
+    return tuple(metric for metric in evaluator.primary_metrics if metric.name in known)
 
 
 def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
@@ -194,7 +198,7 @@ def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
 
 @cache
 def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str, ...]:
-    """Primary metrics first, then the other compared columns; of seats in these roles, of all where none is given."""
+    """Names of the compared numbers of seats in these roles (empty: all roles), primary metrics first."""
     primary = [metric.name for metric in primary_metrics(market, roles)]
     evaluator = evaluator_of(market)
     return tuple(dict.fromkeys([*primary, *fields_for(evaluator, roles, evaluator.compared_columns)]))
@@ -210,6 +214,7 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
     for name in metric_names(market):
         values = [_number(getattr(loaded.outcome.seats.get(seat), name, None)) for seat in seats]
         known = [value for value in values if value is not None]
+        # Undefined for the run when it is for one seat: a mean over the others would compare different seats.
         numbers[name] = math.fsum(known) / len(known) if known and len(known) == len(values) else None
     whole_market = loaded.outcome.market_outcome
     for name in evaluator.market_columns:
@@ -238,7 +243,7 @@ def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:
 
 
 def _number(value: object) -> float | None:
-    """A finite number of a size that can be added up; null for anything else."""
+    """A finite number of at most 1e15 in size; None for anything else. An outcome of a stranger may hold anything."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None

@@ -23,14 +23,14 @@ from tradefair.evaluation.compare.comparison import (
 from tradefair.evaluation.compare.verdict import p_text
 from tradefair.evaluation.table import number_text
 
-_MAX_LISTED = 8
-_MAX_WIDE = 80
+_MAX_LISTED = 8  # values of an attribute
+_MAX_WIDE = 80  # characters of a list
 _MAX_DROPPED = 40
-_MAX_ARGUMENTS = 300
+_MAX_ARGUMENTS = 300  # characters
 
 
 def show(comparison: Comparison) -> None:
-    """The verdict, then everything, and the verdict again where the eye rests at the end."""
+    """Print the verdict, then the tables, then the verdict again: a long table scrolls the first one away."""
     console = Console(highlight=False)
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
     console.print(Text(f"\n{comparison.verdict}\n"), style="bold", soft_wrap=True)
@@ -49,7 +49,7 @@ def show(comparison: Comparison) -> None:
 
 
 def decision_text(decision: Decision | None) -> str:
-    """One line: event, tool with its arguments, and what came of it."""
+    """A decision in one line: event, tool, arguments, status."""
     if decision is None:
         return "nothing"
     arguments = orjson.dumps(decision.arguments).decode()[:_MAX_ARGUMENTS]
@@ -66,7 +66,10 @@ def _show_attributes(console: Console, comparison: Comparison) -> None:
 
 
 def _listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
-    """The first few, those that the other side has not before those that it has; how many there are."""
+    """The first few values and their number. Values that the other side lacks come first.
+
+    They are why the row is shown.
+    """
     known = frozenset(beside)
     shown: list[str] = []
     for value in sorted(values, key=known.__contains__):

@@ -1,4 +1,4 @@
-"""The conclusion of a comparison in words: what can be said, and what the number of pairs cannot show."""
+"""The conclusion of a comparison as text: what the pairs show, and what their number cannot show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metri
 from tradefair.evaluation.table import decimals, number_text
 
 LEVEL = 0.05
-_SMALL = 0.001
+_SMALL = 0.001  # ties are named when they keep the least possible p above this
 
 
 class Verdict(NamedTuple):
@@ -27,9 +27,10 @@ def judge(
     same_agent: bool = False,
     luck: str = "",
 ) -> Verdict:
-    """`same_agent`: the sides differ in their draws only; then the comparison is itself a noise floor.
+    """The conclusion of a comparison.
 
-    `luck` says what of the draws differs.
+    `same_agent`: the sides differ in their draws only, so the comparison is itself a noise floor. `luck` is a sentence
+    about draws that differ, or empty.
     """
     primary = [metric for metric in metrics if metric.primary]
     if not pairs:
@@ -65,7 +66,7 @@ def _better(pair: Pair, b: bool) -> str:
 
 
 def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
-    """Significant after Holm, and no smaller than the same agent differs from itself where that was measured."""
+    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured."""
     significant = metric.p_holm is not None and metric.p_holm <= LEVEL
     return significant and not (floor is not None and floor.within)
 
@@ -109,7 +110,10 @@ def _noise(floor: NoiseFloor | None, same_agent: bool, metric: Metric) -> str:
 
 
 def _ties(metric: Metric) -> str:
-    """What equal pairs leave of the test: each flips nothing, so that p cannot be small; empty where it can."""
+    """How equal pairs limit the test; empty where they do not matter.
+
+    Flipping the sign of 0 changes nothing, so with t ties among n pairs p is at least 2^(1 + t − n).
+    """
     least = min(1.0, 2.0 ** (1 + metric.ties - metric.n))
     if not metric.ties or least < _SMALL:
         return ""
@@ -118,7 +122,7 @@ def _ties(metric: Metric) -> str:
 
 
 def _reach(metric: Metric) -> str:
-    """What these pairs could have shown."""
+    """The smallest difference that these pairs could have shown."""
     least = f"{metric.n} pairs would show {number_text(metric.minimum_detectable)} or more with power 0.8"
     if metric.pairs_needed is None or metric.pairs_needed <= metric.n:
         return least

@@ -1,6 +1,7 @@
 """Paired differences: interval, sign-flip test, Holm, what a number of pairs can show.
 
-The unit of analysis is the episode: one difference per pair. Numbers are rounded to nine decimals where they leave.
+The unit of analysis is the episode: one difference per pair. Results are rounded to nine decimals, so that the order of
+a sum on another machine does not show.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ FLIPS_EXACT_TO = 16
 """Up to this many pairs all 2^n sign patterns are counted."""
 
 _DRAWS = 10_000
-_SIGNS_A_DRAW = 48
+_SIGNS_A_DRAW = 48  # of the 52 random bits of a keyed uniform
 _MOST_PAIRS = 1_000_000
 _DECIMALS = 9
 # Sums of equal terms in another order differ in the last bits; they are ties.
@@ -28,14 +29,14 @@ _TIE = 1e-9
 
 
 class SignFlip(NamedTuple):
-    """A two-sided p-value and how it was reached: `exact`, or `10,000 draws`."""
+    """A two-sided p-value, and how it was computed: `exact`, or `10,000 draws`."""
 
     p: float
     method: str
 
 
 def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
-    """Mean and sample standard deviation (n − 1); null without enough values."""
+    """Mean and sample standard deviation (divisor n − 1); None where there are too few values."""
     if not values:
         return None, None
     mean = math.fsum(values) / len(values)
@@ -46,7 +47,7 @@ def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
 
 
 def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of the mean difference; null under two pairs."""
+    """Student's t interval of the mean difference, as (low, high); None under two pairs."""
     mean, deviation = mean_sd(differences)
     if mean is None or deviation is None:
         return None
@@ -60,10 +61,10 @@ def _t_quantile(probability: float, df: int) -> float:
 
 
 def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, draws: int = _DRAWS) -> SignFlip | None:
-    """Whether the mean difference is zero, if each sign were a fair coin (Fisher 1935); null without pairs.
+    """Test whether the mean difference is zero, by flipping signs like fair coins (Fisher 1935); None without pairs.
 
-    Exact up to 16 pairs (`exact_to`, at most 24: 2^n sums are held); above, 10,000 keyed draws, the same for the same
-    data: p = (as extreme + 1)/(draws + 1).
+    Exact up to `exact_to` pairs (at most 24, because 2^n sums are held). Above that, `draws` keyed draws, the same for
+    the same number of pairs: p = (as extreme + 1)/(draws + 1), which is never 0.
     """
     if not differences:
         return None
@@ -85,21 +86,22 @@ def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, d
 
 @lru_cache(maxsize=4)
 def _bits(words: int, draws: int) -> np.ndarray[tuple[int, int], np.dtype[np.uint8]]:
-    """Rows of bits, from as few keyed draws as they need: 48 each. A report asks for the same ones often."""
+    """Random bits `[draw][sign]`, 48 from each keyed uniform. Cached, because each metric of a report asks for them."""
     chance = Chance(salts.SIGN_FLIP)
     drawn = np.array([chance.uniforms("signs", draw, n=words) for draw in range(draws)])
     whole = (drawn * 2**_SIGNS_A_DRAW).astype(np.uint64)
-    places = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
-    return ((whole[:, :, None] >> places) & np.uint64(1)).astype(np.uint8).reshape(draws, -1)
+    positions = np.arange(_SIGNS_A_DRAW, dtype=np.uint64)
+    return ((whole[:, :, None] >> positions) & np.uint64(1)).astype(np.uint8).reshape(draws, -1)
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Adjusted p-values that keep the family-wise error (Holm 1979), in the given order."""
+    """Adjusted p-values, in the given order, that keep the family-wise error rate (Holm 1979)."""
     adjusted = [0.0] * len(p_values)
     largest = 0.0
-    for rank, place in enumerate(sorted(range(len(p_values)), key=lambda index: p_values[index])):
-        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[place]))
-        adjusted[place] = round(largest, _DECIMALS)
+    for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
+        # The running maximum keeps the adjusted values in the order of the raw ones.
+        largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
+        adjusted[index] = round(largest, _DECIMALS)
     return adjusted
 
 
@@ -114,7 +116,7 @@ def minimum_detectable(deviation: float, n: int, *, alpha: float = 0.05, power: 
 
 
 def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, power: float = 0.8) -> int | None:
-    """Pairs that would show `difference` (either sign); null when it is 0, or more than a million would be needed."""
+    """Number of pairs that would show `difference` with this power; None for 0 and where over a million are needed."""
 
     def shows(n: int) -> bool:
         least = minimum_detectable(deviation, n, alpha=alpha, power=power)
@@ -135,11 +137,14 @@ def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, po
 
 
 def percentile(values: Sequence[float], share: float) -> float | None:
-    """Linear between order statistics (type 7 of Hyndman & Fan 1996, numpy's default); null of nothing."""
+    """The quantile at `share` (0 to 1), linear between order statistics: type 7 of Hyndman & Fan 1996.
+
+    None of nothing.
+    """
     if not values:
         return None
     ranked = sorted(values)
-    place = share * (len(ranked) - 1)
-    below = math.floor(place)
+    position = share * (len(ranked) - 1)
+    below = math.floor(position)
     above = min(below + 1, len(ranked) - 1)
-    return ranked[below] + (place - below) * (ranked[above] - ranked[below])
+    return ranked[below] + (position - below) * (ranked[above] - ranked[below])
