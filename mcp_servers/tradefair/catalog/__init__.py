@@ -1,8 +1,9 @@
 """Finds markets, their scenarios and their evaluators by name, when they are asked for and not before.
 
 Markets plug in through the entry-point group `tradefair.markets` (`name = "package:MARKET"`), evaluators through
-`tradefair.evaluators`; a stranger's package is found like our own. A market's scenarios are the `*.toml` files in the
-folder `scenarios` of its package, its plans those in the folder `plans`.
+`tradefair.evaluators`; the package of another author is found like our own. A market's scenarios are the `*.toml` files
+in the folder `scenarios` of its package, its plans those in the folder `plans`. Nothing is imported until its name is
+asked for, so that a broken package of another author breaks its own market only.
 """
 
 from __future__ import annotations
@@ -42,17 +43,18 @@ DATA = "TRADEFAIR_DATA"
 
 @cache
 def _found(group: str) -> Mapping[str, EntryPoint]:
+    """Name -> entry point of a group, sorted by name."""
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
 
 
 def market_names() -> list[str]:
-    """Names of all installed markets."""
+    """Names of all installed markets, sorted."""
     return list(_found(MARKETS))
 
 
 @cache
 def market_type(name: str) -> MarketType:
-    """The market of this name. Raises ScenarioError naming what there is."""
+    """The market of this name. ScenarioError for an unknown name, with the names of those that are installed."""
     entry = _found(MARKETS).get(name)
     if entry is None:
         raise ScenarioError(f"there is no market {name[:80]!r}; installed are {', '.join(market_names())}")
@@ -61,26 +63,27 @@ def market_type(name: str) -> MarketType:
 
 
 def evaluator(name: str) -> Any:
-    """The evaluator of this market, or None when its package brings none."""
+    """The evaluator of this market, or None when no package brings one."""
+    # Any: the class is in `evaluation`, which stands above this package.
     entry = _found(EVALUATORS).get(name)
     return None if entry is None else entry.load()
 
 
 def scenario_ids(market: str) -> list[str]:
-    """The bundled scenarios of a market, `market/preset`."""
+    """The ids of a market's bundled scenarios, `market/preset`, sorted."""
     return _bundled(market, "scenarios")
 
 
 def plan_ids(market: str) -> list[str]:
-    """The bundled plans of sweeps and tournaments of a market, `market/plan`."""
+    """The ids of a market's bundled plans of sweeps and tournaments, `market/plan`, sorted."""
     return _bundled(market, "plans")
 
 
 def bundled_plan(name: str) -> str:
-    """The TOML text of a bundled plan. Raises ScenarioError naming what there is."""
+    """The TOML text of a bundled plan. ScenarioError for an unknown name, with the names of those that exist."""
     market, _, plan = name.partition("/")
     if market not in market_names() or name not in plan_ids(market):
-        known = [found for each in market_names() for found in plan_ids(each)]
+        known = [found for installed in market_names() for found in plan_ids(installed)]
         raise ScenarioError(f"there is no plan {name[:80]!r}; bundled are {', '.join(known)}, or give a .toml file")
     return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
 
@@ -94,7 +97,10 @@ def _bundled(market: str, what: str) -> list[str]:
 
 
 def default_scenario(market: str) -> str:
-    """The scenario of those who name none: the market's `default_scenario`, else the first; ScenarioError if none."""
+    """The scenario that is played when none is named: the market's `default_scenario`, else its first one.
+
+    ScenarioError where the market has none.
+    """
     found = scenario_ids(market)
     if not found:
         raise ScenarioError(f"{market} brings no scenario: name a .toml file with --scenario")
@@ -105,8 +111,8 @@ def default_scenario(market: str) -> str:
 def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | None = None) -> Scenario:
     """A checked scenario: a bundled id (`double_auction/duel`, or `duel`), or the path of a TOML file.
 
-    Overrides (dotted keys), and the data that it names below `TRADEFAIR_DATA`, become part of its content. Raises
-    ScenarioError naming key, value and what is allowed.
+    Overrides (dotted keys), and the data that it names below `TRADEFAIR_DATA`, become part of its content.
+    ScenarioError names key, value and what is allowed.
     """
     kind = market_type(market)
     text, source = _text(market, name)
@@ -117,12 +123,13 @@ def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | N
 
 def use_data(folder: Path | None) -> None:
     """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment."""
+    # Absolute: a child process may have another working directory.
     if folder is not None:
         os.environ[DATA] = str(data_folder(folder).absolute())
 
 
 def data_folder(folder: Path) -> Path:
-    """The folder that `--data` names. Raises ScenarioError when it is none, or cannot be read."""
+    """The folder that `--data` names, unchanged. ScenarioError when it is not a folder, or cannot be read."""
     try:
         with os.scandir(folder):
             return folder
@@ -149,5 +156,6 @@ def _text(market: str, name: str) -> tuple[str, str]:
 
 
 def _package(market: str) -> str:
+    # For its error: an unknown name must not be a KeyError.
     market_type(market)
     return _found(MARKETS)[market].module

@@ -71,7 +71,7 @@ def policies(market: _Market, as_json: _AsJson = False) -> None:
 
 
 class _ByName(TyperGroup):
-    """`scenarios MARKET` lists that market's, `scenarios MARKET/PRESET` shows one."""
+    """`scenarios MARKET` lists the scenarios of a market, `scenarios MARKET/PRESET` shows one of them."""
 
     # Any: the base class is typed with a context of typer's own copy of click.
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -156,6 +156,7 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
 
 
 def _problem(market: str, name: str) -> str | None:
+    """Why a scenario cannot be played; None when it can. It is really created, because some faults show only then."""
     try:
         market_type(market).create(load_scenario(market, name), _CHECK_SEED)
     except ScenarioError as error:
@@ -173,6 +174,7 @@ def _list(names: Iterable[str], as_json: bool) -> None:
 
 
 def _market_of(scenario: str) -> str:
+    """The market of a scenario's id. ScenarioError for a name without one, with the ids that may have been meant."""
     market, slash, _ = scenario.partition("/")
     if not slash:
         known = [found for name in market_names() for found in scenario_ids(name)]
@@ -188,10 +190,10 @@ def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
         return
     columns = [column for key in rows[0] for column in _column(key)] if rows else []
     # Sentences stand last: they are what gives way on a narrow terminal.
-    order = sorted(range(len(columns)), key=lambda place: columns[place].kind == "text")
+    order = sorted(range(len(columns)), key=lambda index: columns[index].kind == "text")
     cells = [[_cell(value) for value in row.values()] for row in rows]
     console = Console(highlight=False)
-    show_table(console, [columns[place] for place in order], [[row[place] for place in order] for row in cells])
+    show_table(console, [columns[index] for index in order], [[row[index] for index in order] for row in cells])
 
 
 def _column(key: str) -> list[Column]:
@@ -207,6 +209,7 @@ def _cell(value: object) -> str:
         return ", ".join(value)  # pyright: ignore[reportUnknownArgumentType]
     if isinstance(value, bool):
         return "yes" if value else "no"
+    # The data of a folder is content of its scenario: megabytes that no terminal can show.
     text = orjson.dumps(value).decode()
     return text if len(text) <= _MAX_CELL else f"{len(text):,} characters: --json shows them"
 

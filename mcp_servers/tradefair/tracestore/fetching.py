@@ -1,4 +1,7 @@
-"""A trace as one `.trace` file of its own: the same bytes, and all that is kept beside them."""
+"""Copies of a trace as one `.trace` file: the same bytes, and all that is kept outside the chain.
+
+A copy is taken from one snapshot, so that it fits together even while the episode goes on.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +24,7 @@ _META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
 
 
 def stored_traces(url: str) -> list[StorePlace]:
-    """The episode that an address names, or all of a store. TraceError where there is none."""
+    """The episode that an address names, or all episodes of a store, by name. TraceError where there is none."""
     place = StorePlace.of(url)
     if place.episode:
         return [place]
@@ -32,10 +35,12 @@ def stored_traces(url: str) -> list[StorePlace]:
 
 
 def fetch_trace(place: StorePlace, folder: Path) -> Path:
-    """Write a stored trace into `folder`, as it is now; the file appears whole.
+    """Write a stored trace into `folder`, as it is now, and return its path; the file appears whole or not at all.
 
-    Raises TraceError, StorageUnavailable.
+    An existing file is replaced. TraceError where the trace cannot be read, StorageUnavailable where the file cannot
+    be written.
     """
+    # An episode's name comes from a store that others write to: it must not lead out of the folder.
     if place.episode in ("", ".", "..") or "/" in place.episode or "\\" in place.episode:
         raise TraceError(f"{place}: the episode's name is none for a file")
     path = folder / f"{place.episode}.trace"
@@ -56,7 +61,7 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
 
 
 def trace_copy(place: str | Path) -> bytes:
-    """The bytes of a `.trace` file with what a trace holds now, whatever is written to it meanwhile.
+    """The bytes of a `.trace` file with what a trace holds now, whatever is written to it in the meantime.
 
     `place` is a `.trace` file or the address of a stored one. Raises StorageUnavailable where it cannot be read.
     """
@@ -66,6 +71,7 @@ def trace_copy(place: str | Path) -> bytes:
                 with closing(StoreReader(StorePlace.of(str(place)))) as stored:
                     _fill(copy, stored)
             else:
+                # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
                 with closing(connect_to_read(Path(place))) as source:
                     source.backup(copy)
             return copy.serialize()
@@ -77,11 +83,12 @@ def trace_copy(place: str | Path) -> bytes:
 
 @contextmanager
 def fetched(places: Iterable[str | Path]) -> Generator[list[Path]]:
-    """The trace files of paths, folders and addresses; what is stored elsewhere is fetched for the time being."""
+    """The trace files of paths, folders and addresses; stored traces are fetched into a folder that goes afterwards."""
     with TemporaryDirectory(prefix="tradefair-") as folder:
         files: list[Path] = []
         for number, place in enumerate(places):
             if is_store(str(place)):
+                # A folder per address: two stores may have an episode of one name.
                 into = Path(folder) / str(number)
                 files += [fetch_trace(stored, into) for stored in stored_traces(str(place))]
             else:
@@ -90,10 +97,12 @@ def fetched(places: Iterable[str | Path]) -> Generator[list[Path]]:
 
 
 def _fill(database: sqlite3.Connection, stored: StoreReader) -> None:
+    """Write everything that is stored about an episode into an empty database."""
     stored.freeze()
     database.execute("PRAGMA journal_mode = OFF")
     database.executescript("BEGIN;" + SCHEMA)
     manifest, closed = stored.manifest(), stored.closed_head()
+    # The head is written after the events: the schema's trigger sets it at each closure, and the store's own counts.
     database.executemany(_EVENT, stored.rows())
     database.executemany(_NOTE, stored.notes())
     meta: dict[str, bytes | str] = {"core": manifest.core_bytes, "about": orjson.dumps(manifest.about)}

@@ -1,4 +1,4 @@
-"""The manifest of a trace: the hashed core, and what is said about the episode beside the chain."""
+"""The manifest of a trace: the core, which begins the chain of hashes, and what is noted outside the chain."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from tradefair.contract.event import ManifestCore
 class Manifest(NamedTuple):
     """`core_bytes` are hashed as `hash_0`; `about` holds labels, versions, times and, once sealed, the head.
 
-    `about` after sealing: `head_seq`, `head_hash`, `outcome_digest`, `end_reason`, `finished` and `seal`, the digest of
-    the rest.
+    The bytes are kept, because another encoding of the same core would have another hash. `about` after sealing:
+    `head_seq`, `head_hash`, `outcome_digest`, `end_reason`, `finished` and `seal`, the digest of the rest.
     """
 
     core_bytes: bytes
@@ -24,7 +24,7 @@ class Manifest(NamedTuple):
 
     @property
     def core(self) -> ManifestCore:
-        """The typed core; TraceError when it is damaged."""
+        """The typed core; TraceError naming the first field that is damaged."""
         try:
             return ManifestCore.model_validate_json(self.core_bytes)
         except ValidationError as error:
@@ -34,7 +34,7 @@ class Manifest(NamedTuple):
 
     @property
     def first_hash(self) -> bytes:
-        """hash_0."""
+        """hash_0, the digest that the first event continues."""
         return first_hash(self.core_bytes)
 
     @property
@@ -44,9 +44,10 @@ class Manifest(NamedTuple):
 
     @property
     def seal_holds(self) -> bool:
-        """Whether the seal fits what `about` says."""
+        """Whether the seal is the digest of the rest of `about`; False without a seal."""
         return self.about.get("seal") == seal(self.about)
 
     def to_json(self) -> bytes:
-        """One line of JSON that keeps the core's bytes as they are."""
+        """One line of JSON, the first of a `.jsonl` trace."""
+        # Joined by hand: encoding the core again could change its bytes. It comes last, so that a reader finds its end.
         return b'{"about":' + orjson.dumps(self.about) + b',"core":' + self.core_bytes + b"}"

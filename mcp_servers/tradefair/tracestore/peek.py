@@ -1,4 +1,7 @@
-"""What a list of many traces needs of each: manifest and last closure by one query, half the work of opening it."""
+"""What a list of many traces needs from each of them: manifest and last closure by one query.
+
+That is half the work of opening a trace, and lists have thousands.
+"""
 
 from __future__ import annotations
 
@@ -14,14 +17,14 @@ from tradefair.tracestore.reader import connect_to_read, open_trace
 
 
 class Peek(NamedTuple):
-    """`closed_seq` is the number of the last closure as kept beside the events; null before the first, and in JSONL."""
+    """`closed_seq` is the number of the last closure, as noted outside the chain; None before it, and in JSONL."""
 
     manifest: Manifest
     closed_seq: int | None
 
 
 def peek(path: Path) -> Peek:
-    """Manifest and last closure of a trace file. TraceError when it is none, or damaged."""
+    """Manifest and last closure of a trace file. TraceError when it is not a trace, or damaged."""
     try:
         with closing(connect_to_read(path)) as database:
             stored = dict(database.execute("SELECT key, value FROM meta").fetchall())
@@ -33,6 +36,6 @@ def peek(path: Path) -> Peek:
             return Peek(Manifest(core, about), seq)  # pyright: ignore[reportUnknownArgumentType]
     except (sqlite3.Error, orjson.JSONDecodeError, TypeError):
         pass
-    # JSONL, or something odd: opening it says what.
+    # JSONL, or not a sound file: opening it says what is wrong.
     with open_trace(path) as trace:
         return Peek(trace.manifest, None)

@@ -1,4 +1,8 @@
-"""`open_trace(path)` reads a trace whatever its format. Nothing here decides whether it is sound: that is verify."""
+"""`open_trace(path)` reads a trace whatever its format.
+
+Nothing here decides whether a trace is sound; verify does. Files may be damaged or hostile: every fault is a TraceError
+that names the file, and no content is executed or trusted to have the right type.
+"""
 
 from __future__ import annotations
 
@@ -42,7 +46,10 @@ CREATE TRIGGER IF NOT EXISTS keep_sealed_head AFTER INSERT ON events WHEN NEW.cl
     INSERT OR REPLACE INTO meta VALUES ('closed_head', NEW.seq || ':' || lower(hex(NEW.hash)));
 END;
 """
-"""The format of a `.trace` file. `closed_head` moves in the same statement as the closure that it names."""
+"""The format of a `.trace` file. `closed_head` moves in the same statement as the closure that it names.
+
+So a writer that is killed between two statements leaves a head that names an event of the file.
+"""
 
 _MAGIC = b"SQLite format 3\x00"
 _PREFIX = b'{"hash":"'
@@ -52,7 +59,10 @@ _BLOB = b'{"blob":"'
 
 
 class Trace:
-    """An opened trace. Use as a context manager; iterate `events()` as often as you like."""
+    """An opened trace, whatever its format. Use it as a context manager; `events()` may be iterated again and again.
+
+    Methods raise TraceError for what cannot be read.
+    """
 
     def __init__(self, path: Path, source: Source) -> None:
         self.path = path
@@ -65,7 +75,7 @@ class Trace:
         self._source.close()
 
     def freeze(self) -> None:
-        """Read as of now until closed: what several readings say of a live episode then fits together."""
+        """Read the state of now until closed: several readings of a live episode then fit together."""
         self._source.freeze()
 
     @cached_property
@@ -74,11 +84,14 @@ class Trace:
         return self._source.manifest()
 
     def events(self, after: int = 0) -> Iterator[StoredEvent]:
-        """Stored events in order, from `after` + 1 on."""
+        """Stored events in order, from number `after` + 1 on."""
         return self._source.events(after)
 
     def decoded(self) -> Iterator[dict[str, Any]]:
-        """Events as plain data, large results filled in under `result`. TraceError for what is no JSON object."""
+        """Events as plain data, with large results under `result`. TraceError for what is not a JSON object.
+
+        A large result is None where the file has lost it.
+        """
         for stored in self.events():
             try:
                 event = orjson.loads(stored.body)
@@ -94,15 +107,15 @@ class Trace:
         return self._source.blob(digest)
 
     def blobs(self) -> Iterator[tuple[str, bytes]]:
-        """Every stored blob with the digest that it is filed under; twice where somebody filed two under one."""
+        """Every stored blob with the digest that it is filed under; a damaged file may have two under the same."""
         return self._source.blobs()
 
     def closed_head(self) -> tuple[int, str] | None:
-        """(seq, hash) of the last closure, as kept beside the events; None before the first."""
+        """(seq, hash) of the last closure, as noted outside the chain; None before the first."""
         return self._source.closed_head()
 
     def side(self) -> Iterator[SideRow]:
-        """Times, transports and call keys."""
+        """Times, transports and call keys of all events, in order; none in JSONL."""
         return self._source.side()
 
     def agent_events(self) -> Iterator[dict[str, Any]]:
@@ -114,11 +127,11 @@ class Trace:
                 raise TraceError(f"{self.path}: what is noted about {seat[:80]} is damaged") from None
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
-        """The same as it is stored: seat and bytes."""
+        """The same notes as they are stored: (seat, JSON bytes), in order of writing; none in JSONL."""
         return self._source.notes()
 
     def noted_heads(self) -> Iterator[bytes]:
-        """The hash over the notes before the first one, after the first, after the second, …"""
+        """The running hash over the notes: before the first note, after the first, after the second, and so on."""
         head = self.manifest.first_hash
         yield head
         for seat, body in self.notes():
@@ -129,7 +142,8 @@ class Trace:
 def open_trace(path: str | Path) -> Trace:
     """Open a trace for reading: a `.trace` file (SQLite), a `.jsonl` file, or the address of a stored one.
 
-    NotATrace when it is none of them, TraceError when it is damaged.
+    NotATrace when it is none of them, TraceError when it is damaged. The format is told by the first bytes, not by the
+    name.
     """
     if is_store(str(path)):
         stored = StorePlace.of(str(path))
@@ -144,13 +158,14 @@ def open_trace(path: str | Path) -> Trace:
         return Trace(place, _Sqlite(place))
     if head.startswith(b'{"about":'):
         return Trace(place, _Jsonl(place))
+    # A frequent mistake, which deserves a better sentence than "not a trace".
     if head.startswith(b'{"seat_view":'):
         raise NotATrace(f"{place}: a seat's view: it has no chain of its own, verify or evaluate the whole trace")
     raise NotATrace(f"{place}: not a trace (neither SQLite nor JSONL of tradefair)")
 
 
 def find_traces(path: str | Path) -> list[Path]:
-    """The traces under a folder in name order, or the file itself. TraceError when there is none."""
+    """The traces at any depth of a folder, in name order, or the file itself. TraceError when there is none."""
     place = Path(path)
     if place.is_file():
         return [place]
@@ -185,10 +200,11 @@ def _about(path: Path, raw: bytes) -> dict[str, Any]:
 
 
 def connect_to_read(path: Path) -> sqlite3.Connection:
-    """Open a `.trace` file for reading. What its killed writer left half written is first taken back, as SQLite asks.
+    """Open a `.trace` file for reading. A transaction that a killed writer left unfinished is rolled back first.
 
-    Raises sqlite3.Error when it is no trace, or when that would need a folder that can be written.
+    Raises sqlite3.Error when it is not a trace, or when the rollback would need a folder that can be written.
     """
+    # Read-only first: looking at a trace must not change its folder, unless SQLite cannot read it otherwise.
     try:
         return _connected(path, "ro")
     except sqlite3.OperationalError as error:
@@ -205,6 +221,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
     try:
+        # `connect` reads nothing: only a first query says whether this is a database with our tables.
         database.execute("SELECT count(*) FROM meta")
     except sqlite3.Error:
         database.close()
@@ -249,6 +266,8 @@ class _Sqlite:
         if value is None:
             return None
         seq, _, digest = self._bytes(value).decode(errors="replace").partition(":")
+        # Longer numbers would take int() a while, and no trace has so many events. −1 names none: the chain's check
+        # then says what is wrong.
         return (int(seq) if seq.isdecimal() and len(seq) < 20 else -1), digest
 
     def side(self) -> Iterator[SideRow]:
@@ -267,7 +286,7 @@ class _Sqlite:
         return None if row is None else row[0]
 
     def _bytes(self, value: object) -> bytes:
-        """A column's bytes; SQLite lets any type stand in any column."""
+        """A column's bytes; SQLite accepts any type in any column."""
         if isinstance(value, bytes):
             return value
         if isinstance(value, str):

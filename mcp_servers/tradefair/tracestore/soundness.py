@@ -1,6 +1,6 @@
-"""Whether a log can be gone on with: its chain from the manifest on, and the heads that are kept beside it.
+"""Whether a log can be continued: its chain of hashes, and the heads that are noted outside the chain.
 
-Less than verify, which also re-executes: what a writer must know before it appends.
+This is less than verify, which also re-executes: it is what a writer must know before it appends.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from tradefair.tracestore.reader import Trace
 
 
 def sound_head(trace: Trace) -> tuple[int, bytes]:
-    """Number and hash of the last event. TraceError where the chain breaks, or a kept head names what is not there."""
+    """(number, hash) of the last event. TraceError where the chain breaks, or a noted head names a missing event."""
     trace.freeze()
     kept = _kept_heads(trace)
     wanted = {at for at, _ in kept.values()}
@@ -23,6 +23,7 @@ def sound_head(trace: Trace) -> tuple[int, bytes]:
             raise TraceError(f"{trace.path.name}: event {seq} has changed or is missing; run tradefair verify")
         if seq in wanted:
             hashes[seq] = head.hex()
+    # A log that was cut at its end still has a sound chain; only a head that it had noted shows the loss.
     for name, (at, kept_hash) in kept.items():
         if hashes.get(at) != kept_hash:
             raise TraceError(f"{trace.path.name}: the {name} names an event that is not there; run tradefair verify")
@@ -30,7 +31,7 @@ def sound_head(trace: Trace) -> tuple[int, bytes]:
 
 
 def _kept_heads(trace: Trace) -> dict[str, tuple[int, str]]:
-    """(seq, hash) of the last closure and, once sealed, of the last event."""
+    """Name -> (seq, hash) of the last closure and, once sealed, of the last event."""
     about, closed = trace.manifest.about, trace.closed_head()
     kept: dict[str, tuple[int, str]] = {}
     if closed is not None:

@@ -14,7 +14,7 @@ class NotATrace(TraceError):
 
 
 class StoredEvent(NamedTuple):
-    """One event as it is stored: its place, its exact bytes and the chain's hash after it."""
+    """One event as it is stored: its number, its exact bytes and the chain's hash after it (32 bytes)."""
 
     seq: int
     body: bytes
@@ -22,7 +22,10 @@ class StoredEvent(NamedTuple):
 
 
 class SideRow(NamedTuple):
-    """What is kept beside an event, outside the chain."""
+    """What is stored about an event outside the chain; it differs from run to run, events do not.
+
+    `at_ms` is in milliseconds since the epoch, `latency_us` in microseconds.
+    """
 
     seq: int
     seat: str | None
@@ -36,10 +39,10 @@ class SideRow(NamedTuple):
 
 
 class Source(Protocol):
-    """Whatever holds one trace. Methods raise TraceError for what cannot be read."""
+    """A file or a row of a store that holds one trace. Methods raise TraceError for what cannot be read."""
 
     def freeze(self) -> None:
-        """Read as of now until closed."""
+        """Read the state of now until closed."""
         ...
 
     def manifest(self) -> Manifest:
@@ -71,5 +74,5 @@ class Source(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release file or connection."""
         ...

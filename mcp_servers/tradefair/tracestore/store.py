@@ -68,20 +68,20 @@ CREATE INDEX IF NOT EXISTS tradefair_notes_of ON tradefair_notes (episode, id);
 
 
 class StorePlace(NamedTuple):
-    """One episode of a store. `dsn` may hold a password: it is shown nowhere."""
+    """One episode of a store. `dsn` may contain a password: `str()` leaves it out, and messages use that."""
 
     dsn: str
     episode: str
 
     @classmethod
     def of(cls, url: str) -> StorePlace:
-        """The place that an address names; `episode` is empty where it names a whole store."""
+        """The parts of an address; `episode` is empty where it names a whole store."""
         dsn, _, episode = url.partition("#")
         return cls(dsn, episode)
 
     @property
     def url(self) -> str:
-        """The address."""
+        """The address, with its password."""
         return f"{self.dsn}#{self.episode}"
 
     def __str__(self) -> str:
@@ -104,7 +104,9 @@ def without_password(dsn: str) -> str:
     """The address of a store as it may be kept in a file: user and options, no password."""
     parts = urlsplit(dsn)
     user, at, hosts = parts.netloc.rpartition("@")
-    options = "&".join(one for one in parts.query.split("&") if unquote(one.partition("=")[0]) not in _SECRETS)
+    # libpq takes a password as an option too, and its name may be percent-encoded.
+    kept = (option for option in parts.query.split("&") if unquote(option.partition("=")[0]) not in _SECRETS)
+    options = "&".join(kept)
     return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}" + (f"?{options}" if options else "")
 
 
@@ -129,7 +131,7 @@ def stored_episodes(dsn: str) -> list[StorePlace]:
 
 
 class StoreReader:
-    """Reads the trace of one stored episode."""
+    """The trace of one stored episode (protocol `Source`). Rows are read in chunks, so that memory stays small."""
 
     def __init__(self, place: StorePlace) -> None:
         """Raises NotATrace where the store cannot be reached or does not hold it."""
@@ -150,11 +152,12 @@ class StoreReader:
         """Read as of now until closed."""
         if not self._frozen:
             self._query("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            self._row()  # the snapshot is taken by the first query
+            # The snapshot is taken by the first query of the transaction, not by BEGIN.
+            self._row()
             self._frozen = True
 
     def manifest(self) -> Manifest:
-        """Core and about."""
+        """Core and about; TraceError for a damaged about."""
         core, raw, _, _ = self._row()
         try:
             about = orjson.loads(raw)
@@ -167,6 +170,7 @@ class StoreReader:
     def events(self, after: int) -> Iterator[StoredEvent]:
         """In order, from `after` + 1 on."""
         sql = "SELECT seq, body, hash FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
+        # By number and not by OFFSET, which would make the server count all earlier rows again for every chunk.
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
             yield from (StoredEvent(*row) for row in rows)
             after = rows[-1][0]
@@ -209,7 +213,7 @@ class StoreReader:
             after = rows[-1][0]
 
     def rows(self) -> Iterator[tuple[Any, ...]]:
-        """Everything that is stored of each event, in the order of a `.trace` file's columns."""
+        """Everything that is stored about each event, in the order of a `.trace` file's columns."""
         sql = f"SELECT {_COLUMNS} FROM tradefair_events WHERE episode = %s AND seq > %s ORDER BY seq LIMIT %s"
         after = 0
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
@@ -217,7 +221,7 @@ class StoreReader:
             after = rows[-1][0]
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection."""
         self._connection.close()
 
     def _row(self) -> tuple[bytes, bytes, int | None, bytes | None]:
@@ -237,5 +241,5 @@ class StoreReader:
 
 
 def _said(error: Exception) -> str:
-    """The first line of the driver's words; it quotes no password."""
+    """The first line of the driver's message; it quotes no password."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]

@@ -26,7 +26,7 @@ VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"""
 
 
 class Written(NamedTuple):
-    """One event and what is kept beside it: `at_ms` since the epoch, `latency_us` that the seat took to answer."""
+    """One event and what is stored outside the chain: `at_ms` since the epoch, `latency_us` that the seat took."""
 
     record: Record
     seat: str | None = None
@@ -36,10 +36,12 @@ class Written(NamedTuple):
 
 
 def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: Iterable[Written]) -> Manifest:
-    """Write and seal a finished episode; the file appears whole under its name or not at all.
+    """Write and seal a finished episode and return its manifest; the file appears whole or not at all.
 
-    `about` gets `head_seq`, `head_hash` and `seal`. An existing file is replaced. Raises StorageUnavailable.
+    `about` gets `head_seq`, `head_hash` and `seal`. An existing file is replaced. StorageUnavailable where it cannot be
+    written; what `events` raises passes through.
     """
+    # Written under a name of this process and then moved: a reader never finds half of a trace.
     core_bytes = canonical(core.model_dump(mode="json"))
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
@@ -62,6 +64,7 @@ def _fill(database: sqlite3.Connection, core: bytes, about: dict[str, Any], even
     database.executescript("BEGIN;" + SCHEMA)
     head, seq = first_hash(core), 0
 
+    # A generator: an imported episode may be larger than memory.
     def rows() -> Iterator[tuple[object, ...]]:
         nonlocal head, seq
         for written in events:
