@@ -82,16 +82,6 @@ def test_the_linear_equilibrium_earns_what_theory_says() -> None:
     assert twice_buyers / 2 / 101**2 == pytest.approx(7.200274, abs=5e-7)
 
 
-@pytest.mark.parametrize("name", POLICIES)
-def test_every_policy_plays_every_preset_in_both_seats(open_market: Open, play: Play, name: str) -> None:
-    for preset in ("pact", "silent", "one_shot", "smoke"):
-        market = open_market(preset, 2)
-        play(market, name, "linear_concession")
-        other = open_market(preset, 2)
-        play(other, "linear_concession", name)
-        assert market.terminated == other.terminated == "terminated:rounds_completed"
-
-
 @pytest.mark.parametrize("name", sorted(set(POLICIES) - {"loss_maker", "random_legal", "gullible"}))
 def test_no_bargainer_quotes_through_its_limit(open_market: Open, play: Play, name: str) -> None:
     for seed in range(3):
