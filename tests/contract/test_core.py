@@ -56,6 +56,13 @@ def claim_all(market: Pie, seat: SeatId) -> Done:
     return Done(round_seen=market.clock.round)
 
 
+@tool("action", title="Plead")
+def plead(market: Pie, seat: SeatId, *, text: str, slices: int) -> Done:
+    """Claim with a long text."""
+    market.claim(seat, slices + len(text) % 2)
+    return Done(round_seen=market.clock.round)
+
+
 @tool("action", title="Fail")
 def fail_late(market: Pie, seat: SeatId) -> Done:
     """Change something and fail."""
@@ -74,7 +81,7 @@ def unprintable(market: Pie, seat: SeatId) -> Unprintable:
 
 
 class _WideType(type(MARKET)):
-    tools = ToolTable(*MARKET.tools.values(), wide, wide_digest, claim_all, fail_late, unprintable)
+    tools = ToolTable(*MARKET.tools.values(), wide, wide_digest, claim_all, plead, fail_late, unprintable)
 
 
 WIDE = _WideType()
@@ -427,6 +434,19 @@ def test_an_input_of_nobodys_call_reaches_the_rules_or_changes_nothing(play: Any
     game.keep(game.core.feed("clock_tick", {"n": 1}))
     assert game.tags == ["episode_started", "input", "round_closed"]
     assert game.events[1]["for"] is None
+    assert game.replayed() == len(game.bodies)
+
+
+@pytest.mark.parametrize("size", [2_100, 60_000])
+def test_long_arguments_are_kept_whole_and_re_execute(play: Any, size: int) -> None:
+    game = play(market=WIDE, rounds=1)
+    rejected = game.call("P1", "plead", {"text": "y" * size, "slices": 99})
+    accepted = game.call("P1", "plead", {"text": "x" * (size + 1), "slices": 3})
+    assert (rejected.status, rejected.error.code, accepted.status) == ("rejected", "too_many_slices", "ok")
+    game.call("P2", "claim", {"slices": 4})
+    assert [len(event["arguments"]["text"]) for event in game.events[1:3]] == [size, size + 1]
+    # The text decides on the claim: cut, it would re-execute to another one.
+    assert game.core.market.rows[0].claims == {"P1": 3 + (size + 1) % 2, "P2": 4}
     assert game.replayed() == len(game.bodies)
 
 

@@ -6,6 +6,8 @@ from typing import Any, Literal
 
 import pytest
 
+from tradefair.contract.core import Done
+from tradefair.contract.kernel_tools import CodeResult
 from tradefair.contract.limits import Counted, Limit, LimitBook
 
 Then = Literal["refuse", "lapse", "end_turn"]
@@ -27,6 +29,39 @@ def test_one_call_beyond_the_limit_is_refused_and_the_turn_stays_open(play: Any)
     assert game.call("P2", "view_my_value").status == "ok"
     game.call("P2", "claim", {"slices": 4})
     assert game.call("P1", "view_my_value").status == "ok"
+    assert game.replayed() == len(game.bodies)
+
+
+def _code(game: Any, seat: str) -> str:
+    """Run code to its end as a host does; "ok", or the code of the refusal."""
+    ticket = game.core.begin(seat, "execute_code", {"code": "1"})
+    if isinstance(ticket, Done):
+        answer = game.keep(ticket)
+        assert answer is not None
+        assert answer.error is not None
+        return answer.error.code
+    return game.keep(game.core.finish(ticket, CodeResult(output="", value=1, inner_calls=0), None)).status
+
+
+@pytest.mark.parametrize(
+    ("per", "expected"),
+    [
+        ("round", ["ok", "ok", "call_limit", "call_limit", "ok"]),
+        ("phase", ["ok", "ok", "ok", "call_limit", "ok"]),
+    ],
+)
+def test_code_is_counted_in_the_window_of_its_limit(
+    play: Any, per: Literal["phase", "round"], expected: list[str]
+) -> None:
+    game = play("talk", limits=[_limit("analysis", most=2, per=per)])
+    seen = [_code(game, "P1")]
+    for seat in ("P1", "P2"):
+        game.call(seat, "say", {"text": ""})
+    # The phase has closed, the round has not.
+    seen += [_code(game, "P1") for _ in range(3)]
+    game.round()
+    seen.append(_code(game, "P1"))
+    assert seen == expected
     assert game.replayed() == len(game.bodies)
 
 

@@ -69,6 +69,13 @@ def test_worked_example_has_the_benchmarks_of_the_page() -> None:
     assert potentials(WORKED_VALUES, WORKED_COSTS) == {"B1": 70, "B2": 50, "B3": 20, "S1": 70, "S2": 40, "S3": 10}
 
 
+def test_a_potential_is_zero_where_a_seat_can_gain_nothing_and_never_negative() -> None:
+    # B2 equals the lowest cost, S1 the highest value; B3 and S3 lie beyond them.
+    values, costs = {"B1": 50, "B2": 20, "B3": 19}, {"S1": 50, "S2": 20, "S3": 51}
+    assert potentials(values, costs) == {"B1": 30, "B2": 0, "B3": 0, "S1": 0, "S2": 30, "S3": 0}
+    assert potentials({"B1": 0}, {"S1": 0}) == {"B1": 0, "S1": 0}
+
+
 @pytest.mark.parametrize(("bid", "partner", "midpoint_x2"), [(60, "S2", 115), (61, "S1", 106), (55, "S2", 110)])
 def test_a_bid_decides_whom_the_buyer_meets(bid: int, partner: str, midpoint_x2: int) -> None:
     matches = clear({**WORKED_BIDS, "B1": bid}, WORKED_ASKS, WORKED_ORDER, lambda _: True)
