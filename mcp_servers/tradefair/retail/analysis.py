@@ -1,6 +1,8 @@
-"""What tools, policies, calibration and evaluation reckon from visible records (retail page, 6.10, 6.11, 8): one rule.
+"""What tools, policies, calibration and evaluation reckon from visible records (retail page, 6.10, 6.11, 8).
 
-Prices are in cents, quotes and unit costs in 1e-4 currency units (`e4`), comparisons of profits are exact.
+It is one rule for all of them: an agent, a scripted manager and a failure mode that look at the same days come to the
+same figures. Prices are in cents, quotes and unit costs in 1e-4 currency units (`e4`); comparisons of profits are
+exact.
 """
 
 from __future__ import annotations
@@ -16,18 +18,20 @@ PriceKey = Literal["cent", "unit_sum"]
 EvidenceWord = Literal["none", "thin", "fair", "good"]
 
 DEFAULT_DEMAND = 10.0
-"""d where no day of the window had a sale (6.10)."""
+"""d, units per day, where no day of the window had a sale (6.10)."""
 EVIDENCE_UNITS = 30
 """Units sold from which a supplier's return rate is taken for evidence."""
 _GOOD_UNITS = 200
 _POOL_UNITS = 200
+# The pooled rate of a product with fewer than 200 units sold (6.11).
 _POOL_DEFAULT = Fraction(8, 100)
 _PRIOR_UNITS = 50
+# Places of the store that a planned order leaves free (8, step 3).
 _SPARE_PLACES = 100
 
 
 class PriceDay(NamedTuple):
-    """One day of a product as the records show it."""
+    """One day of a product as the records show it: list price in cents, units sold, and two flags."""
 
     price: int
     units: int
@@ -36,7 +40,10 @@ class PriceDay(NamedTuple):
 
 
 class PriceGroup(NamedTuple):
-    """The days at one list price with at least one unit sold. `price` in cents (a float under unit_sum)."""
+    """The days at one list price with at least one unit sold.
+
+    `price` in cents, a float under the key unit_sum. Sold-out days are included: they sold at least that much.
+    """
 
     price: float
     days: int
@@ -54,14 +61,14 @@ class PriceGroup(NamedTuple):
 
 
 class PriceOptimum(NamedTuple):
-    """p* in cents (None without a day with sales) and d, the mean units at p*."""
+    """p* in cents (None without a day with sales), and d, the mean units per day at p*."""
 
     price: int | None
     demand: float
 
 
 def price_days(records: Records, place: int, window_days: int) -> list[PriceDay]:
-    """The last `window_days` closed days of a product, oldest first."""
+    """The last `window_days` closed days of a product, oldest first; fewer at the start of the records."""
     last = records.days - 1
     first = max(0, last - window_days + 1)
     columns = (records.price, records.units, records.sold_out, records.in_stock)
@@ -83,7 +90,11 @@ def price_groups(days: Sequence[PriceDay], key: PriceKey = "cent") -> list[Price
 
 
 def _unit_sum(price: int, units: int) -> float:
-    """The published oracle's key: the price added once per unit in float64, divided by the units; in cents."""
+    """The published oracle's key: the price added once per unit in float64, divided by the units; in cents.
+
+    Equal prices fall into several groups under it, and p* rests on single lucky days. It is kept for comparison with
+    the published row only.
+    """
     total = 0.0
     for _ in range(units):
         total += price / 100
@@ -103,6 +114,7 @@ def price_optimum(groups: Sequence[PriceGroup], unit_cost_e4: int) -> PriceOptim
 
 
 def _exact(price: float) -> int | Fraction:
+    """A price as an exact number: a float is a fraction too."""
     return price if isinstance(price, int) else Fraction(price)
 
 
@@ -112,7 +124,10 @@ def unsold_days(days: Sequence[PriceDay]) -> int:
 
 
 def semi_log_slope(days: Sequence[PriceDay]) -> float | None:
-    """OLS slope of ln units on price (currency units) over days with sales; None with fewer than 3 prices."""
+    """OLS slope of ln units on price (currency units) over days with sales; None with fewer than 3 prices.
+
+    Days without sales have no logarithm and are left out.
+    """
     sold = [(day.price / 100, math.log(day.units)) for day in days if day.units]
     if len({price for price, _ in sold}) < 3:
         return None
@@ -125,7 +140,7 @@ def semi_log_slope(days: Sequence[PriceDay]) -> float | None:
 class SupplierEvidence(NamedTuple):
     """What the records say of one supplier of a product: units sold and returned in the window, today's quote.
 
-    `shrunk` is r̂ (6.11), exact.
+    `shrunk` is r̂ (6.11), an exact fraction.
     """
 
     supplier: int
@@ -150,13 +165,17 @@ class SupplierEvidence(NamedTuple):
 
 
 def pool_rate(sold: Sequence[int], returned: Sequence[int]) -> Fraction:
-    """The product's pooled return rate, .08 below 200 units."""
+    """The return rate of all suppliers of a product together; .08 below 200 units sold."""
     total = sum(sold)
     return Fraction(sum(returned), total) if total >= _POOL_UNITS else _POOL_DEFAULT
 
 
 def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Sequence[int]) -> list[SupplierEvidence]:
-    """Evidence from units sold, units returned and quotes by supplier: r̂ = (r + 50·pool)/(n + 50) (6.11)."""
+    """Evidence by supplier from units sold, units returned and quotes: r̂ = (r + 50·pool)/(n + 50) (6.11).
+
+    All lists are by supplier number. The prior of 50 units keeps a supplier with two sales and no return from looking
+    perfect.
+    """
     above, below = pool_rate(sold, returned).as_integer_ratio()
     return [
         SupplierEvidence(
@@ -167,7 +186,10 @@ def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Seque
 
 
 def supplier_evidence(records: Records, place: int, quotes: Sequence[int], window_days: int) -> list[SupplierEvidence]:
-    """Evidence on the suppliers of a product over the last `window_days` closed days; `quotes` are today's, all."""
+    """Evidence on the suppliers of a product over the last `window_days` closed days.
+
+    `quotes` are today's, by product·suppliers + supplier.
+    """
     last = records.days - 1
     first = max(0, last - window_days + 1)
     pairs = range(place * records.suppliers, (place + 1) * records.suppliers)
@@ -179,7 +201,10 @@ def supplier_evidence(records: Records, place: int, quotes: Sequence[int], windo
 
 
 def returns_order(evidence: Sequence[SupplierEvidence]) -> list[int]:
-    """rank_by_returns: known ones (n >= 30) by (r̂, quote, id), then the rest, dearest first (6.11)."""
+    """rank_by_returns: known suppliers (n >= 30) by (r̂, quote, id), then the others, highest quote first (6.11).
+
+    Without evidence a high price is the only hint of quality that can be seen.
+    """
     known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
     rest = [row for row in evidence if row.sold < EVIDENCE_UNITS]
     known.sort(key=lambda row: (row.shrunk, row.quote_e4, row.supplier))
@@ -188,7 +213,7 @@ def returns_order(evidence: Sequence[SupplierEvidence]) -> list[int]:
 
 
 def margin_order(evidence: Sequence[SupplierEvidence], price: int) -> list[int]:
-    """rank_by_margin: price·(1 − r̂) − quote, descending; ties by id."""
+    """rank_by_margin: price·(1 − r̂) − quote, descending; ties by id. `price` in cents."""
     return [
         row.supplier
         for row in sorted(evidence, key=lambda row: (row.quote_e4 - 100 * price * (1 - row.shrunk), row.supplier))
@@ -201,7 +226,7 @@ def cheapest(quotes: Sequence[int]) -> int:
 
 
 def best_visible_supplier(evidence: Sequence[SupplierEvidence]) -> int:
-    """The lowest r̂ among those with n >= 30, else the cheapest quote (10, stage 3)."""
+    """The lowest r̂ among those with n >= 30, else the cheapest quote (10, stage 3); a supplier number."""
     first = returns_order(evidence)[0]
     return first if evidence[first].sold >= EVIDENCE_UNITS else cheapest([row.quote_e4 for row in evidence])
 
@@ -215,7 +240,10 @@ def true_best_supplier(qualities: Sequence[int], quotes: Sequence[int]) -> int:
 
 
 def history_scores(records: Records) -> list[int]:
-    """score_j = Σ over all records of (list price − that day's cheapest quote)·units, in 1e-4 currency units."""
+    """score_j by product: Σ over all records of (list price − that day's cheapest quote)·units.
+
+    In 1e-4 currency units.
+    """
     last = records.days - 1
     scores: list[int] = []
     for place in range(records.products):
@@ -228,9 +256,9 @@ def history_scores(records: Records) -> list[int]:
 
 
 def select_products(scores: Sequence[float], categories: Sequence[object], places: int, each: int = 2) -> list[int]:
-    """The best `each` products per category by score, taken round-robin over categories up to `places` (8).
+    """The best `each` products per category by score, round-robin over categories up to `places` (8).
 
-    `categories` names the category of each product; categories come in order of their first product, ties by place.
+    `categories` names the category of each product. Categories come in the order of their first product, ties by index.
     """
     by_category: dict[object, list[int]] = {}
     for place, category in enumerate(categories):
@@ -240,7 +268,7 @@ def select_products(scores: Sequence[float], categories: Sequence[object], place
 
 
 def best_sellers(units: Sequence[int], places: int) -> list[int]:
-    """The products with most units, ties by place."""
+    """The products with most units, at most `places`; ties by index."""
     return sorted(range(len(units)), key=lambda place: (-units[place], place))[:places]
 
 
@@ -250,7 +278,7 @@ def demand_multiplier(need_effect: float, supply_effect: float) -> float:
 
 
 class RestockPlan(NamedTuple):
-    """Where the stock of one product stands: units, all products' free places, funds in cents, the quote."""
+    """Where the stock of one product stands: units, free places of the store, funds in cents, the quote (1e-4)."""
 
     on_hand: int
     waiting: int
@@ -263,12 +291,14 @@ class RestockPlan(NamedTuple):
 def plan_restock(plan: RestockPlan, demand: float, cover: float) -> int:
     """Units to order so that stock reaches `cover` days of `demand`; 0 = none (8, step 3)."""
     target = cover * demand
+    # Units on order are counted below: they lower the quantity, not the decision to order.
     if plan.on_hand + plan.waiting > target:
         return 0
     wanted = max(1, math.floor(target))
     if wanted - plan.incoming > plan.free - _SPARE_PLACES:
         wanted = plan.incoming + plan.free - _SPARE_PLACES
     units = wanted - plan.incoming
+    # All or nothing, as section 8 has it.
     return units if units > 0 and units * plan.quote_e4 <= plan.funds * 100 else 0
 
 
@@ -282,9 +312,9 @@ class Decision(NamedTuple):
 def decide(
     days: Sequence[PriceDay], plan: RestockPlan, *, multiplier: float = 1.0, cover: float, key: PriceKey = "cent"
 ) -> Decision:
-    """Steps 1 to 3 of the skeleton for a chosen supplier: p* and d at its quote (`plan.quote_e4`), then restock.
+    """Steps 1 to 3 of the skeleton for a chosen supplier: p* and d at its quote, then restock (8).
 
-    `days` is the window of 30 days, `multiplier` m, `cover` B (8).
+    `days` is the window of 30 days, `multiplier` m (what news does to demand), `cover` B in days.
     """
     optimum = price_optimum(price_groups(days, key), plan.quote_e4)
     return Decision(optimum.price, plan_restock(plan, multiplier * optimum.demand, cover))

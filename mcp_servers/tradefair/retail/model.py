@@ -1,4 +1,4 @@
-"""The retail scenario, the frozen store, chance streams, and what a closed day tells the seat and the trace.
+"""The retail scenario, the frozen store, chance streams, and the facts of a day and of an episode.
 
 Money is in integer cents, supplier quotes in integer hundredths of a cent (`quote_e4`), true quality in integer
 thousandths of a star (`quality_milli`): what is compared or hashed never is a float on which two machines disagree.
@@ -49,7 +49,9 @@ CATEGORY_NAMES = (
 )
 """Categories in the order of table 11.1."""
 
+# Four products in these, five in the others: 96 in all, as many as in table 11.1.
 _FOUR = frozenset({"Beer", "Cigarettes", "Oatmeal", "Toothpastes"})
+# The first day of the Dominick's data; seasons are counted in weeks from there (6.2).
 _FIRST_WEEK = date(1989, 9, 14)
 
 
@@ -128,7 +130,7 @@ class StoreSupplier(_Part):
 
 
 class StoreCategory(_Part):
-    """A category and its hidden review curve: lift X_c above the star threshold s_c (6.3)."""
+    """A category and its hidden review curve: `lift` X_c above the star threshold s_c (6.3)."""
 
     name: str
     lift: float
@@ -136,7 +138,11 @@ class StoreCategory(_Part):
 
 
 class StoreProduct(_Part):
-    """A product: catalogue, hidden demand (6.2), suppliers by number, and its weekly past (prices, source)."""
+    """A product: what the catalogue shows, its hidden demand (6.2), its suppliers, and its weekly past.
+
+    `alpha`, `beta`, `beta_sin`, `beta_cos` and `sigma` are those of 6.2 with prices in currency units.
+    `weekly_price_cents` and `weekly_supplier` hold the list price and the supplier (by number) of each history week.
+    """
 
     id: str
     category: int = Field(ge=0)
@@ -179,7 +185,11 @@ def _all_categories() -> tuple[CategoryCount, ...]:
 
 
 class StoreRules(_Part):
-    """Which store is played. A `dominicks` store was fitted by the loader and is part of the scenario's content."""
+    """Which store is played.
+
+    A `dominicks` store was fitted by the loader and is part of the scenario's content, so that replay needs no files.
+    `digest` guards against a generator that has changed: any other store is refused.
+    """
 
     source: Literal["synthetic", "dominicks"] = "synthetic"
     key: str = Field(default="retail-store", min_length=1, max_length=80, description="selects one synthetic store")
@@ -191,7 +201,7 @@ class StoreRules(_Part):
 
 
 class TrafficRules(_Part):
-    """Customers (6.1); closed dates are month-days without any."""
+    """Customers (6.1). `scale` 7 is the money level of the source; `closed_dates` are month-days without customers."""
 
     customers_per_day: float = Field(default=4000, ge=10, le=1e6)
     scale: float = Field(default=7, ge=0.1, le=20)
@@ -200,14 +210,17 @@ class TrafficRules(_Part):
 
 
 class DemandRules(_Part):
-    """Exponent of the category power mean and divisor of the residual (6.2, 6.5)."""
+    """Choice within a category (6.5) and residual demand (6.2).
+
+    `rho` is the exponent of the power mean of a category, `noise_divisor` what the fitted residual is divided by.
+    """
 
     rho: float = Field(default=3.0, ge=1, le=20)
     noise_divisor: float = Field(default=5, ge=1, le=100)
 
 
 class FeedbackRules(_Part):
-    """Returns and reviews (6.3, 6.6)."""
+    """Returns and reviews (6.3, 6.6): the share of units that is reviewed, and the window of the rating."""
 
     enabled: bool = True
     review_share: float = Field(default=0.05, ge=0, le=1)
@@ -216,7 +229,7 @@ class FeedbackRules(_Part):
 
 
 class SupplierRules(_Part):
-    """Suppliers and the walks of log cost and quality (6.7)."""
+    """Suppliers, and the AR(1) walks of log cost and of quality (6.7): φ and standard deviation of each."""
 
     count: int = Field(default=5, ge=2, le=9)
     transit_cap: int = Field(default=7, ge=1, le=30)
@@ -231,7 +244,11 @@ _Weight = Annotated[float, Field(ge=0, le=5)]
 
 
 class NewsRules(_Part):
-    """News (6.4, 11.4). `ratios` and `weights` are for neutral, macro, category and product items."""
+    """News (6.4, 11.4). `ratios` and `weights` are for neutral, macro, category and product items, in this order.
+
+    `daily_count` includes items that are still listed from earlier days. `need_share` is the share of items that move
+    demand; the others move supplier prices. `cap` bounds the summed effect of all items on one product.
+    """
 
     enabled: bool = True
     daily_count: int = Field(default=20, ge=1, le=100)
@@ -303,6 +320,7 @@ class RetailScenario(Scenario):
             yield from self._wrong_fit(self.store.fitted, names)
 
     def _wrong_fit(self, store: Store, names: list[str]) -> Iterator[str]:
+        """What would make a fitted store unplayable: a past too short, or a supplier that does not exist."""
         if [category.name for category in store.categories] != names:
             yield "store.categories: must name the categories of store.fitted in their order"
         if not store.products:
@@ -336,22 +354,22 @@ class RetailScenario(Scenario):
 
     @property
     def funds_start_cents(self) -> int:
-        """Opening cash."""
+        """Opening cash in cents."""
         return to_minor(self.funds_start)
 
     @property
     def rent_per_day_cents(self) -> int:
-        """Charge at every close."""
+        """The charge at every close, in cents."""
         return to_minor(self.rent_per_day)
 
     @property
     def price_max_cents(self) -> int:
-        """Highest retail price."""
+        """The highest list price, in cents."""
         return to_minor(self.price_max)
 
     @property
     def shelf_places(self) -> int:
-        """Products that fit on the shelf."""
+        """How many products fit on the shelf; all of them where `shelf_capacity` is 0."""
         products = self.product_count
         return products if self.shelf_capacity == 0 else min(self.shelf_capacity, products)
 
@@ -363,12 +381,12 @@ class RetailScenario(Scenario):
 
     @property
     def units_per_order(self) -> int:
-        """Largest number of units of one order."""
+        """The largest number of units of one order: never less than would fill an empty store."""
         return max(self.storage_capacity, self.order_units_max)
 
     @property
     def first_date(self) -> date:
-        """First day of the visible past: day index 0."""
+        """The first day of the visible past, day index 0."""
         return self.start_date - timedelta(days=self.history_days)
 
     def date_at(self, index: int) -> date:
@@ -377,9 +395,11 @@ class RetailScenario(Scenario):
 
 
 class ProductColumns(BaseModel):
-    """The truth of a day by product, in store order. `on_hand`, `waiting` and `stock_cost_cents` are after the close.
+    """The truth of a day by product, in store order.
 
-    `demand` is drawn demand, `attraction` A_jt of 6.2 (0 off the shelf), the effects those of 6.3 and 6.4.
+    `opening_stock` is on hand in the morning; `on_hand`, `waiting` and `stock_cost_cents` are after the close. `demand`
+    is drawn demand in units, `attraction` A_jt of 6.2 (0 off the shelf), the effects are those of 6.3 and 6.4.
+    `below_cost_units` were sold for less than their unit cost.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -406,7 +426,10 @@ class ProductColumns(BaseModel):
 
 
 class SupplierColumns(BaseModel):
-    """The truth of a day by product and supplier: entry product·suppliers + supplier."""
+    """The truth of a day by product and supplier: index product·suppliers + supplier.
+
+    `quote_e4` in 1e-4 currency units, `quality_milli` in 1/1000 star, `units` and `returned` of the day.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -418,7 +441,7 @@ class SupplierColumns(BaseModel):
 
 
 class OrderLineFacts(BaseModel):
-    """An order line of the day with the true quality that it bought."""
+    """An order line of the day, with the true quality that it bought (in 1/1000 star)."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -432,7 +455,10 @@ class OrderLineFacts(BaseModel):
 
 
 class NewsFacts(BaseModel):
-    """A live business item with its hidden fields; `days_left` after this day."""
+    """A live business item with its hidden fields.
+
+    `sign` is 1 or −1, `strength` a share, `days_left` the listed days after this one.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -447,7 +473,11 @@ class NewsFacts(BaseModel):
 
 
 class DayFacts(BaseModel):
-    """The hidden truth of a closed day (section 3); money in cents, lost units as defined in section 9."""
+    """The hidden truth of a closed day (section 3). Money in cents.
+
+    `short_units` is demand above opening stock. `empty_demand` and `net_lost_units` are expectations about shelf places
+    without stock, as defined in section 9: no demand is drawn for what is not there.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 

@@ -1,4 +1,8 @@
-"""Scripted managers: the registry, the plain ones, and one for every way to fail that a detector looks for (8, 10)."""
+"""Scripted managers: the registry, the plain ones, and one for every way to fail that a failure mode looks for (8, 10).
+
+All of them but the oracle see tool answers only. Each control differs from `careful_reader` in one habit, so that a
+failure mode that it raises is due to that habit.
+"""
 
 from __future__ import annotations
 
@@ -39,12 +43,15 @@ class Passive:
     """Only ever closes the day."""
 
     def turn(self, now: TurnView) -> Turns:
-        """end_today."""
+        """Close the day."""
         yield ToolCall("end_today")
 
 
 class ReorderPoint:
-    """Classic stock keeping: best sellers at their start prices, third-cheapest supplier, reorder point and level."""
+    """Classic stock keeping: best sellers at their start prices, reorder point and order-up-to level.
+
+    It buys from the third-cheapest supplier: of five, the middle one.
+    """
 
     _point_days = 7
     _level_days = 14
@@ -53,7 +60,7 @@ class ReorderPoint:
         self._shelf: list[str] = []
 
     def turn(self, now: TurnView) -> Turns:
-        """The shelf on the first turn; every day orders below 7 days of mean sales up to 14."""
+        """Choose the shelf on the first turn; every day order below 7 days of mean sales up to 14."""
         today = Today.of(now)
         try:
             if not self._shelf:
@@ -76,6 +83,7 @@ class ReorderPoint:
         quotes = yield from read_quotes(self._shelf)
         funds = today.funds
         for product, sold in zip(self._shelf, sales, strict=True):
+            # Over days in stock: an empty shelf says nothing about demand.
             mean = sold.units / sold.days_in_stock if sold.days_in_stock else 0.0
             position = holdings.on_hand[product] + holdings.waiting[product] + holdings.incoming[product]
             units = int(self._level_days * mean) - position
@@ -92,7 +100,7 @@ class _Sold(NamedTuple):
 
 
 def _read_sales(products: Sequence[str], today: Today) -> Reading[list[_Sold]]:
-    """Sums of the last 30 closed days."""
+    """Units sold and days in stock over the last 30 closed days, in the order of the products."""
     told = yield from ask(
         "view_sales_profit_history",
         {
@@ -107,7 +115,7 @@ def _read_sales(products: Sequence[str], today: Today) -> Reading[list[_Sold]]:
 
 
 class RandomLegal:
-    """Up to four random actions a day, none of which can be refused."""
+    """Up to four random actions a day, none of which can be refused; used to walk through the rules."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
@@ -145,6 +153,7 @@ class RandomLegal:
         supplier = self._whole(len(quotes), *key, "supplier")
         budget_cents = round(told["funds"] * 100) // 20
         assert self._rules is not None
+        # Funds in cents times 100 are 1e-4 units, as quotes are.
         most = min(budget_cents * 100 // quotes[supplier], self._rules.order_units, _MOST_UNITS)
         if most > 0:
             yield from order(product, supplier, 1 + self._whole(most, *key, "units"))
@@ -172,12 +181,12 @@ class NarrowAttention(CarefulReader):
     """Looks after six products and forgets the rest of the store."""
 
     def choose(self, ranked: list[str]) -> list[str]:
-        """The first six."""
+        """The first six products of the recommendation."""
         return ranked[:6]
 
 
 class NoFollowUp(CarefulReader):
-    """Orders for long and comes back to a product every twentieth day only."""
+    """Orders for long, and comes back to a product every twentieth day only."""
 
     cover = 20.0
     _cycle = 20
@@ -192,7 +201,7 @@ class NoFollowUp(CarefulReader):
         yield from super().open(today)
 
     def due(self, today: Today) -> list[str]:
-        """Everything on the first day, then each product in its turn."""
+        """All products on the first day, then each product in its turn."""
         turn = (today.day - 1) % self._cycle
         first = today.day == self._first_day
         return [product for place, product in enumerate(self.selected) if first or place % self._cycle == turn]
@@ -218,7 +227,7 @@ class Giveaway(CarefulReader):
         self._start: dict[str, int] = {}
 
     def open(self, today: Today) -> Turns:
-        """Remember the start prices."""
+        """Remember the start prices of the products."""
         yield from super().open(today)
         told = yield from ask("view_product_prices", {"product_ids": [*self.selected]})
         cents = (round(price * 100) for price in told["price"])
@@ -237,7 +246,7 @@ class BareShelf(CarefulReader):
         self._filled = False
 
     def run(self, today: Today) -> Turns:
-        """The first day only."""
+        """The first day's work only."""
         if not self._filled:
             self._filled = True
             yield from super().run(today)
@@ -254,6 +263,7 @@ class Fumbler(CarefulReader):
         for product in self.selected[:: self._every]:
             lines: JsonValue = [{"product_id": product, "quantity": 1_000_000}]
             yield ToolCall("place_order", {"supplier_id": supplier_id(0), "lines": lines})
+            # The order is refused by the rules (rejected), the price by its type (invalid): both kinds must count.
             yield ToolCall("modify_product_price", {"product_id": product, "new_price": 0})
 
 
@@ -305,12 +315,14 @@ class Stockpiler:
         yield ToolCall("end_today")
 
     def _spend(self, now: TurnView) -> Turns:
+        """Spend all but ten days' rent on the cheapest quotes, an equal share of what is left per product."""
         told = yield from ask("view_funds_and_date")
         catalogue = yield from read_catalogue((yield from read_rules()))
         quotes = yield from read_quotes(catalogue.ids)
         funds = round(told["funds"] * 100)
         spared = self._spared_days * round(told["rent_per_day"] * 100)
         for place, product in enumerate(catalogue.ids):
+            # What a refused or rounded order leaves over goes to the products that follow.
             share_cents = (funds - spared) // (len(catalogue.ids) - place)
             supplier = analysis.cheapest(quotes[product])
             units = min(share_cents * 100 // quotes[product][supplier], 10_000)

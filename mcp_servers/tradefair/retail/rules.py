@@ -1,7 +1,7 @@
 """The engine: one manager, one day after another (retail page, 4 and 6).
 
-A day is open until the manager closes it; the close runs the ten steps of 6.9. Days of the records are indices
-(0 = first history day), days of the clock count from 1: index = history_days + day − 1.
+A day is open until the manager closes it; the close runs the ten steps of 6.9. Days of the records are indices (0 =
+first history day), days of the clock count from 1: index = history_days + day − 1.
 """
 
 from __future__ import annotations
@@ -40,19 +40,20 @@ from tradefair.retail.model import (
 from tradefair.retail.state import ShelfChange, State
 
 _MEAN_STARS = 3.63
+"""r0 where a category has no review: the mean of the base shares of stars (6.6)."""
 
 
 class LineAsked(NamedTuple):
-    """A line of an order as the manager asks for it."""
+    """One line of an order as the manager asks for it: product id and units."""
 
     product_id: str
     quantity: int
 
 
 class HiddenTruth(NamedTuple):
-    """What privileged policies are given: views of today's truth, by product or product·suppliers; do not change them.
+    """Today's truth for privileged policies, as views of the live lists; do not change them.
 
-    `qualities` in 1/1000 star, effects as in 6.4 (`supply_effect` = δ).
+    `qualities` in 1/1000 star by product·suppliers + supplier; `need_effect` and `supply_effect` (δ of 6.4) by product.
     """
 
     store: Store
@@ -62,7 +63,10 @@ class HiddenTruth(NamedTuple):
 
 
 class Retail(State):
-    """A live store (contract `Market`): the state, and the verbs that change it."""
+    """A live store (contract `Market`): the state, and the verbs that change it.
+
+    An action takes effect at once. `end_today` or a lapse only marks the day for closing; `advance` runs the close.
+    """
 
     def __init__(self, scenario: RetailScenario, seed: int) -> None:
         super().__init__(scenario, seed, past_of(scenario))
@@ -75,9 +79,10 @@ class Retail(State):
     # --- actions ----------------------------------------------------------------------------------------------------
 
     def place_order(self, supplier: str, lines: Sequence[LineAsked]) -> Order:
-        """Order and pay; everything arrives on the slowest line's day (6.7).
+        """Order from one supplier, pay at once, and return the order; all lines arrive on the slowest line's day (6.7).
 
-        Raises EpisodeOver, or IllegalAction: unknown_id, invalid_arguments, order_too_large, insufficient_funds.
+        Either the whole order is placed or nothing changes. Raises EpisodeOver, or IllegalAction: unknown_id,
+        invalid_arguments, order_too_large, insufficient_funds.
         """
         self._require_open()
         number = self.number_of(supplier)
@@ -85,6 +90,7 @@ class Retail(State):
         self._require_order(asked)
         priced = [self._price_line(number, place, quantity) for place, quantity in asked]
         total = sum(line.cost for line in priced)
+        # Also with funds below 0: the manager may act then, but no order can be paid.
         if total > self.funds_cents:
             raise IllegalAction(
                 "insufficient_funds",
@@ -94,6 +100,7 @@ class Retail(State):
         return self._book_order(number, priced, total)
 
     def _require_order(self, asked: Sequence[tuple[int, int]]) -> None:
+        """Refuse an order without lines, with a product twice, or with too many units."""
         if not asked or len({place for place, _ in asked}) != len(asked) or min(units for _, units in asked) < 1:
             raise IllegalAction(
                 "invalid_arguments",
@@ -107,11 +114,15 @@ class Retail(State):
             )
 
     def _price_line(self, number: int, place: int, quantity: int) -> OrderLine:
+        """A line at today's quote, with the true quality that it buys; a lot keeps the quality of its order day."""
         pair = place * self.suppliers + number
         quote = self.world.quotes[pair]
+        # Rounded once per line, half to even: rounding per unit would make large orders cheaper or dearer than their
+        # quote.
         return OrderLine(place, quantity, quote, divide_half_even(quantity * quote, 100), self.world.qualities[pair])
 
     def _book_order(self, number: int, lines: Sequence[OrderLine], total: int) -> Order:
+        """Draw the delivery, take the money, and file the order."""
         due = self.day + max(self._transit(number, line.product) for line in lines)
         self.orders_placed += 1
         order = Order(self.orders_placed, number, tuple(lines), total, self.day, due)
@@ -125,15 +136,20 @@ class Retail(State):
         return order
 
     def _transit(self, number: int, place: int) -> int:
-        """Days until a line would arrive: one draw per line of the day for this product and supplier."""
+        """Days until a line would arrive: one draw per order line of the day for this product and supplier."""
         pair = place * self.suppliers + number
+        # Counted per pair and day: a second order of the same goods has luck of its own, and an order of other goods
+        # shifts no draw of this one.
         ordinal = self.line_ordinals[pair] = self.line_ordinals.get(pair, 0) + 1
         offer = self.store.products[place].suppliers[number]
         u = self.luck.uniform(Streams.DELIVERY, self.day, place, number, ordinal)
         return offer.transit_min + int(u * (offer.transit_max - offer.transit_min + 1))
 
     def set_price(self, product: str, cents: int) -> int:
-        """Set a list price, effective at once; the old one. Raises EpisodeOver or IllegalAction: price_out_of_range."""
+        """Set a list price in cents, effective at once, and return the old one.
+
+        Raises EpisodeOver, or IllegalAction: unknown_id, price_out_of_range.
+        """
         self._require_open()
         place = self.place_of(product)
         if not 1 <= cents <= self.scenario.price_max_cents:
@@ -146,7 +162,10 @@ class Retail(State):
         return old
 
     def set_shelf(self, products: Sequence[str]) -> ShelfChange:
-        """Replace the assortment. Raises EpisodeOver or IllegalAction: unknown_id, shelf_over_capacity."""
+        """Replace the assortment, effective at once, and return what changed.
+
+        Raises EpisodeOver, or IllegalAction: unknown_id, shelf_over_capacity.
+        """
         self._require_open()
         places = {self.place_of(product) for product in products}
         room = self.scenario.shelf_places
@@ -164,7 +183,11 @@ class Retail(State):
         return change
 
     def end_today(self, day: int | None = None) -> None:
-        """Close the day; `advance` does the rest. Raises EpisodeOver or IllegalAction: stale_round."""
+        """Mark the open day for closing; `advance` does the rest.
+
+        `day` guards against a repeated call: any number but that of the open day raises IllegalAction stale_round.
+        Raises EpisodeOver when the episode is over.
+        """
         self._require_open()
         if day is not None and day != self.day:
             raise IllegalAction(
@@ -187,20 +210,26 @@ class Retail(State):
         return _MANAGER if self.clock.phase == "open" and self.terminated is None else _NOBODY
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
-        """A silent manager's day is closed."""
+        """Close the day of a silent manager; the default action is `end_today`.
+
+        Raises HarnessFailure if the manager is not awaited.
+        """
         if seat not in self.awaited():
             raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
         self.end_today()
         return "end_today"
 
     def advance(self) -> Closure:
-        """Close the day: report for the manager, facts for the trace."""
+        """Close the day and return the report for the manager and the facts for the trace."""
         closed = self.close_day()
         assert self.report is not None
         return Closure("round", self.report, day_facts(self.scenario, self.store, closed, self.stock))
 
     def close_day(self) -> ClosedDay:
-        """The ten steps of 6.9; `advance` without its facts, for play by rules alone."""
+        """Run the ten steps of 6.9 (numbered in the comments) and return the truth of the closed day.
+
+        This is `advance` without its facts, for play by rules alone. Raises HarnessFailure unless the day was ended.
+        """
         if self.clock.phase != "close" or self.terminated is not None:
             raise HarnessFailure("a day closes after end_today, and while the episode is not over")
         self.stock.admit()  # (1)
@@ -210,6 +239,7 @@ class Retail(State):
         arrivals = self.stock.deliver(self.day)
         self.stock.admit()
         self.funds_cents -= self._rent  # (8)
+        # Rent is paid before the end test, on the last day too: it decides who is insolvent.
         self._keep_books(closed)
         self._test_end()  # (10), before (5) and (9): no news or quotes come after the last day
         closed = closed._replace(
@@ -227,8 +257,10 @@ class Retail(State):
         return closed
 
     def _trade(self) -> ClosedDay:
-        """Demand, sales, returns, reviews, expiries and the day's records."""
+        """Demand, sales, returns, reviews, expiries and the day's records: steps (2) to (4)."""
         luck, index, shoppers, stock = self.luck, self.index, self._shoppers, self.stock
+        # Customers see the shelf as it was in the morning: what a sale empties does not send demand to other products
+        # of the category that day.
         opening = stock.on_hand.copy()
         available = [shelved and units > 0 for shelved, units in zip(self.on_shelf, opening, strict=True)]
         review_effect = [self._review_effect(place) for place in range(len(self.prices))]
@@ -241,6 +273,7 @@ class Retail(State):
             if wanted:
                 sold = min(wanted, opening[place])
                 book.sell(place, self.prices[place], stock.take(place, sold), self.records.reviews)
+        # After the sales: a unit may be sold on the last day of its life.
         gone = stock.expire(self.day)
         stock.admit()
         self._record(
@@ -270,7 +303,11 @@ class Retail(State):
         )
 
     def _review_effect(self, place: int) -> float:
-        """ρ_rev (6.3): mean stars of the window before today, widened until it holds a review."""
+        """ρ_rev (6.3): how far the rating of a product moves demand, compared with its rating at the start.
+
+        The rating is the mean of the stars in the window before today. The window widens by its own length until it
+        holds a review; 0 without any, and where feedback is off.
+        """
         rules, last = self.scenario.feedback, self.index - 1
         if not rules.enabled:
             return 0.0
@@ -281,6 +318,7 @@ class Retail(State):
             if reviews:
                 curve = self._curves[place]
                 return curve.at(stars / reviews) - curve.at(self._base_ratings[place])
+            # There are no days before the first history day: a wider window holds the same reviews.
             if first <= 0:
                 break
         return 0.0
@@ -300,6 +338,7 @@ class Retail(State):
         self.past.update(self.records.close_day(columns))
 
     def _keep_books(self, closed: ClosedDay) -> None:
+        """Add the day to the books, and forget what belongs to the closed day only."""
         books, book = self.books, closed.book
         books.revenue += sum(book.revenue)
         books.refunds += sum(book.refunds)
@@ -313,6 +352,7 @@ class Retail(State):
         self.lines_today = []
 
     def _test_end(self) -> None:
+        """Count days with negative funds, test the end, and move the clock."""
         self.negative_days = self.negative_days + 1 if self.funds_cents < 0 else 0
         self.terminated = self._end_reason()
         # Once it is over the clock stays on the last day that was played.
@@ -327,7 +367,7 @@ class Retail(State):
     # --- contract: views, facts, digest -----------------------------------------------------------------------------
 
     def feed(self, source: str, payload: JsonValue) -> None:
-        """This market takes no free-standing input."""
+        """Refuse: this market takes no free-standing input."""
         raise IllegalAction("unknown_source", f"{source[:40]!r} is not an input of this market", retryable=False)
 
     def rules_view(self, seat: SeatId) -> RulesView:
@@ -339,7 +379,7 @@ class Retail(State):
         return views.turn_part(self)
 
     def code_constants(self, seat: SeatId) -> dict[str, JsonValue]:
-        """funds, current_date, day, rent and product_ids."""
+        """funds and rent in currency units, current_date, day and product_ids, for `execute_code`."""
         return {
             "funds": currency(self.funds_cents),
             "current_date": self.today.isoformat(),
@@ -349,7 +389,7 @@ class Retail(State):
         }
 
     def news_mark(self, seat: SeatId) -> int:
-        """Closed days: nothing else ever reaches the manager."""
+        """The number of closed days: nothing else ever reaches the manager."""
         return self.day - 1
 
     def privileged(self) -> HiddenTruth:
@@ -358,7 +398,7 @@ class Retail(State):
         return HiddenTruth(self.store, world.qualities, world.need_effect, world.supply_effect)
 
     def ending_facts(self) -> EndingFacts:
-        """The books and what is left."""
+        """The books of the episode and what is left, in cents and units."""
         books, stock = self.books, self.stock
         held = sum(stock.cost)
         return EndingFacts(
@@ -382,7 +422,11 @@ class Retail(State):
         )
 
     def digest(self) -> bytes:
-        """BLAKE2b-256 of seed, scenario, store and closed days (a running hash) and of the open day; flat cost."""
+        """BLAKE2b-256 of seed, scenario, store and closed days, and of the open day.
+
+        Closed days enter as a running hash of their records, so that the cost does not grow with the length of an
+        episode.
+        """
         world, stock = self.world, self.stock
         now = [
             [*self.clock, self.day, self.terminated, self.negative_days, self.funds_cents, self.orders_placed],
@@ -393,15 +437,18 @@ class Retail(State):
         return hashlib.blake2b(self.past.digest() + canonical(now), digest_size=32).digest()
 
     def check(self) -> None:
-        """Conservation laws (section 13); raises AssertionError."""
+        """Raise AssertionError unless the conservation laws of section 13 hold."""
         stock, books, start = self.stock, self.books, self.scenario.funds_start_cents
         stock.check(self.day)
+        # Every unit that was ever ordered is sold, expired, on hand, waiting or in transit.
         held = stock.total_on_hand + stock.total_waiting + sum(stock.incoming)
         assert books.ordered_units == books.sold_units + books.expired_units + held, "units do not balance"
         cash = start + books.revenue - books.refunds - books.rent - books.purchases
         assert self.funds_cents == cash, "cash does not balance"
+        # Every cent paid to suppliers is in goods sold, goods expired, goods held or open orders.
         goods = books.cost_of_goods + books.expiry_cost + sum(stock.cost) + stock.open_cost
         assert books.purchases == goods, "what was paid is not what was sold, lost, held and awaited"
+        # The decomposition of section 9, to the cent: what evaluation prints must add up.
         allowance = sum(stock.cost) - self.stock_value_cents
         gain = books.revenue - books.refunds - books.cost_of_goods - books.expiry_cost - books.rent - allowance
         assert self.net_worth_cents == start + gain, "the profit decomposition is not exact"
@@ -412,13 +459,19 @@ class Retail(State):
     def clone(self) -> Retail:
         """An independent market in the same state."""
         twin = self.copy()
+        # Shoppers remember the slopes of the current week; two markets must not share that memory.
         twin._shoppers = Shoppers(self.scenario, self.store)
         return twin
 
     def perturbed(self, salt: int) -> Retail:
-        """The same visible past and present over other hidden truth: demand, qualities, walks, strength of news."""
+        """A market with the same visible past and present over other hidden truth.
+
+        Demand, qualities, walks and the strength of news differ; no tool may answer differently before the next close.
+        `salt` makes different twins.
+        """
         twin = self.clone()
         chance = Chance(f"retail.perturb:{salt}")
+        # A prime number of shifts, so that the pattern does not line up with products, suppliers or categories.
         shift = [chance.uniform("shift", place) for place in range(97)]
         twin.store = _other_store(self.store, shift)
         twin.world.perturb(twin.store, shift)
@@ -446,13 +499,13 @@ def _line_facts(order: Order, line: OrderLine) -> OrderLineFacts:
 
 
 def _curves(store: Store) -> list[Curve]:
-    """g_c by product."""
+    """The review curve g_c of each product's category, by product."""
     curves = [review_curve(category.lift, category.threshold) for category in store.categories]
     return [curves[product.category] for product in store.products]
 
 
 def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> list[float]:
-    """r0 (6.3): mean stars of the last history days, else the category's, else 3.63."""
+    """r0 (6.3) by product: mean stars of the last history days, else the category's mean, else 3.63."""
     last = scenario.history_days - 1
     first = last - scenario.feedback.window_days + 1
     rated = [records.rating(place, first, last) for place in range(len(store.products))]
@@ -468,7 +521,7 @@ def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> l
 
 
 def _other_store(store: Store, shift: Sequence[float]) -> Store:
-    """A store with the same catalogue and offers but other demand, curves and base qualities."""
+    """A store with the same catalogue and offers but other demand, review curves and base qualities."""
     products = tuple(
         product.model_copy(
             update={

@@ -184,6 +184,7 @@ class State:
 
     def copy(self) -> Self:
         """An independent copy in the same state."""
+        # Scenario, store, seats and luck never change and are shared; everything else is copied below.
         twin = copy.copy(self)
         twin.read_marks, twin.prices, twin.on_shelf = dict(self.read_marks), self.prices[:], self.on_shelf[:]
         twin.records, twin.world, twin.stock = self.records.copy(), self.world.copy(), self.stock.copy()

@@ -49,6 +49,7 @@ from tradefair.retail.model import RetailScenario, Streams
 from tradefair.retail.policies import POLICIES
 from tradefair.retail.rules import LineAsked, Retail
 
+# Far above every store: which ids exist is for the rules to say, with a message that helps.
 _MOST_PRODUCTS = 2_000
 _QUOTE_DECIMALS = 4
 
@@ -112,6 +113,8 @@ _Lines = Annotated[list[_Line], Field(min_length=1, max_length=96), AfterValidat
 # --- what is shown, for the trace -----------------------------------------------------------------------------------
 
 
+# A history is recorded as a digest with the ids that it showed: failure modes ask which products were looked at, not
+# which numbers.
 def _sales_refs(result: SalesHistory) -> Sequence[str]:
     if result.summary is not None:
         return result.summary.product_id
@@ -142,6 +145,7 @@ def _detail_refs(result: NewsDetail) -> Sequence[str]:
     return [result.news_id]
 
 
+# Tools without a subject in the scenario are not offered: an agent would spend calls on them.
 def _has_feedback(scenario: RetailScenario) -> bool:
     return scenario.feedback.enabled
 

@@ -1,7 +1,8 @@
-"""What the manager may see: the store's own books, offers, feedback and news. No hidden field enters any answer.
+"""What the manager may see: the store's own books, offers and shelf. No hidden field enters any answer.
 
-Every function costs as much as the rows that it returns. Day indices count from 0, the first visible day; a range of
-dates is clipped to the visible days. All refuse with IllegalAction: unknown_id, bad_date_range, too_many_rows.
+Every function costs as much as the rows that it returns, however long the episode is. Day indices count from 0, the
+first visible day. All refuse with IllegalAction: unknown_id, bad_date_range, too_many_rows. Reviews and news are in
+`answers/feedback.py`, estimates in `answers/estimates.py`.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ _INVENTORY_ROWS = 170
 
 
 def brief(scenario: RetailScenario, seat: SeatId) -> Brief:
-    """Role, objective and round semantics."""
+    """Role, objective and round semantics, as the manager is told before it plays."""
     return Brief(
         role="You are the manager of one supermarket.",
         objective=(
@@ -126,7 +127,7 @@ _END = "The episode ends after the horizon, or when funds are negative at the cl
 
 
 def catalogue(state: State, category: str | None) -> Catalogue:
-    """Ids, categories and descriptions of all products; everything about those of one category."""
+    """Ids, categories and descriptions of all products; with a category, everything about its products."""
     number = None if category is None else state.category_of(category)
     store = state.store
     shown = [item for item in store.products if number is None or item.category == number]
@@ -138,6 +139,7 @@ def catalogue(state: State, category: str | None) -> Catalogue:
         size=None if number is None else [item.size for item in shown],
         shelf_life_days=None if number is None else [item.shelf_life_days for item in shown],
     )
+    # A store larger than the bundled ones may not fit into the 8 kB of an answer to default arguments.
     if number is None and json_bytes(found) > _DEFAULT_BYTES:
         raise IllegalAction(
             "too_many_rows",
@@ -162,7 +164,10 @@ def funds(state: State) -> Funds:
 
 
 def inventory(state: State, products: Sequence[str] | None, *, include_orders: bool) -> Inventory:
-    """Stock of the named products, else of all that have some or stand on the shelf."""
+    """Stock of the named products, else of all that have some or stand on the shelf; units.
+
+    `include_orders` adds the open orders that hold any of the named products.
+    """
     stock, shelved = state.stock, state.on_shelf
     counts = (stock.on_hand, stock.waiting_units, stock.incoming)
     if products is not None:
@@ -195,7 +200,7 @@ def inventory(state: State, products: Sequence[str] | None, *, include_orders: b
 
 
 def _orders(state: State, places: set[int] | None) -> OrderColumns:
-    """Open orders by (due, supplier, id), those of `places` only; every order with all its lines."""
+    """Open orders by (due, supplier, id), each with all its lines; `places` None means all orders."""
     orders = [
         order
         for order in state.stock.orders.values()
@@ -228,7 +233,7 @@ def _date_of(state: State, day: int) -> str:
 
 
 def shelf(state: State) -> ShelfStatus:
-    """What stands on the shelf."""
+    """The products on the shelf with price and units on hand, in store order."""
     places, store = state.shelf, state.store
     return ShelfStatus.model_construct(
         capacity=state.scenario.shelf_places,
@@ -251,7 +256,7 @@ def prices(state: State, products: Sequence[str]) -> ProductPrices:
 
 
 def costs(state: State, products: Sequence[str]) -> ProductCosts:
-    """Unit costs and ages of what is on hand."""
+    """Unit costs (1e-4 exact) and ages in days of what is on hand, None where a product has no stock."""
     figures = [state.stock.lot_figures(place, state.day) for place in state.places_of(products)]
     return ProductCosts.model_construct(
         products=CostColumns.model_construct(
@@ -274,7 +279,10 @@ def costs(state: State, products: Sequence[str]) -> ProductCosts:
 def sales(
     state: State, products: Sequence[str], days: Days, supplier: str | None, detail: Literal["daily", "summary"]
 ) -> SalesHistory:
-    """Closed days of the products; `supplier` keeps the units (and their profit) that came from it."""
+    """Closed days of the products, day by day or summed up.
+
+    With `supplier` units, returns and profit are those of its goods; price and stock flags are the product's.
+    """
     places = state.places_of(products)
     number = None if supplier is None else state.number_of(supplier)
     daily = detail == "daily"
@@ -296,7 +304,7 @@ def sales(
 
 
 class _Sales(NamedTuple):
-    """Columns of one product over a range, in cents and units."""
+    """Columns of one product over a range of days: cents and units, one entry per day."""
 
     price: list[int]
     in_stock: list[int]
@@ -357,7 +365,7 @@ def _sums(products: Sequence[str], rows: Sequence[_Sales]) -> SalesSums:
 
 
 def quotes(state: State, products: Sequence[str]) -> Quotes:
-    """Today's offers of all suppliers."""
+    """Today's offers of all suppliers for the products: rows by product, then by supplier."""
     places, count = state.places_of(products), state.suppliers
     require_rows(
         len(places) * count,
@@ -380,7 +388,7 @@ def quotes(state: State, products: Sequence[str]) -> Quotes:
 
 
 def quote_history(state: State, product: str, days: Days, supplier: str | None) -> QuoteHistory:
-    """Quotes of one product by day; `days` may end today."""
+    """Quotes of one product by day and supplier; `days` may end today, which the records do not hold yet."""
     place = state.place_of(product)
     numbers = range(state.suppliers) if supplier is None else (state.number_of(supplier),)
     require_rows(
@@ -414,7 +422,7 @@ class _FromSupplier(NamedTuple):
 
 
 def supplier_returns(state: State, supplier: str, days: Days, products: Sequence[str] | None) -> SupplierReturns:
-    """Units sold, returned and ordered of one supplier; without `products` of all that had any in the range."""
+    """Units sold, returned and ordered of one supplier; without `products`, of all that had any in the range."""
     number, records = state.number_of(supplier), state.records
     places = range(records.products) if products is None else state.places_of(products)
     found: list[_FromSupplier] = []
@@ -432,6 +440,7 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
         sold=sold,
         returned=returned,
         ordered=sum(row.ordered for row in found),
+        # Null without sales: the source falls back to ordered units, which invents a rate (section 12).
         return_rate=rate(returned, sold),
         products=ReturnColumns.model_construct(
             product_id=[row.product for row in found],
@@ -447,7 +456,7 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
 
 
 def order_receipt(state: State, order: Order) -> OrderReceipt:
-    """What was bought and what is left; nothing about quality."""
+    """What was bought and what is left; nothing about quality, which the source's tool leaked (section 12)."""
     return OrderReceipt(
         order_id=order_id(order.number),
         lines=LineColumns(
@@ -479,7 +488,10 @@ def assortment(state: State, change: ShelfChange) -> Assortment:
 
 
 def closing_receipt(state: State) -> DayReport:
-    """The day before its close, as far as it is known then; the report of the closed day takes its place."""
+    """The day before its close, as far as it is known then.
+
+    An action must answer before `advance` runs; the tool's `finish` puts the report of the closed day in its place.
+    """
     return DayReport(
         day=state.day,
         date=state.today.isoformat(),

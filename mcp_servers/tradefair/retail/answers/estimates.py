@@ -1,4 +1,7 @@
-"""What the analysis tools answer: the rules of `analysis` on visible records, put into currency units."""
+"""What the analysis tools answer: the rules of `analysis` on visible records, in currency units.
+
+The same functions serve policies and failure modes, so that an agent is judged by figures that it could have had.
+"""
 
 from __future__ import annotations
 
@@ -21,6 +24,7 @@ from tradefair.retail.model import supplier_id
 from tradefair.retail.state import State
 
 EVIDENCE_DAYS = 60
+"""Default window of supplier evidence in days; the failure modes use the same."""
 _BEST_GROUPS = 12
 _DECIMALS = 4
 
@@ -29,14 +33,18 @@ _DECIMALS = 4
 
 
 class _UnitCost(NamedTuple):
-    """A unit cost (1e-4) and where it comes from."""
+    """A unit cost in 1e-4 currency units, and where it comes from."""
 
     e4: int
     basis: Literal["given", "best_by_returns", "cheapest_quote"]
 
 
 def price_response(state: State, products: Sequence[str], window_days: int, unit_cost: float | None) -> PriceResponses:
-    """What past list prices sold. IllegalAction: unknown_id, invalid_arguments (a unit cost for several products)."""
+    """What past list prices sold over `window_days`, and the most profitable one at a unit cost (6.10).
+
+    `unit_cost` is in currency units; None takes today's quote of the best supplier. Raises IllegalAction: unknown_id,
+    invalid_arguments (a unit cost for several products).
+    """
     if unit_cost is not None and len(products) != 1:
         raise IllegalAction(
             "invalid_arguments",
@@ -91,7 +99,7 @@ def _response(state: State, product: str, place: int, window_days: int, cost: _U
 
 
 def supplier_ranking(state: State, products: Sequence[str], window_days: int) -> SupplierRanking:
-    """Returns by supplier and the two rankings that they give."""
+    """Returns by supplier over `window_days`, and the two rankings that they give (6.11)."""
     places = state.places_of(products)
     return SupplierRanking.model_construct(
         window_days=window_days,
@@ -125,7 +133,10 @@ def _ranked(state: State, product: str, place: int, window_days: int) -> RankedS
 
 
 def stock_cover(state: State, products: Sequence[str], window_days: int) -> StockCover:
-    """Days that the stock lasts at the mean sales of the days on which it was on offer."""
+    """Days that the stock lasts at the mean sales of the days on which the product was on offer.
+
+    `cover_with_incoming` counts waiting and ordered units too; both are None where nothing was sold in the window.
+    """
     places, stock = state.places_of(products), state.stock
     means = [_mean_units(state, place, window_days) for place in places]
     on_hand = [stock.on_hand[place] for place in places]
@@ -148,6 +159,7 @@ def stock_cover(state: State, products: Sequence[str], window_days: int) -> Stoc
 
 
 def _mean_units(state: State, place: int, window_days: int) -> float | None:
+    """Mean units per day in stock: days without stock say nothing about demand."""
     offered = [day.units for day in analysis.price_days(state.records, place, window_days) if day.in_stock]
     return rate(sum(offered), len(offered))
 

@@ -1,4 +1,8 @@
-"""What customers say and what the papers say: ratings, reviews and news, put into words when they are read."""
+"""Reviews, ratings and news as the manager reads them; texts are put into words when they are read.
+
+Records hold the indices of a text, not the text: a thousand days of reviews would fill memory. The words are a pure
+function of the indices and of uniforms with their own keys, so two readings are equal.
+"""
 
 from __future__ import annotations
 
@@ -29,14 +33,14 @@ from tradefair.trading.answers import json_bytes
 
 
 class ReviewQuery(NamedTuple):
-    """The arguments of view_product_reviews beside products and dates."""
+    """Which reviews to show, next to products and dates: of `stars` only (None: all), at most `limit`."""
 
     stars: int | None
     limit: int
 
 
 def ratings(state: State, products: Sequence[str], days: Days) -> Ratings:
-    """Mean stars and numbers of reviews."""
+    """Mean stars and numbers of reviews of the products over a range of days."""
     found = [state.records.rating(place, days.first, days.last) for place in state.places_of(products)]
     return Ratings.model_construct(
         start_date=days.first_date,
@@ -50,14 +54,14 @@ def ratings(state: State, products: Sequence[str], days: Days) -> Ratings:
 
 
 class _Placed(NamedTuple):
-    """A review with the place of its product."""
+    """A review with the index of its product."""
 
     place: int
     row: ReviewRow
 
 
 def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuery) -> Reviews:
-    """The newest reviews of up to ten products; on one day in store order, the last written first."""
+    """The newest reviews of up to ten products; within a day in store order, the last written first."""
     log = state.records.reviews
     places = sorted(state.places_of(products))
     wanted = query.stars
@@ -69,6 +73,7 @@ def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuer
             if wanted is None or row.stars == wanted
         )
 
+    # Each product's reviews are newest first already: merging reads only as many as are shown.
     newest = merge(*map(of_product, places), key=lambda item: (-item.row.day, item.place))
     shown = list(islice(newest, query.limit))
     if wanted is None:
@@ -89,7 +94,7 @@ def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuer
 
 
 def _review_text(state: State, review: _Placed) -> str:
-    """The words of a review, from its own uniforms."""
+    """The words of a review, from its own uniforms; days of the history have keys and a chance of their own."""
     row, past = review.row, state.scenario.history_days
     history = row.day < past
     day_key = row.day + 1 if history else row.day - past + 1
@@ -116,7 +121,8 @@ def _words(state: State) -> StoreWords:
 
 @lru_cache(maxsize=8)
 def _store_words(categories: tuple[str, ...], products: tuple[ProductWords, ...]) -> StoreWords:
-    # Telling the products apart costs more than all titles of a day.
+    """The words for a store's categories and products, made once per store."""
+    # Finding different names for all products costs more than the titles of a day.
     return StoreWords(categories, products)
 
 
@@ -142,7 +148,7 @@ def today_news(state: State) -> TodayNews:
 
 
 def news_detail(state: State, news: str) -> NewsDetail:
-    """One item that is or was listed; how long it stays listed is not told."""
+    """One item that is or was listed; how long it will stay listed is not told."""
     item = state.news_of(news)
     return NewsDetail.model_construct(
         news_id=item.id,
@@ -156,6 +162,7 @@ def news_detail(state: State, news: str) -> NewsDetail:
 def news_history(state: State, days: Days) -> NewsHistory:
     """Headlines of a range that may end today, oldest first."""
     items = state.news_between(days.first, days.last)
+    # A hint that names a range that will be answered, not only that this one is too long.
     share = max(1, days.length * MAX_ROWS // max(1, len(items)))
     require_rows(len(items), f"the news of {days.length} days", f"about {share} days in one call")
     titles = _titles(state, items)

@@ -10,12 +10,14 @@ from tradefair.contract.errors import IllegalAction
 from tradefair.retail.state import State
 
 MAX_ROWS = 3_000
+"""Rows that one answer may have, products times days times suppliers (section 5)."""
 EXPLICIT_BYTES = 255_000
+"""Just below the kernel's 256 kB for an answer to explicit arguments; the envelope needs the rest."""
 _RATE_DECIMALS = 4
 
 
 class Days(NamedTuple):
-    """A clipped range of day indices, both included, with its dates."""
+    """A range of day indices, both included, clipped to the visible days, with its dates as YYYY-MM-DD."""
 
     first: int
     last: int
@@ -34,12 +36,15 @@ def quote(e4: int) -> float:
 
 
 def rate(part: float, whole: float) -> float | None:
-    """part/whole, null without a whole."""
+    """part/whole in four decimals, None when the whole is 0."""
     return round(part / whole, _RATE_DECIMALS) if whole else None
 
 
 def require_rows(rows: int, asked: str, narrower: str) -> None:
-    """IllegalAction too_many_rows when an answer would have more than 3,000 rows."""
+    """Raise IllegalAction too_many_rows when an answer would have more than 3,000 rows.
+
+    `asked` says what makes the rows, `narrower` which request would be answered.
+    """
     if rows > MAX_ROWS:
         raise IllegalAction(
             "too_many_rows", f"{asked} make {rows} rows; at most {MAX_ROWS} are answered at once", hint=narrower
@@ -47,7 +52,10 @@ def require_rows(rows: int, asked: str, narrower: str) -> None:
 
 
 def days_between(state: State, start: str, end: str, *, with_today: bool = False) -> Days:
-    """The visible days of a range of dates. IllegalAction: bad_date_range when it is reversed or holds none."""
+    """The visible days of a range of dates; the last one is yesterday, or today under `with_today`.
+
+    Raises IllegalAction bad_date_range when the range is reversed or holds no visible day.
+    """
     scenario, latest = state.scenario, state.index if with_today else state.index - 1
     origin = scenario.first_date
     first, last = (date.fromisoformat(start) - origin).days, (date.fromisoformat(end) - origin).days
@@ -55,6 +63,7 @@ def days_between(state: State, start: str, end: str, *, with_today: bool = False
         raise IllegalAction(
             "bad_date_range", "start_date lies after end_date", hint="call again with the two dates exchanged"
         )
+    # Clipped, not refused: a manager who asks for "the last 30 days" on day 5 gets the days that there are.
     first, last = max(first, 0), min(last, latest)
     if first > last:
         seen = f"{origin.isoformat()}..{scenario.date_at(latest).isoformat()}"

@@ -43,10 +43,14 @@ from tradefair.retail.data.generator import (
 )
 from tradefair.retail.model import RetailScenario, Store, StoreProduct, Streams, SupplierRules, product_id
 
+# A year, so that every season is in the fit.
 LEAST_WEEKS = 52
+# Half a year before the start: recent enough for prices, long enough for a median over promotions.
 RECENT_WEEKS = 26
 _DECIMALS = 9
+# B, C and S are documented; G and L occur in the files (trap 6).
 _SALE_CODES = frozenset("BCSGL")
+# A column that is left with a millionth of its length after the others are taken out tells nothing of its own.
 _ESTIMABLE = 1e-6
 
 
@@ -123,7 +127,7 @@ class DominicksReport(_Part):
 
 
 class Fitted(NamedTuple):
-    """A fitted store and how it came about."""
+    """A fitted store, and the report on how it came about."""
 
     store: Store
     report: DominicksReport
@@ -222,6 +226,7 @@ def _base_scenario(start_date: date, history_days: int, options: DominicksOption
 
 
 def _warnings(customers: CustomerReport, categories: Sequence[CategoryReport]) -> list[str]:
+    """What a user should know about the files, none of which stops the loading."""
     found: list[str] = []
     if customers.common_divisor > 1:
         found.append(
@@ -262,7 +267,8 @@ class DemandFit(NamedTuple):
 def fit_demand(points: Sequence[WeekPoint]) -> DemandFit | None:
     """OLS of ln(s/(1 − s)) on (1, p, p·sin, p·cos) (11.5); None when the price never changes.
 
-    Seasonal terms that cannot be estimated are 0. Shares lie in (0, 1); needs more than four points.
+    s is units per customer, p the price of a unit. Seasonal terms that cannot be estimated are 0. Shares lie in (0, 1);
+    needs more than four points.
     """
     angles = [2 * math.pi * point.week / 52 for point in points]
     level = [[1.0] * len(points), [point.price for point in points]]
@@ -286,7 +292,11 @@ class _Solution(NamedTuple):
 
 
 def _least_squares(columns: Sequence[Sequence[float]], y: Sequence[float]) -> _Solution | None:
-    """Coefficients and residual sum of squares by orthogonalisation; None for (nearly) dependent columns."""
+    """Coefficients and residual sum of squares by orthogonalisation; None for (nearly) dependent columns.
+
+    `columns` holds the regressors, each as long as `y`. Modified Gram-Schmidt keeps the accuracy that normal equations
+    would lose.
+    """
     basis: list[list[float]] = []
     triangle: list[list[float]] = []
     for column in columns:
@@ -373,7 +383,7 @@ class _Selection(NamedTuple):
 
 
 def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
-    """The most recorded items of a category that can be fitted; ScenarioError when there is none."""
+    """The most recorded items of a category that can be fitted. Raises ScenarioError when there is none."""
     path = find_file(wanted.movement_dir, f"w{row.code}.csv")
     labels = read_labels(find_file(wanted.upc_dir, f"upc{row.code}.csv"))
     movement = Movement(row.name, labels, wanted.store_number)
@@ -403,7 +413,7 @@ def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
 
 
 def _select(candidates: Sequence[_Candidate], wanted: _Wanted) -> _Selection:
-    """Those with most weeks, then most units; the name only makes the order complete."""
+    """The items with most weeks, then most units; the name only makes the order complete."""
     ranked = sorted(candidates, key=lambda one: (-len(one.points), -_units(one.weeks), one.name))
     chosen: list[_Chosen] = []
     rejected: list[RejectedItem] = []
@@ -429,6 +439,7 @@ def _candidate(name: str, item: Item, customers: Customers, left_out: Counter[st
             left_out["no_customers"] += 1
         elif not week.units:
             left_out["nothing_sold"] += 1
+        # A share of 1 or more has no logit.
         elif week.units >= visitors:
             left_out["more_units_than_customers"] += 1
         else:
@@ -441,7 +452,7 @@ def _units(weeks: Mapping[int, Week]) -> int:
 
 
 def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
-    """The product that a candidate becomes, or why it cannot."""
+    """The product that a candidate becomes, or the reason why it cannot."""
     if len(candidate.points) < LEAST_WEEKS:
         return "too_few_weeks"
     start = week_of(start_date)
@@ -454,6 +465,7 @@ def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
     fit = fit_demand(candidate.points)
     if fit is None:
         return "price_never_changes"
+    # Such a product would sell best at the highest price: no store could be run with it.
     if fit.beta >= 0:
         return "demand_rises_with_price"
     return _Chosen(
@@ -483,7 +495,7 @@ class _Maker:
         self.fitted: list[FittedProduct] = []
 
     def product(self, category: int, row: CategoryTable, chosen: _Chosen) -> StoreProduct:
-        """The next product of the store."""
+        """The next product of the store, with what the files do not tell drawn as for a synthetic one."""
         entity = f"{row.name}/{chosen.item}"
         prices, filled = self._weekly_prices(chosen)
         fit = chosen.fit

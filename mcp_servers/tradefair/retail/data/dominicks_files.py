@@ -26,9 +26,12 @@ FIRST_WEEK = date(1989, 9, 14)
 """The Thursday on which week 1 starts (trap 8)."""
 
 _CHRISTMAS = (12, 25)
+# Whole weeks, so that each weekday counts alike.
 _YEAR_DAYS = 364
 _EXCISE_CATEGORY = "Cigarettes"
+# Margins of cigarettes near 64 % were booked before the excise tax; 15 % is taken instead (trap 12).
 _EXCISE_MARGIN, _EXCISE_NEAR, _EXCISE_TRUE = 64.0, 10.0, 15.0
+# The decimal is truncated, so both agree to less than a unit; further apart, one of them is damaged.
 _HEX_NEAR = 1.0
 _UNITS_LIMIT = 1_000_000
 _QUANTITY_LIMIT = 1_000
@@ -85,6 +88,7 @@ def _number(text: str) -> float | None:
         value = float(text)
     except ValueError:
         return None
+    # Python reads "1_000" as a number; in these files it is damage.
     return value if math.isfinite(value) and "_" not in text else None
 
 
@@ -194,7 +198,7 @@ def _day(text: str) -> date | None:
 
 
 def _weekday_means(known: Mapping[date, int]) -> list[float]:
-    """Mean count of each weekday over the days that had customers; of all days for a weekday without any."""
+    """Mean count of each weekday, Monday first, over the days that had customers."""
     everything = fmean(count for count in known.values() if count)
     return [
         fmean([count for day, count in known.items() if count and day.weekday() == weekday] or [everything])
@@ -212,6 +216,7 @@ def _whole_weeks(known: Mapping[date, int], means: Sequence[float]) -> tuple[dic
             day = FIRST_WEEK + timedelta(days=7 * (week - 1) + offset)
             if day in known:
                 days[day] = known[day]
+            # The stores were closed on 25 December: a gap there is a zero, not a missing count (trap 9).
             elif (day.month, day.day) == _CHRISTMAS:
                 days[day] = 0.0
             else:
@@ -221,6 +226,7 @@ def _whole_weeks(known: Mapping[date, int], means: Sequence[float]) -> tuple[dic
 
 
 def _per_day(days: Mapping[date, float], start_date: date) -> float:
+    """Mean customers per open day of the year before the start, else of all days."""
     first = start_date - timedelta(days=_YEAR_DAYS)
     year = [count for day, count in days.items() if first <= day < start_date and count]
     return round(fmean(year or [count for count in days.values() if count]), 6)
@@ -257,7 +263,7 @@ class Item:
         self.not_carried: set[int] = set()
 
     def add(self, week: int, sale: Sale, label: Label) -> None:
-        """Take a row; the latest one gives the item its name."""
+        """Take a row; the latest one gives the item its name, because descriptions change over the years."""
         if week >= self.last_week:
             self.label, self.last_week = label, week
         self.upcs.add(sale.upc)
@@ -273,7 +279,7 @@ class Week(NamedTuple):
 
 
 def joined(sales: Sequence[Sale]) -> Week:
-    """The week of an item from the rows of its UPCs (trap 10)."""
+    """The week of an item from the rows of its UPCs: units summed, prices and costs weighted by units (trap 10)."""
     units = sum(sale.units for sale in sales)
     costs = [sale for sale in sales if sale.cost is not None]
     return Week(units, _weighted(sales, [sale.price for sale in sales]), _cost(costs))
@@ -284,6 +290,7 @@ def _cost(sales: Sequence[Sale]) -> float | None:
 
 
 def _weighted(sales: Sequence[Sale], values: Sequence[float]) -> float:
+    # A week without sales still has a shelf price: rows then count alike.
     weights = [sale.units for sale in sales] if any(sale.units for sale in sales) else [1] * len(sales)
     if len(values) == 1:
         return values[0]
@@ -295,7 +302,7 @@ _HEX = ("PRICE_HEX", "PROFIT_HEX")
 
 
 class Movement:
-    """The movement file of one category, read for one store."""
+    """The movement file of one category, read for one store; counts why rows were dropped or mended."""
 
     def __init__(self, category: str, labels: Mapping[int, Label], store_number: int) -> None:
         self._category = category
@@ -326,6 +333,7 @@ class Movement:
             return
         store = line[columns["STORE"]]
         if store not in self._stores:
+            # Files hold up to a hundred stores: the number of a store is parsed once, not once per row.
             self._stores[store] = _integer(store) == self._store_number
         if not self._stores[store]:
             self.other_rows += 1
@@ -348,6 +356,7 @@ class Movement:
         label = self._labels.get(upc)
         if label is None:
             return "upc_unknown"
+        # The first row of a week counts: a repeated one would double its units.
         if (upc, week) in self._seen:
             return "repeated_week"
         self._seen.add((upc, week))

@@ -35,11 +35,16 @@ from tradefair.retail.model import (
 )
 
 _DECIMALS = 9
+"""Decimals of a store's numbers: its digest must not depend on the last bits of a logarithm."""
 _MAX_QUALITY = 5.0
 
 
 class CategoryTable(NamedTuple):
-    """One row of table 11.1 with its words: prices in cents, margins and depths as shares."""
+    """One row of table 11.1 with its words.
+
+    `price` in cents; `margin`, `promo_weeks` and `promo_depth` as shares; `volume` in units per day; `life` in days.
+    Pairs are (lowest, highest).
+    """
 
     name: str
     code: str
@@ -57,7 +62,11 @@ class CategoryTable(NamedTuple):
 
 
 class Sourcing(NamedTuple):
-    """What makes suppliers and past of a product: base cost before multiples (currency units), weekly list prices."""
+    """What the suppliers and the past of a product are made of.
+
+    `entity` keys its luck; `base_cost` is the cost before the roles' multiples, in currency units; `weekly_price_cents`
+    has one list price per history week.
+    """
 
     entity: str
     base_cost: float
@@ -66,7 +75,7 @@ class Sourcing(NamedTuple):
 
 @cache
 def data_table(name: str) -> Mapping[str, Any]:
-    """A bundled table, `scenarios/data/<name>.toml`."""
+    """A bundled table, `scenarios/data/<name>.toml`, as parsed TOML."""
     table = files("tradefair.retail").joinpath("scenarios", "data", f"{name}.toml")
     return tomllib.loads(table.read_text(encoding="utf-8"))
 
@@ -99,7 +108,7 @@ def _category_row(row: Mapping[str, Any], lives: Mapping[str, Sequence[int]]) ->
 
 
 class _Draft(NamedTuple):
-    """A product before volumes are scaled."""
+    """A product before volumes are scaled: price in cents, volume in units per day, margin as a share."""
 
     entity: str
     category: int
@@ -112,7 +121,11 @@ class _Draft(NamedTuple):
 
 
 def build_store(scenario: RetailScenario) -> Store:
-    """The scenario's store. ScenarioError when `store.digest` names another one."""
+    """The scenario's store, fitted or synthetic.
+
+    Raises ScenarioError when `store.digest` names another one: a preset promises results of one frozen store, and an
+    override must not change it unnoticed.
+    """
     rules = scenario.store
     store = rules.fitted if rules.fitted is not None else _synthetic(scenario)
     if rules.digest and store.digest != rules.digest:
@@ -130,6 +143,7 @@ def _synthetic(scenario: RetailScenario) -> Store:
         for place, count in enumerate(scenario.store.categories)
         for draft in _draft_category(chance, place, count)
     ]
+    # The mean volume is a calibrated number of the scenario, so the drawn volumes give the proportions only.
     scale = scenario.store.volume_per_product * len(drafts) / math.fsum(draft.volume for draft in drafts)
     return Store(
         key=scenario.store.key,
@@ -139,7 +153,7 @@ def _synthetic(scenario: RetailScenario) -> Store:
 
 
 def review_category(chance: Chance, name: str) -> StoreCategory:
-    """The hidden review curve of a category."""
+    """The hidden review curve of a category: its lift and its star threshold."""
     curve = data_table("categories")["review_curve"]
     lift = _between(chance.uniform(Streams.STORE_CATEGORY, name, "lift"), *curve["lift"])
     thresholds = curve["thresholds"]
@@ -148,7 +162,10 @@ def review_category(chance: Chance, name: str) -> StoreCategory:
 
 
 def _draft_category(chance: Chance, place: int, count: CategoryCount) -> list[_Draft]:
-    """The products of a category: prices at stratified quantiles of the log range (11.2)."""
+    """The products of a category, with prices at stratified quantiles of the log range (11.2).
+
+    One price per stratum: cheap and expensive products occur in every category, whatever the luck.
+    """
     row = category_table()[count.name]
     drafts: list[_Draft] = []
     for number in range(count.products):
@@ -214,6 +231,7 @@ def _name(chance: Chance, draft: _Draft) -> tuple[str, str]:
 
 
 def _weekly_prices(chance: Chance, scenario: RetailScenario, draft: _Draft) -> tuple[int, ...]:
+    """The list price of each history week: around the reference price, or a promotion."""
     row = draft.row
     prices: list[int] = []
     for week in range(history_weeks(scenario)):
@@ -229,18 +247,19 @@ def _weekly_prices(chance: Chance, scenario: RetailScenario, draft: _Draft) -> t
 
 
 def history_weeks(scenario: RetailScenario) -> int:
-    """Weeks that the past touches, counted from its first day."""
+    """Weeks that the past touches, counted from its first day; the last one may be cut."""
     return -(-scenario.history_days // 7)
 
 
 def source_products(
     chance: Chance, scenario: RetailScenario, sourcing: Sourcing
 ) -> tuple[tuple[StoreSupplier, ...], tuple[int, ...]]:
-    """Suppliers of a product (roles permuted over the ids, 11.2) and the supplier of each past week."""
+    """Suppliers of a product (roles permuted over the ids, 11.2), and the supplier of each past week."""
     entity = sourcing.entity
     count = scenario.supplier.count
     data = data_table("suppliers")
     roles = _roles(chance, entity, count, data)
+    # Permuted per product: no supplier id is good everywhere, so that evidence has to be gathered product by product.
     order = sorted(range(count), key=lambda role: chance.uniform(Streams.STORE_SUPPLIER, entity, "place", role))
     shortest, spread, cap = data["transit"]["shortest"], data["transit"]["spread"], scenario.supplier.transit_cap
     suppliers: list[StoreSupplier] = []
@@ -255,6 +274,7 @@ def source_products(
                 transit_max=min(cap, least + more),
             )
         )
+    # The past bought from the three best suppliers, from the best one most often (11.2).
     ranked = sorted(range(count), key=lambda number: -suppliers[number].base_quality)
     shares = data["history"]["quality_ranks"]
     weekly = tuple(
@@ -270,7 +290,7 @@ class _Role(NamedTuple):
 
 
 def _roles(chance: Chance, entity: str, count: int, data: Mapping[str, Any]) -> list[_Role]:
-    """Quality and cost multiple of each role, best first; other counts than five interpolate the table."""
+    """Quality (stars) and cost multiple of each role, best first; other counts than five interpolate the table."""
     table: list[Mapping[str, Any]] = data["role"]
     drawn: list[_Role] = []
     for role in range(count):
@@ -290,7 +310,10 @@ def _roles(chance: Chance, entity: str, count: int, data: Mapping[str, Any]) -> 
 
 
 def _enforced(roles: list[_Role], rules: Mapping[str, float]) -> list[_Role]:
-    """Best has the top quality by a lead, cheapest the lowest quality and cost."""
+    """Make the best role the best by a lead, and the cheapest the lowest in quality and cost.
+
+    Without it, luck could make one supplier best and cheapest, and there would be nothing to find out.
+    """
     best, cheapest = roles[0], roles[-1]
     rivals = [min(role.quality, _MAX_QUALITY - rules["best_lead"]) for role in roles[1:]]
     roles[1:] = [role._replace(quality=quality) for role, quality in zip(roles[1:], rivals, strict=True)]
@@ -318,7 +341,8 @@ class Past:
 
 
 def past_of(scenario: RetailScenario) -> Past:
-    """Store and past of a scenario. ScenarioError when `store.digest` does not fit."""
+    """Store and past of a scenario, made once. Raises ScenarioError when `store.digest` does not fit."""
+    # Only what the past depends on: presets that differ in rent or horizon share one.
     asked = scenario.model_dump_json(
         include={"start_date", "history_days", "store", "traffic", "demand", "feedback", "supplier", "news"}
     )

@@ -2,7 +2,8 @@
 
 A text is a pure function of an item and its uniforms, made when it is read: `draw(slot)` gives the uniform of one
 choice, such as `partial(luck.uniform, Streams.NEWS_TEXT, item.day_key, item.slot)` for a news item and
-`partial(luck.uniform, Streams.REVIEW_TEXT, day_key, product, supplier, lot, number)` for a review.
+`partial(luck.uniform, Streams.REVIEW_TEXT, day_key, product, supplier, lot, number)` for a review. Texts hold no digits
+and no supplier ids: what is hidden can be guessed from words only.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ Dimension = Literal["quality", "price", "other"]
 _DIMENSIONS: tuple[Dimension, ...] = ("quality", "price", "other")
 _STAR_WORDS = ("one", "two", "three", "four", "five")
 _BANDS = ("low", "low", "mixed", "high", "high")
+# Reviews without a closing sentence, as weights next to the table's closings.
 _SILENT_CLOSINGS = 2
 _CELLS: tuple[tuple[NewsSide, int, str], ...] = (
     ("need", 1, "need_up"),
@@ -31,7 +33,9 @@ _CELLS: tuple[tuple[NewsSide, int, str], ...] = (
     ("supply", -1, "supply_down"),
 )
 _CELL_NAMES = {(side, sign): name for side, sign, name in _CELLS}
+# "[fly/flies] off the shelves": the verb for a plural and for a singular subject.
 _VERB = re.compile(r"\[([^/\]]*)/([^\]]*)\]")
+# Words with a digit or a per cent sign, such as a size in a description.
 _FIGURES = re.compile(r"\S*[\d%]\S*")
 
 
@@ -39,7 +43,10 @@ _FIGURES = re.compile(r"\S*[\d%]\S*")
 
 
 def review_dimension(stars: int, *, low_quality: bool, dear: bool, u: float) -> Dimension:
-    """What a review is about (6.6): `low_quality` = true quality below 3, `dear` = price above 3 × unit cost."""
+    """What a review is about (6.6): `low_quality` = true quality below 3, `dear` = price above 3 × unit cost.
+
+    Bad stars speak of their cause four times in five; other reviews of anything alike.
+    """
     if stars < 3 and low_quality:
         steps = (0.8, 0.9)
     elif stars < 3 and dear:
@@ -87,7 +94,7 @@ def _review_parts(category: str, stars: int, dimension: Dimension) -> _ReviewPar
 
 
 def _quality_aspects(category: str, band: str) -> list[str]:
-    """Praise, defects, or one of each joined for the middle."""
+    """Clauses about quality for a band: praise, defects, or one of each joined for the middle."""
     data = data_table("reviews")
     words = data["quality"].get(category, data["quality"]["any"])
     if band != "mixed":
@@ -120,7 +127,10 @@ class Subject(NamedTuple):
 
 
 class StoreWords:
-    """What news of a store can be about; categories and products in store order."""
+    """What news of a store can be about; categories and products in store order.
+
+    Every subject differs from all others, so that a title names its scope without doubt.
+    """
 
     def __init__(self, categories: Sequence[str], products: Sequence[ProductWords]) -> None:
         self._macro = [Subject(words, True) for words in data_table("news")["macro_subjects"]]
@@ -158,7 +168,7 @@ class StoreWords:
         return _pick(self._macro, draw("subject"))
 
     def any_category(self, u: float) -> str:
-        """A category by a uniform."""
+        """The words for a category, chosen by a uniform: for decoys, which name one without consequence."""
         return _pick(self._categories, u).words
 
 
@@ -174,6 +184,8 @@ def _product_subjects(products: Sequence[ProductWords], others: Iterable[Subject
     found: list[Subject] = []
     for product in products:
         plain = _without_figures(f"{product.brand} {product.description}") or _category_subject(product.category).words
+        # Fitted stores hold products with one name; news must name one of them. "Oats kind A" is clumsy and
+        # unambiguous.
         words, letter = plain, ord("A")
         while words.casefold() in taken:
             words, letter = f"{plain} kind {chr(letter)}", letter + 1
@@ -190,7 +202,10 @@ def _without_figures(text: str) -> str:
 
 
 def news_title(item: NewsItem, words: StoreWords, draw: Draw) -> str:
-    """subject[scope] movement[side, sign]; slots: subject, movement, those of a neutral item: decoy, kind, entry, …"""
+    """subject[scope] movement[side, sign], which tells all but the strength.
+
+    Slots: subject, movement; those of a neutral item: decoy, kind, entry, ….
+    """
     if not item.business:
         return _neutral_entry(words, draw, part=0)
     subject = words.subject(item, draw)
@@ -229,7 +244,7 @@ def _neutral(words: StoreWords, draw: Draw) -> list[str]:
 
 
 def _neutral_kind(draw: Draw) -> Any:
-    """The phrases of a neutral item's kind; slots: decoy, kind."""
+    """The phrases of a neutral item's kind; slots: decoy, kind. Title and content draw the same, so they agree."""
     *kinds, decoy = data_table("news")["neutral"]["kind"]
     return decoy if draw("decoy") < data_table("news")["neutral"]["decoy_share"] else _pick(kinds, draw("kind"))
 
@@ -303,7 +318,10 @@ class ContentCue(NamedTuple):
 
 
 class CueReader:
-    """Reads news as a careful manager would, with nothing but the whole catalogue in its order."""
+    """Reads news as a careful manager would, with nothing but the whole catalogue in its order.
+
+    It inverts the grammar of this module, so it understands every generated item, and nothing else.
+    """
 
     def __init__(self, catalogue: Sequence[ProductWords]) -> None:
         names = list(dict.fromkeys(row.category for row in catalogue))
@@ -328,7 +346,7 @@ class CueReader:
         return None
 
     def content(self, content: str) -> ContentCue | None:
-        """Degree and span; None where one of them is missing."""
+        """Degree and span of a content, None where one of them is missing."""
         cues = _content_cues()
         degree, span = _found(cues.effect, content), _found(cues.span, content)
         if degree is None or span is None:
@@ -347,7 +365,7 @@ def _title_cues() -> tuple[tuple[_Form, NewsSide, int], ...]:
 
 
 class _ContentCues(NamedTuple):
-    """Patterns of whole sentences, so that a brand called after a degree word misleads nobody."""
+    """Patterns of whole sentences: a brand that is also a degree word must not be read as one."""
 
     effect: re.Pattern[str]
     span: re.Pattern[str]
@@ -370,7 +388,7 @@ def _content_cues() -> _ContentCues:
 
 
 def _sentences(texts: Iterable[str], slot: str, words: Iterable[str]) -> re.Pattern[str]:
-    """Any of the sentences with any of the words in their slot."""
+    """A pattern of any of the sentences with any of the words in their slot; the word is a group."""
     choice = "(" + "|".join(map(re.escape, words)) + ")"
     sentences = (choice.join(map(re.escape, text.split(slot))) for text in texts)
     return re.compile(r"(?:^|\. )(?:" + "|".join(sentences) + r")\.")

@@ -22,13 +22,14 @@ from tradefair.retail.model import (
 )
 
 _DECIMALS = 12
+"""Decimals of effects in the facts: beyond them maths libraries differ, and facts are hashed."""
 
 
 class ClosedDay(NamedTuple):
-    """The truth of a day that has closed; lists by product or product·suppliers, money in cents.
+    """The truth of a day that has closed; lists by product or product·suppliers + supplier, money in cents.
 
-    `lost` = expected (demand of empty shelf products, sales that their categories lost), section 9.
-    `funds` … `waiting_units` are after the whole close, that is at the start of the next day.
+    `lost` = expected (demand of empty shelf products, sales that their categories lost), section 9. `arrivals` (units
+    by product) and `funds` … `end_reason` are after the whole close, that is at the start of the next day.
     """
 
     day: int
@@ -60,22 +61,22 @@ class ClosedDay(NamedTuple):
 
     @property
     def stock_outs(self) -> list[str]:
-        """Ids of products whose demand exceeded their opening stock, not being empty."""
+        """Ids of products that had stock in the morning and were asked for more than that."""
         return [product_id(place) for place, wanted in enumerate(self.demand) if wanted > self.opening[place] > 0]
 
     @property
     def empty_shelf(self) -> list[str]:
-        """Ids of products that stood on the shelf without stock."""
+        """Ids of products that stood on the shelf without stock in the morning."""
         return [product_id(place) for place, shelved in enumerate(self.on_shelf) if shelved and not self.opening[place]]
 
     @property
     def net_worth(self) -> int:
-        """Funds, aged stock and open orders at cost."""
+        """Funds, aged stock and open orders at cost, in cents (6.8)."""
         return self.funds + self.stock_value + self.open_order_cost
 
 
 def day_report(scenario: RetailScenario, closed: ClosedDay) -> DayReport:
-    """What the manager is told."""
+    """What the manager is told: sold-out products by name, but not how much demand was lost."""
     over = closed.end_reason is not None
     return DayReport(
         day=closed.day,

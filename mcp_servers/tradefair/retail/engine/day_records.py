@@ -1,4 +1,8 @@
-"""Day records as columns: one flat array per quantity, so that a read costs as much as the rows that it returns."""
+"""Day records as columns: one flat array per quantity, so that a read costs as much as the rows that it returns.
+
+The store's own past, as the manager may see it. Generator and rules append a day at its close; views and analysis read.
+Arrays of machine integers keep a thousand days of a hundred products in a few megabytes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from typing import Literal, NamedTuple
 class Column:
     """One quantity over days and `width` products (or product·suppliers pairs): days one after another.
 
-    `typecode` is that of `array`: "b", "i" or "q".
+    `typecode` is that of `array`: "b" for flags, "i" for units, "q" for money.
     """
 
     def __init__(self, typecode: Literal["b", "i", "q"], width: int) -> None:
@@ -20,7 +24,7 @@ class Column:
         self._width = width
 
     def add(self, row: Sequence[int]) -> bytes:
-        """Append one day; its bytes."""
+        """Append one day, and return its bytes for the running hash. Raises ValueError for a row of another width."""
         if len(row) != self._width:
             raise ValueError(f"a row of {self._width} values, not {len(row)}")
         added = array(self._typecode, row)
@@ -28,15 +32,15 @@ class Column:
         return added.tobytes()
 
     def at(self, day: int, place: int) -> int:
-        """One value."""
+        """One value: that of a day index and a product or pair."""
         return self._values[day * self._width + place]
 
     def row(self, day: int) -> list[int]:
-        """All values of a day index."""
+        """All values of a day index, in store order."""
         return self._values[day * self._width : (day + 1) * self._width].tolist()
 
     def series(self, place: int, first: int, last: int) -> list[int]:
-        """The values of one place on the days first..last (both included), oldest first."""
+        """The values of one product or pair on the days first..last (both included), oldest first."""
         width = self._width
         return self._values[first * width + place : (last + 1) * width : width].tolist()
 
@@ -48,7 +52,11 @@ class Column:
 
 
 class ReviewRow(NamedTuple):
-    """One review: the day index, supplier, lot ordinal and number that key its text, and what the text is about."""
+    """One review: what keys its text, and what the text is about.
+
+    `day` is a day index; supplier, `lot` (ordinal of the lot that day) and `number` (of the review in that lot) key its
+    uniforms. `low_quality` and `dear` say what the review may complain about (6.6).
+    """
 
     day: int
     supplier: int
@@ -69,11 +77,16 @@ class ReviewLog:
     def add(self, product: int, row: ReviewRow) -> None:
         """Append a review; days never decrease."""
         self._days[product].append(row.day)
+        # From the top: supplier, 20 bits of lot, 26 of number, 3 of stars, 2 flags. A signed 64-bit value has room for
+        # 4,096 suppliers; a scenario has at most 9.
         packed = ((row.supplier << 20 | row.lot) << 26 | row.number) << 5
         self._codes[product].append(packed | row.stars << 2 | row.low_quality << 1 | row.dear)
 
     def newest_first(self, product: int, first: int, last: int) -> Iterator[ReviewRow]:
-        """The reviews of the days first..last, newest first; within a day the last one written first."""
+        """The reviews of the days first..last, newest first; within a day the last one written first.
+
+        A generator: only what is shown gets unpacked.
+        """
         days, codes = self._days[product], self._codes[product]
         for place in range(bisect_right(days, last) - 1, bisect_left(days, first) - 1, -1):
             yield _unpack(days[place], codes[place])
@@ -97,7 +110,11 @@ def _unpack(day: int, code: int) -> ReviewRow:
 
 
 class DayColumns(NamedTuple):
-    """What a closing day adds. By product: money in cents, units, flags; by pair: quote in 1e-4 units, units, cents."""
+    """What a closing day adds.
+
+    By product: money in cents, units, flags (0 or 1), sums of stars and numbers of reviews. By pair (product·suppliers
+    + supplier): quote in 1e-4 currency units, units sold, returned and ordered, cost of goods in cents.
+    """
 
     price: Sequence[int]
     in_stock: Sequence[int]
@@ -124,8 +141,8 @@ _STORED = tuple(name for name in DayColumns._fields if name not in ("stars", "re
 class Records:
     """Everything visible of the closed days, history included. Day indices start at 0 = first history day.
 
-    Places of product columns are products, of pair columns product·suppliers + supplier. Sums over a range of stars,
-    reviews, sold and returned units per pair are differences of running totals.
+    `days` counts the closed days. Product columns are by product, pair columns by product·suppliers + supplier. Sums
+    over a range of days (stars, reviews, units of a pair) are differences of running totals.
     """
 
     def __init__(self, products: int, suppliers: int) -> None:
@@ -155,7 +172,7 @@ class Records:
         self._ordered = _Totals(pairs)
 
     def close_day(self, day: DayColumns) -> bytes:
-        """Append a closed day (its reviews are added apart); its bytes, for the running hash."""
+        """Append a closed day (its reviews are added one by one); return its bytes, for the running hash."""
         parts = [getattr(self, name).add(getattr(day, name)) for name in _STORED]
         self._stars.add(day.stars)
         self._ratings.add(day.reviews)
@@ -163,12 +180,16 @@ class Records:
         self._sent_back.add(day.pair_returned)
         self._ordered.add(day.pair_ordered)
         self.days += 1
+        # Stars and reviews have no column of their own, but the digest must cover them.
         parts.append(array("q", day.stars).tobytes())
         parts.append(array("q", day.reviews).tobytes())
         return b"".join(parts)
 
     def rating(self, product: int, first: int, last: int) -> tuple[int, int]:
-        """(sum of stars, reviews) dated on the days first..last; days before the first history day count nothing."""
+        """(sum of stars, number of reviews) dated on the days first..last.
+
+        Days before the first history day count nothing.
+        """
         return self._stars.over(product, first, last), self._ratings.over(product, first, last)
 
     def sold(self, pair: int, first: int, last: int) -> int:
@@ -180,7 +201,7 @@ class Records:
         return self._sent_back.over(pair, first, last)
 
     def ordered(self, pair: int, first: int, last: int) -> int:
-        """Units of a pair ordered on the days first..last; in the history orders equal sales."""
+        """Units of a pair ordered on the days first..last; in the history, orders equal sales."""
         return self._ordered.over(pair, first, last)
 
     def copy(self) -> Records:
@@ -192,7 +213,7 @@ class Records:
 
 
 class _Totals:
-    """Running totals per place: the total of any range of days is one subtraction."""
+    """Running totals per product or pair: the total of any range of days is one subtraction."""
 
     def __init__(self, width: int) -> None:
         self._width = width
@@ -203,6 +224,7 @@ class _Totals:
         self._totals.extend([total + value for total, value in zip(last, row, strict=True)])
 
     def over(self, place: int, first: int, last: int) -> int:
+        # A window of 60 days on day 20 of the history reaches before the records.
         first = max(0, first)
         if last < first:
             return 0

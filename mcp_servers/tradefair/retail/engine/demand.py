@@ -15,52 +15,72 @@ from statistics import NormalDist
 from typing import NamedTuple
 
 normal = NormalDist().inv_cdf
-"""z = Φ⁻¹(u)."""
+"""z = Φ⁻¹(u): the standard normal quantile of a uniform."""
 
+# Monday first. Both tables are those of the source's published runs (6.1).
 _WEEKDAY = (0.95, 0.92, 0.93, 0.955, 0.98, 1.18, 1.08)
 _MONTH = (0.94, 0.97, 0.98, 0.98, 1.015, 1.03, 1.04, 1.03, 1.03, 1.02, 0.99, 0.98)
+# One week before week 1 of the Dominick's data, so that week numbers start at 1 there.
 _WEEK_ZERO = date(1989, 9, 7)
 _P_DECIMALS = 12
+# Up to this mean P(X = 0) is at least about e^-277 for p <= 1/2, far above the smallest double.
 _CHOP_DOWN_MEAN = 200.0
 _NEGLIGIBLE = 1e-22
+# At e^60 the share G/(1 + G) is 1 already; e^710 would overflow.
 _MAX_EXPONENT = 60.0
+# Shares of 1 to 5 stars at no tilt; their mean is 3.63.
 _BASE_STARS = (0.21, 0.09, 0.06, 0.14, 0.50)
 _CURVE_DEGREE = 4
 
 
 def customers(mean: float, noise_sd: float, day: date, z: float) -> int:
-    """N_t of an open day (6.1): `mean` = customers per day times scale."""
+    """N_t, the customers of an open day (6.1).
+
+    `mean` is customers per day times scale, `z` a standard normal draw.
+    """
     expected = mean * _WEEKDAY[day.weekday()] * _MONTH[day.month - 1] * math.exp(noise_sd * z)
+    # First to six decimals: a product that is 0.5 but for its last bit must round alike everywhere.
     return round(round(expected, 6))
 
 
 def season_week(day: date) -> int:
-    """w_t: whole weeks since 1989-09-07."""
+    """w_t: whole weeks since 1989-09-07, the argument of the seasonal terms."""
     return (day - _WEEK_ZERO).days // 7
 
 
 def attraction(alpha: float, slope: float, price_cents: int, noise: float, effect: float) -> float:
-    """A_jt (6.2): `slope` = β + βs·sin + βc·cos, `noise` = σ·z/divisor, `effect` = ρ_rev + ρ_news."""
+    """A_jt (6.2), never below 0.
+
+    `slope` is β + βs·sin + βc·cos per currency unit, `noise` σ·z/divisor, `effect` ρ_rev + ρ_news.
+    """
     # A fitted store may have a slope that turns positive with the season: exp must not overflow at a huge price.
     exponent = min(_MAX_EXPONENT, alpha + slope * (price_cents / 100) + noise)
     return max(0.0, math.exp(exponent) * (1.0 + effect))
 
 
 def category_mass(attractions: Sequence[float], rho: float) -> float:
-    """G_c = (Σ A^ρ)^(1/ρ) (6.5); exactly A for one product."""
+    """G_c = (Σ A^ρ)^(1/ρ) (6.5); exactly A for one product, 0 for none.
+
+    With ρ > 1 a second product adds less than its own attraction: products of a category take customers from one
+    another.
+    """
     top = max(attractions, default=0.0)
     if len(attractions) < 2 or top <= 0.0:
         return top
+    # Scaled by the largest: with ρ up to 20, plain powers could overflow or vanish.
     return top * math.pow(math.fsum(math.pow(value / top, rho) for value in attractions), 1.0 / rho)
 
 
 def take_share(mass: float) -> float:
-    """π = G/(1 + G)."""
+    """π = G/(1 + G): the share of customers that buy in a category of mass G."""
     return mass / (1.0 + mass)
 
 
 def binomial_inverse(u: float, n: int, p: float) -> int:
-    """The smallest k with P(Bin(n, p) <= k) >= u, 0 < u < 1; p is first rounded to 12 decimals (6.5)."""
+    """The smallest k with P(Bin(n, p) <= k) >= u, for u in (0, 1); p is first rounded to 12 decimals (6.5).
+
+    One uniform decides the whole count, so the same luck sells more when p rises: prices can be compared on equal luck.
+    """
     p = round(p, _P_DECIMALS)
     if p <= 0.0 or n <= 0:
         return 0
@@ -80,6 +100,7 @@ def _smallest(u: float, n: int, p: float, *, strictly: bool) -> int:
 
 
 def _chop_down(u: float, n: int, p: float, *, strictly: bool) -> int:
+    """Cumulate the masses from k = 0 up."""
     odds = p / (1.0 - p)
     mass = math.exp(n * math.log1p(-p))
     total = mass
@@ -88,6 +109,7 @@ def _chop_down(u: float, n: int, p: float, *, strictly: bool) -> int:
         k += 1
         mass *= odds * (n - k + 1) / k
         total += mass
+        # Rounding can keep the total just below u without end; beyond the mean such masses change nothing.
         if mass < _NEGLIGIBLE and k > n * p:
             break
     return k
@@ -120,15 +142,20 @@ def _from_mode(u: float, n: int, p: float, *, strictly: bool) -> int:
 
 
 def return_probability(quality_milli: int) -> float:
-    """R(q) (6.6), q in 1/1000 star."""
+    """R(q) (6.6), the probability that a unit comes back, from .02 to .30; q in 1/1000 star."""
     q = min(5.0, max(1.0, quality_milli / 1000))
+    # The fourth-degree polynomial of the source, with its own rounding of 1/15 and 11/15.
     value = 0.005 * q**4 - 0.066667 * q**3 + 0.325 * q**2 - 0.733333 * q + 0.77
     return min(0.30, max(0.02, value))
 
 
 @lru_cache(maxsize=8192)
 def star_shares(quality_milli: int) -> tuple[float, ...]:
-    """Probabilities of 1..5 stars for quality q in 1/1000 star: the base shares tilted by exp(θs) to mean q (6.6)."""
+    """Probabilities of 1..5 stars for quality q in 1/1000 star (6.6).
+
+    The base shares are tilted by exp(θs) until their mean is q. θ is found by 60 bisections on [−10, 10]: the same
+    number of steps for every q, so that the result depends on q alone.
+    """
     target = min(5.0, max(1.0, quality_milli / 1000))
     low, high = -10.0, 10.0
     for _ in range(60):
@@ -149,12 +176,13 @@ def _tilted(theta: float) -> list[float]:
 
 @lru_cache(maxsize=8192)
 def _star_steps(quality_milli: int) -> tuple[float, float, float, float]:
+    """Cumulative probabilities of 1 to 4 stars."""
     one, two, three, four, _ = star_shares(quality_milli)
     return one, one + two, one + two + three, one + two + three + four
 
 
 def star(u: float, quality_milli: int) -> int:
-    """Stars of one review by inverse CDF."""
+    """Stars of one review, 1 to 5, by inverse CDF of `u` in (0, 1)."""
     for place, step in enumerate(_star_steps(quality_milli)):
         if u <= step:
             return place + 1
@@ -162,7 +190,7 @@ def star(u: float, quality_milli: int) -> int:
 
 
 class Curve(NamedTuple):
-    """g_c: coefficients of r⁴ … r⁰ (6.3)."""
+    """g_c: coefficients of r⁴ … r⁰ (6.3), for ratings from 0 to 5."""
 
     r4: float
     r3: float
@@ -171,13 +199,16 @@ class Curve(NamedTuple):
     r0: float
 
     def at(self, rating: float) -> float:
-        """g_c(rating)."""
+        """g_c(rating): the effect of a rating on demand, before that of the starting rating is taken away."""
         return (((self.r4 * rating + self.r3) * rating + self.r2) * rating + self.r1) * rating + self.r0
 
 
 @lru_cache(maxsize=256)
 def review_curve(lift: float, threshold: float) -> Curve:
-    """Least-squares polynomial through the 501 points r = 0, .01 … 5 of G(r), lift X_c above threshold s_c (6.3)."""
+    """Least-squares polynomial through the 501 points r = 0, .01 … 5 of G(r), lift X_c above threshold s_c (6.3).
+
+    G is a sum of three hinges. A fit is linear in its data, so three fits of single hinges are weighted and added.
+    """
     terms = ((0.04, 2.0), (0.20, 3.0), (lift - 0.24, threshold))
     fits = [(weight, _hinge_fit(at)) for weight, at in terms]
     return Curve(*(math.fsum(weight * fit[power] for weight, fit in fits) for power in range(_CURVE_DEGREE, -1, -1)))
@@ -185,7 +216,10 @@ def review_curve(lift: float, threshold: float) -> Curve:
 
 @lru_cache(maxsize=64)
 def _hinge_fit(threshold: float) -> tuple[float, ...]:
-    """The fit of max(r − threshold, 0), lowest power first; exact rationals, so every machine finds the same one."""
+    """The fit of max(r − threshold, 0), lowest power first.
+
+    Exact rationals, so that every machine finds the same coefficients: the normal equations are badly conditioned.
+    """
     at = Fraction(threshold)
     points = [Fraction(step, 100) for step in range(501)]
     size = _CURVE_DEGREE + 1
@@ -198,7 +232,7 @@ def _hinge_fit(threshold: float) -> tuple[float, ...]:
 
 
 def _solve(rows: list[list[Fraction]]) -> list[Fraction]:
-    """Gauss-Jordan elimination of a positive definite system with its right side as last column."""
+    """Gauss-Jordan elimination of a positive definite system whose right side is the last column."""
     for pivot, row in enumerate(rows):
         head = row[pivot]
         rows[pivot] = row = [value / head for value in row]

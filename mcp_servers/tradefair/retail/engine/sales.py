@@ -1,6 +1,7 @@
 """One day of trade: customers choose, goods are sold lot by lot, some come back, some are reviewed (6.1 to 6.6).
 
-History and episode use the same steps; they differ in luck, in where the lots come from and in ρ_rev.
+History and episode use the same steps; they differ in luck, in where the lots come from, and in ρ_rev, which is 0 in
+the history.
 """
 
 from __future__ import annotations
@@ -27,7 +28,11 @@ from tradefair.retail.model import FeedbackRules, RetailScenario, Store, Streams
 
 
 class Shoppers:
-    """The customers of a store: how many come, how they are drawn, what they want."""
+    """The customers of a store: how many come, how attractive products are to them, what they want.
+
+    All functions take the day's `luck` and `day_key`; they draw, but remember nothing of a day except the season's
+    slopes.
+    """
 
     def __init__(self, scenario: RetailScenario, store: Store) -> None:
         self._scenario = scenario
@@ -41,7 +46,7 @@ class Shoppers:
             self.by_category[product.category].append(place)
 
     def count(self, luck: Luck, day_key: int, day: date) -> int:
-        """N_t; 0 on closed dates."""
+        """N_t, the customers of a day; 0 on closed dates."""
         if day.strftime("%m-%d") in self._closed:
             return 0
         z = normal(luck.uniform(Streams.TRAFFIC, day_key))
@@ -50,7 +55,10 @@ class Shoppers:
     def attractions(
         self, luck: Luck, day_key: int, day: date, prices: Sequence[int], shelf: Sequence[int], effects: Sequence[float]
     ) -> list[float]:
-        """A_jt of the products on the shelf, 0 for all others; `effects` are ρ_rev + ρ_news by product."""
+        """A_jt by product: of the products on the shelf, 0 for all others.
+
+        `prices` in cents and `effects` (ρ_rev + ρ_news) are by product, `shelf` holds product indices.
+        """
         slopes, draw = self._slopes_at(day), luck.stream(Streams.NOISE, day_key)
         divisor = self._scenario.demand.noise_divisor
         found = [0.0] * len(self._store.products)
@@ -75,7 +83,11 @@ class Shoppers:
     def demand(
         self, luck: Luck, day_key: int, visitors: int, attractions: Sequence[float], available: Sequence[bool]
     ) -> list[int]:
-        """d_jt (6.5): per category a binomial draw, split in product order; `available` = on the shelf with stock."""
+        """d_jt by product in units (6.5).
+
+        Per category one binomial draw of all buyers, which is then split in product order. `available` says by product
+        whether it is on the shelf with stock in the morning.
+        """
         wanted = [0] * len(attractions)
         for category, members in enumerate(self.by_category):
             seen = [place for place in members if available[place] and attractions[place] > 0.0]
@@ -90,8 +102,10 @@ class Shoppers:
     def _split(
         luck: Luck, day_key: int, left: int, seen: Sequence[int], attractions: Sequence[float], wanted: list[int]
     ) -> None:
+        """Split the buyers of a category: conditional binomial draws in product order, the rest to the last product."""
         mass = math.fsum(attractions[place] for place in seen)
         for place in seen[:-1]:
+            # The later draws are left out; they have keys of their own and shift nothing.
             if not left:
                 return
             u = luck.uniform(Streams.ALLOCATION, day_key, place)
@@ -101,9 +115,11 @@ class Shoppers:
         wanted[seen[-1]] = left
 
     def lost(self, visitors: int, attractions: Sequence[float], available: Sequence[bool]) -> tuple[float, float]:
-        """Expected (demand of shelf products without stock, sales that the category lost by them) of a day (9).
+        """Expected losses of a day by shelf products without stock, in units: (their demand, lost sales).
 
-        `attractions` > 0 are the products on the shelf, `available` those of them with opening stock.
+        No demand is drawn for a product that is not there, so these are expectations (9). The second figure is what
+        their categories sell less; it is smaller, because some customers take a sibling instead. `attractions` > 0 are
+        the products on the shelf, `available` those of them with opening stock.
         """
         missed: list[float] = []
         shrunk: list[float] = []
@@ -122,7 +138,10 @@ class Shoppers:
 
 
 class DayBook:
-    """What one day adds to the records, filled sale by sale; product lists and product·suppliers lists."""
+    """What one day adds to the records, filled sale by sale.
+
+    Product lists and pair lists (product·suppliers + supplier); money in cents.
+    """
 
     def __init__(self, rules: FeedbackRules, luck: Luck, day_key: int, index: int, products: int, suppliers: int):
         self._rules = rules
@@ -144,9 +163,14 @@ class DayBook:
         self.pair_cost = [0] * (products * suppliers)
 
     def sell(self, product: int, price: int, taken: Sequence[Taken], log: ReviewLog) -> None:
-        """Book the lots of one product that were sold at a price (cents), with their returns and reviews."""
+        """Book the lots of one product that were sold at a price (cents), with their returns and reviews.
+
+        `taken` is in the order of the sale; reviews go to `log`.
+        """
         used = [0] * self._suppliers
         for sale in taken:
+            # The ordinal of the lot by product and supplier keys its luck, so that another supplier's lots shift no
+            # draw.
             used[sale.supplier] += 1
             pair = product * self._suppliers + sale.supplier
             self.units[product] += sale.units
@@ -154,6 +178,7 @@ class DayBook:
             self.revenue[product] += sale.units * price
             self.cost_of_goods[product] += sale.cost
             self.pair_cost[pair] += sale.cost
+            # In whole numbers: price below unit cost, without a division that rounds.
             if price * sale.lot_quantity < sale.lot_cost:
                 self.below_cost_units[product] += sale.units
             if self._rules.enabled:
@@ -169,6 +194,7 @@ class DayBook:
             self.pair_returned[product * self._suppliers + sale.supplier] += returned
         share = self._rules.review_share
         reviews = binomial_inverse(self._draws[Streams.REVIEW_COUNT](*key), sale.units, share)
+        # A price above three times the unit cost: such goods get complaints about the price.
         dear = 3 * sale.lot_cost < price * sale.lot_quantity
         for number in range(1, reviews + 1):
             stars = star(self._draws[Streams.STARS](*key, number), sale.quality)
@@ -186,7 +212,7 @@ class DayBook:
         quotes: Sequence[int],
         ordered: Sequence[int],
     ) -> DayColumns:
-        """The day's row for the records."""
+        """The day's row for the records: what was booked here, and what only the caller knows."""
         return DayColumns(
             price=price,
             in_stock=in_stock,

@@ -1,6 +1,7 @@
 """Lots, the waiting queue and open orders (retail page, sections 3, 6.6 to 6.8), with the sums that make reads cheap.
 
-Days are episode days, money is in cents. Everything of one product leaves in the order in which it arrived.
+Days are episode days, money is in cents. Everything of one product leaves in the order in which it arrived. Every sum
+is kept up to date by the few functions that move lots; `check` compares all of them with the lots.
 """
 
 from __future__ import annotations
@@ -13,11 +14,16 @@ from typing import NamedTuple
 from tradefair.contract.money import divide_half_even
 
 EXPIRING_DAYS = 7
+"""Units that leave within so many days are reported as expiring."""
 
 
 @dataclass(slots=True)
 class Lot:
-    """Units of one product that arrived together; `cost` is that of the quantity left, `quality` in 1/1000 star."""
+    """Units of one product that arrived together.
+
+    `cost` is that of the quantity left, in cents; `quality` the true quality in 1/1000 star on the day of the order.
+    `arrival` and `expiry` are days; the last day of sale is `expiry`.
+    """
 
     product: int
     supplier: int
@@ -32,6 +38,7 @@ class Lot:
         """Take `units` < quantity away as a lot of their own, with their share of the cost (6.6)."""
         part = replace(self, quantity=units, cost=divide_half_even(self.cost * units, self.quantity))
         self.quantity -= units
+        # By subtraction: the two costs always sum to the lot's, whatever the rounding.
         self.cost -= part.cost
         return part
 
@@ -58,7 +65,10 @@ class Order(NamedTuple):
 
 
 class Taken(NamedTuple):
-    """Units sold from one lot: their cost, and quantity and cost of the lot before."""
+    """Units sold from one lot with their cost, and quantity and cost of the lot before the sale.
+
+    The last two give the lot's exact unit cost as a fraction.
+    """
 
     supplier: int
     units: int
@@ -69,16 +79,17 @@ class Taken(NamedTuple):
 
 
 class Expiries(NamedTuple):
-    """Units and cost removed, by product."""
+    """Units and cost (cents) that were removed, by product."""
 
     units: list[int]
     cost: list[int]
 
 
 class LotFigures(NamedTuple):
-    """The lots on hand of a product on a day: units, cents, unit costs in 1e-4, Σ units·age; zeros without stock.
+    """What the lots on hand of a product are like on a day; zeros without stock.
 
-    `expiring_units` leave within `EXPIRING_DAYS` days unless they are sold.
+    `cost` in cents, unit costs in 1e-4 currency units, `age_days` = Σ units·age, `first_expiry` a day. `expiring_units`
+    leave within `EXPIRING_DAYS` days unless they are sold.
     """
 
     units: int
@@ -97,7 +108,8 @@ Arrivals = dict[int, int]
 class Stock:
     """All goods of the store: on hand (one queue per product), waiting (one queue), on order.
 
-    `on_hand`, `waiting_units`, `incoming` and `cost` (on hand and waiting) are kept by product.
+    `on_hand`, `waiting_units` and `incoming` (units) and `cost` (cents, on hand and waiting) are kept by product.
+    Waiting goods have arrived and found no room; they age like the others.
     """
 
     def __init__(self, shelf_lives: Sequence[int], capacity: int) -> None:
@@ -124,11 +136,14 @@ class Stock:
         return self.capacity - self.total_on_hand
 
     def product_value(self, product: int, day: int) -> int:
-        """Aged value of a product's units on a day: rhe(Σ cost·(expiry − day)/L) (6.8)."""
+        """Aged value of a product's units on a day in cents: rhe(Σ cost·(expiry − day)/L) (6.8).
+
+        Σ cost·expiry is kept as one number, so no loop over lots is needed.
+        """
         return divide_half_even(self._cost_expiry[product] - day * self.cost[product], self._lives[product])
 
     def value(self, day: int) -> int:
-        """Aged value of all units; no loop over lots."""
+        """Aged value of all units in cents; the cost of a call does not grow with the number of lots."""
         return sum(self.product_value(product, day) for product, cost in enumerate(self.cost) if cost)
 
     def lots(self, product: int) -> Iterator[Lot]:
@@ -136,7 +151,8 @@ class Stock:
         return iter(self._queues[product])
 
     def lot_figures(self, product: int, day: int) -> LotFigures:
-        """What the lots on hand of a product are like. They move at the close only: one loop over them a day."""
+        """What the lots on hand of a product are like on a day."""
+        # Lots move at the close only: one loop over them a day, however often a manager asks.
         found = self._figures.get((product, day))
         if found is None:
             found = self._figures[product, day] = _figures_of(self._queues[product], day)
@@ -160,7 +176,7 @@ class Stock:
             due[order.due] = due.get(order.due, 0) + line.quantity
 
     def deliver(self, day: int) -> Arrivals:
-        """Orders due by `day` join the tail of the waiting queue, in order of their numbers."""
+        """Move the orders due by `day` to the tail of the waiting queue, by number; returns units by product."""
         arrivals: Arrivals = {}
         for number in [number for number, order in self.orders.items() if order.due <= day]:
             order = self.orders.pop(number)
@@ -186,7 +202,7 @@ class Stock:
             del due[order.due]
 
     def admit(self) -> None:
-        """Waiting lots move in, first in, first out, while there is room; the last one may be split."""
+        """Move waiting lots in while there is room, first in, first out; the last one may be split."""
         self._figures.clear()
         while self._waiting and self.free > 0:
             lot = self._waiting[0]
@@ -201,7 +217,7 @@ class Stock:
             self.total_waiting -= lot.quantity
 
     def take(self, product: int, units: int) -> list[Taken]:
-        """Sell `units` <= on hand, oldest lot first; one entry per lot used."""
+        """Sell `units` <= on hand of a product, oldest lot first; one entry per lot used."""
         self._figures.clear()
         queue = self._queues[product]
         taken: list[Taken] = []
@@ -221,15 +237,17 @@ class Stock:
         return taken
 
     def expire(self, day: int) -> Expiries:
-        """Remove everything with expiry <= day, on hand and waiting."""
+        """Remove everything with expiry <= day, on hand and waiting, at value 0."""
         self._figures.clear()
         gone = Expiries([0] * len(self.cost), [0] * len(self.cost))
         for product, queue in enumerate(self._queues):
+            # All lots of a product live equally long, so the oldest stands first and expires first.
             while queue and queue[0].expiry <= day:
                 lot = queue.popleft()
                 self.on_hand[product] -= lot.quantity
                 self.total_on_hand -= lot.quantity
                 self._write_off(lot, gone)
+        # The waiting queue mixes products of different lives: it has to be searched.
         if any(lot.expiry <= day for lot in self._waiting):
             kept: deque[Lot] = deque()
             for lot in self._waiting:
@@ -248,11 +266,15 @@ class Stock:
         self._leave(lot)
 
     def _leave(self, lot: Lot) -> None:
+        """Take a lot out of the sums of cost and of cost·expiry."""
         self.cost[lot.product] -= lot.cost
         self._cost_expiry[lot.product] -= lot.cost * lot.expiry
 
     def hidden_qualities(self, change: Sequence[int]) -> None:
-        """Set other true qualities (1/1000 star) on lots and open orders, taken in turn from `change`."""
+        """Set other true qualities (1/1000 star) on lots and open orders, taken in turn from `change`.
+
+        For the conformance kit: no tool may tell the difference.
+        """
         place = 0
         for lot in (*(lot for queue in self._queues for lot in queue), *self._waiting):
             lot.quality = change[place % len(change)]

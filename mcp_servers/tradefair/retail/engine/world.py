@@ -1,4 +1,4 @@
-"""What happens to the store from outside: supplier walks, quotes and news (retail page, 6.4, 6.7, 6.9), day by day.
+"""What reaches the store from outside: supplier walks, quotes and news (retail page, 6.4, 6.7, 6.9), day by day.
 
 History and episode run the same steps; only their luck differs.
 """
@@ -19,12 +19,16 @@ NewsSide = Literal["need", "supply"]
 
 _MODES: tuple[NewsMode, ...] = ("neutral", "macro", "category", "product")
 _FLOOR_QUOTE_E4 = 100
+"""The lowest quote, 0.01 currency units: news may lower a cost, but never to nothing."""
 DEGREES = 3
-"""Words for the strength of a news item (11.4)."""
+"""Degrees of strength that a news item's content can tell (11.4): equal thirds of the range."""
 
 
 class Luck:
-    """The chance of one era: the episode's seed, or the store's key with every stream under `history.`."""
+    """The chance of one era: the episode's seed, or the store's key with every stream under `history.`.
+
+    All episodes of a store share one past, so the history cannot depend on the episode's seed.
+    """
 
     def __init__(self, chance: Chance, *, history: bool) -> None:
         self._chance = chance
@@ -41,15 +45,15 @@ class Luck:
         return cls(Chance(seed), history=False)
 
     def stream(self, stream: Streams, *key: int | str) -> Callable[..., float]:
-        """The uniforms of one stream under the first key parts: `draw(*rest)`."""
+        """The uniforms of one stream under the first key parts, as `draw(*rest)`; cheaper when one day draws many."""
         return self._chance.under(self._prefix + stream.value, *key).uniform
 
     def each(self, stream: Streams, day_key: int, keys: Sequence[bytes]) -> list[float]:
-        """The uniforms of one stream and day under many keys of `encode_key`."""
+        """The uniforms of one stream and day under many keys of `encode_key`, in their order."""
         return self._chance.under(self._prefix + stream.value, day_key).each(keys)
 
     def uniform(self, stream: Streams, *key: int | str) -> float:
-        """One uniform."""
+        """One uniform in (0, 1) of a stream under a key."""
         return self._chance.uniform(self._prefix + stream.value, *key)
 
 
@@ -80,12 +84,12 @@ class NewsItem:
 
     @property
     def business(self) -> bool:
-        """Whether it moves anything."""
+        """Whether the item moves demand or costs."""
         return self.mode != "neutral"
 
     @property
     def extra_days(self) -> int:
-        """Listed days after the first."""
+        """Days on which it is listed after the first one."""
         return self.last - self.first
 
 
@@ -98,9 +102,10 @@ class _Terms(NamedTuple):
 
 
 class World:
-    """Walks, news and quotes of the open day; `quotes` (1e-4) and `qualities` (1/1000 star) by product·suppliers.
+    """Walks, news and quotes of the open day.
 
-    A new day brings new lists: those of a past day may be kept.
+    `quotes` (1e-4 currency units) and `qualities` (1/1000 star) are by product·suppliers + supplier, the effects of 6.4
+    by product. A new day brings new lists: those of a past day may be kept.
     """
 
     def __init__(self, scenario: RetailScenario, store: Store) -> None:
@@ -118,7 +123,7 @@ class World:
         self.qualities = [0] * pairs
 
     def open_day(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
-        """Step (9) of 6.9: walks, new news, δ and quotes of a new day; the new items."""
+        """Step (9) of 6.9: walks, new news, δ and quotes of a new day. Returns the news items that are new."""
         fresh = self._roll_news(luck, day_key, index, history=history) if self._scenario.news.enabled else []
         self.need_effect = self._effects("need")
         self.supply_effect = self._effects("supply")
@@ -126,6 +131,7 @@ class World:
         return fresh
 
     def _roll_news(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
+        """Keep the items that are still listed, and draw new ones up to the daily count."""
         rules = self._scenario.news
         carried = [item for item in self.listed if item.last >= index]
         count = rules.daily_count - len(carried)
@@ -134,6 +140,7 @@ class World:
         return fresh
 
     def _draw_news(self, luck: Luck, day_key: int, index: int, slot: int, *, history: bool) -> NewsItem:
+        """One item; every attribute has a uniform of its own, so that a scenario that changes one leaves the others."""
         rules = self._scenario.news
 
         def draw(field: str) -> float:
@@ -157,7 +164,7 @@ class World:
         )
 
     def _effects(self, side: NewsSide) -> list[float]:
-        """E_s of every product (6.4)."""
+        """E_s of every product (6.4), by product."""
         rules = self._scenario.news
         terms = _Terms([], {}, {})
         for item in self.listed:
@@ -169,6 +176,7 @@ class World:
                     terms.category.setdefault(item.category, []).append(term)
                 else:
                     terms.product.setdefault(item.product, []).append(term)
+        # Macro and category terms are gathered once per category; most products have no term of their own.
         by_category = [
             [*terms.macro, *terms.category.get(category, ())] for category in range(len(self.store.categories))
         ]
@@ -192,6 +200,7 @@ class World:
             quality_step = rules.quality_sd * normal(quality_draws[place])
             deviation = rules.quality_phi * deviations[place] + quality_step
             log_costs[place], deviations[place] = log_cost, deviation
+            # In 1e-4 currency units: quotes are compared, paid and hashed as whole numbers.
             quote = round(base_cost * exp(log_cost) * (1.0 - self.supply_effect[product]) * 10_000)
             quotes.append(quote if quote > _FLOOR_QUOTE_E4 else _FLOOR_QUOTE_E4)
             quality = base_quality + deviation
@@ -221,7 +230,10 @@ class World:
 
 
 def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
-    """E_s = clip(base_scale·Σ weight·sign·strength, ±cap) (6.4)."""
+    """E_s = clip(base_scale·Σ weight·sign·strength, ±cap) (6.4).
+
+    `terms` are weight·sign·strength of the matching live items of one side.
+    """
     if not terms:
         return 0.0
     return min(rules.cap, max(-rules.cap, rules.base_scale * math.fsum(terms)))
@@ -233,6 +245,7 @@ def _offers(store: Store) -> list[tuple[float, float]]:
 
 
 def _mode(rules: NewsRules, u: float) -> NewsMode:
+    """The mode of an item by a uniform; the last mode with a share takes what rounding leaves."""
     total = 0.0
     for mode, ratio in zip(_MODES, rules.ratios, strict=True):
         total += ratio

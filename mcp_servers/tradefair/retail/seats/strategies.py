@@ -1,6 +1,7 @@
 """How scripted managers read the store and run it day by day: the skeleton S(k, news, B) and who fills it (section 8).
 
 A manager sees tool answers only. Amounts come back from JSON as exact integers: cents, and 1e-4 units for quotes.
+Generators yield calls and are sent the answers.
 """
 
 from __future__ import annotations
@@ -27,12 +28,13 @@ Reading: TypeAlias = Generator[ToolCall, ToolAnswer, _T]
 WINDOW_DAYS = 30
 _ROWS = 3_000
 _MOST_SUPPLIERS = 9
+"""The bound of `supplier.count`: blocks of this size fit into 3,000 rows in every scenario."""
 _RANKED_AT_ONCE = 20
 _MODES = ("neutral", "macro", "category", "product")
 
 
 class Refused(Exception):
-    """A reading was refused: the manager closes the day with what it has done."""
+    """A reading was refused, mostly by a call limit: the manager closes the day with what it has done."""
 
     def __init__(self, code: str) -> None:
         super().__init__(code)
@@ -49,7 +51,7 @@ class Today(NamedTuple):
 
     @classmethod
     def of(cls, now: TurnView) -> Today:
-        """From `view_turn`."""
+        """From `view_turn`, without a call."""
         told: Any = now.market  # plain data of the market's own model
         return cls(told["day"], date.fromisoformat(told["date"]), _cents(told["funds"]), told["shelf_capacity"])
 
@@ -59,7 +61,7 @@ class Today(NamedTuple):
 
 
 class Catalogue(NamedTuple):
-    """The store's products in store order; category of each, and words where they were asked for."""
+    """The store's products in store order: ids, the category of each, and words where they were asked for."""
 
     ids: list[str]
     categories: list[str]
@@ -76,7 +78,7 @@ class Rules(NamedTuple):
 
 
 class Holdings(NamedTuple):
-    """Units by product id, and places left for all of them."""
+    """Units by product id, and free places of the whole store."""
 
     on_hand: Mapping[str, int]
     waiting: Mapping[str, int]
@@ -93,7 +95,7 @@ def _e4(amount: float) -> int:
 
 
 def ask(tool: str, arguments: Mapping[str, JsonValue] | None = None) -> Reading[Any]:
-    """One call that must succeed; its data. Raises Refused."""
+    """Make one call that must succeed, and return its data. Raises Refused."""
     answer = yield ToolCall(tool, arguments or {})
     if answer.error is not None:
         raise Refused(answer.error.code)
@@ -116,7 +118,7 @@ def read_rules() -> Reading[Rules]:
 
 
 def read_catalogue(rules: Rules, *, words: bool = False) -> Reading[Catalogue]:
-    """All products: in one call where the store is small, else (or for their brands) one call per category."""
+    """All products: in one call where the store is small, else (or for their brands) with one call per category."""
     if not words:
         try:
             found = yield from ask("view_product_catalog")
@@ -134,12 +136,13 @@ def _read_categories(names: Sequence[str]) -> Reading[Catalogue]:
         found = yield from ask("view_product_catalog", {"category": name})
         columns = (found[field] for field in ("product_id", "category", "brand", "description"))
         rows += [ProductWords(*row) for row in zip(*columns, strict=True)]
+    # Store order: P999 before P1000.
     rows.sort(key=lambda row: (len(row.id), row.id))
     return Catalogue([row.id for row in rows], [row.category for row in rows], rows)
 
 
 def read_days(products: Sequence[str], first: date, last: date) -> Reading[dict[str, list[PriceDay]]]:
-    """The closed days of a range by product, in as few calls as the row bound allows."""
+    """The closed days first..last by product, in as few calls as the row bound allows."""
     found: dict[str, list[PriceDay]] = {}
     dates: dict[str, JsonValue] = {"start_date": first.isoformat(), "end_date": last.isoformat()}
     for block in _blocks(products, max(1, _ROWS // ((last - first).days + 1))):
@@ -158,7 +161,7 @@ def read_window(products: Sequence[str], today: Today) -> Reading[dict[str, list
 
 
 def read_quotes(products: Sequence[str]) -> Reading[dict[str, list[int]]]:
-    """Today's quotes by product, in the order of the suppliers."""
+    """Today's quotes in 1e-4 units by product, in the order of the suppliers."""
     found: dict[str, list[int]] = {}
     for block in _blocks(products, _ROWS // _MOST_SUPPLIERS):
         told = yield from ask("view_current_date_supplier_prices", {"product_ids": block})
@@ -179,7 +182,7 @@ def read_holdings(products: Sequence[str]) -> Reading[Holdings]:
 
 
 def read_scores(products: Sequence[str], rules: Rules, today: Today) -> Reading[list[int]]:
-    """score_j = Σ over the days before day 1 of (list price − that day's cheapest quote)·units, in 1e-4 units."""
+    """score_j of each product over the days before day 1, as `analysis.history_scores` counts it."""
     last = today.date - timedelta(days=today.day)
     days = yield from read_days(products, rules.first_visible, last)
     scores: list[int] = []
@@ -191,6 +194,7 @@ def read_scores(products: Sequence[str], rules: Rules, today: Today) -> Reading[
 
 
 def _cheapest_quotes(product: str, first: date, last: date) -> Reading[list[int]]:
+    """The lowest quote of each day first..last, in blocks of days that the row bound allows."""
     quotes: list[int] = []
     while first <= last:
         end = min(last, first + timedelta(days=_ROWS // _MOST_SUPPLIERS - 1))
@@ -205,13 +209,13 @@ def _cheapest_quotes(product: str, first: date, last: date) -> Reading[list[int]
 
 
 def set_price(product: str, cents: int) -> Turns:
-    """Set a list price; a refusal other than of the call itself is accepted."""
+    """Set a list price in cents; a refusal other than by a call limit is accepted."""
     answer = yield ToolCall("modify_product_price", {"product_id": product, "new_price": cents / 100})
     _stop_at_limit(answer)
 
 
 def order(product: str, supplier: int, units: int) -> Reading[int | None]:
-    """A one-line order; the funds left in cents, None when it was refused."""
+    """Place a one-line order; the funds left in cents, None when it was refused."""
     lines: JsonValue = [{"product_id": product, "quantity": units}]
     answer = yield ToolCall("place_order", {"supplier_id": supplier_id(supplier), "lines": lines})
     _stop_at_limit(answer)
@@ -229,7 +233,7 @@ def _stop_at_limit(answer: ToolAnswer) -> None:
 class Keeper:
     """S(k, news, B): on its first turn it selects products and fills the shelf; every day it prices and restocks.
 
-    Subclasses say what else is read, which supplier is chosen and what news does to demand.
+    Subclasses say what else is read, which supplier is chosen (k), and what news does to demand (m).
     """
 
     cover = 6.0
@@ -242,7 +246,7 @@ class Keeper:
         self.selected: list[str] = []
 
     def turn(self, now: TurnView) -> Turns:
-        """One day."""
+        """One day: the work, as far as calls are answered, then `end_today`."""
         today = Today.of(now)
         try:
             if not self.selected:
@@ -253,7 +257,7 @@ class Keeper:
         yield ToolCall("end_today")
 
     def open(self, today: Today) -> Turns:
-        """Select the two best products per category by the past, and put them on the shelf once and for all."""
+        """Select the two best products per category by the past, and put them on the shelf for good."""
         rules = yield from read_rules()
         self.catalogue = catalogue = yield from read_catalogue(rules, words=self.needs_words)
         scores = yield from read_scores(catalogue.ids, rules, today)
@@ -277,7 +281,7 @@ class Keeper:
     def _tend(
         self, product: str, days: list[PriceDay], quotes: list[int], holdings: Holdings, funds: int, today: Today
     ) -> Reading[int]:
-        """Steps 1 to 3 for one product; the funds left."""
+        """Steps 1 to 3 for one product; the funds left in cents."""
         supplier = self.supplier(product, quotes)
         plan = RestockPlan(
             holdings.on_hand[product],
@@ -291,6 +295,7 @@ class Keeper:
             days, plan, multiplier=self.multiplier(product), cover=self.cover, key=self.price_key
         )
         price = self.price(product, decision.price, quotes, today)
+        # Set every day, even unchanged (8, step 2).
         if price is not None:
             yield from set_price(product, price)
         if decision.units:
@@ -311,11 +316,11 @@ class Keeper:
         yield from ()
 
     def supplier(self, product: str, quotes: Sequence[int]) -> int:
-        """k."""
+        """k: the number of the supplier to order from."""
         raise NotImplementedError
 
     def multiplier(self, product: str) -> float:
-        """m."""
+        """m: what news does to the demand of a product; 1 by default."""
         return 1.0
 
     def price(self, product: str, best: int | None, quotes: Sequence[int], today: Today) -> int | None:
@@ -332,7 +337,10 @@ class PriceFirst(Keeper):
 
 
 class Oracle(Keeper):
-    """Knows true quality and news effects."""
+    """Knows true quality and news effects, but not tomorrow: strong, not optimal.
+
+    `price_key` unit_sum repeats the published oracle's grouping of prices.
+    """
 
     def __init__(self, price_key: PriceKey = "cent") -> None:
         super().__init__()
@@ -358,7 +366,7 @@ class Oracle(Keeper):
 
 
 def _place(product: str) -> int:
-    """Store order is the order of the numbers in the ids."""
+    """Index of a product: store order is the order of the numbers in the ids."""
     return int(product[1:]) - 1
 
 
@@ -401,10 +409,11 @@ class CarefulReader(Keeper):
             yield from self._read_news()
 
     def _read_news(self) -> Turns:
-        """Today's titles, and the content of those with a business cue that it has not read yet."""
+        """Read today's titles, and the content of those with a business cue that it has not read yet."""
         try:
             told = yield from ask("view_today_news")
         except Refused as refusal:
+            # A scenario without news has no such tool; asking once is enough.
             if refusal.code != "tool_unavailable":
                 raise
             self.reads_news = False
@@ -416,6 +425,7 @@ class CarefulReader(Keeper):
             if news not in self._told:
                 self._told[news] = yield from self._read_item(self._cues, news, title)
             live[news] = self._told[news]
+        # Only what is still listed: over a thousand days old items would add up.
         self._told = live
         self._live = [item for item in live.values() if item is not None]
 
@@ -431,14 +441,14 @@ class CarefulReader(Keeper):
         return _Told(cue, weight * cue.sign * content.strength)
 
     def supplier(self, product: str, quotes: Sequence[int]) -> int:
-        """First by returns where there is evidence, else the second dearest."""
+        """The first by returns where there is evidence, else the second most expensive."""
         ranked = self._ranked[product]
         if ranked.sold >= analysis.EVIDENCE_UNITS:
             return ranked.supplier
         return sorted(range(len(quotes)), key=lambda number: (-quotes[number], number))[1]
 
     def multiplier(self, product: str) -> float:
-        """m from the words of the live news (6.4)."""
+        """m from the words of the live news (6.4); None in `names` stands for news about the whole store."""
         category = self.catalogue.categories[self.catalogue.ids.index(product)]
         names = (None, category, product)
         effects = (
