@@ -1,15 +1,16 @@
 """Outcomes of the double auction from the facts of a trace (double_auction page, 9.1 to 9.3).
 
 R is the number of closed rounds; an episode that was cut short is marked as censored. Floats are rounded to nine
-decimals, so that two machines print the same.
+decimals, so that two machines print the same. Each small function below makes one group of figures; the models put the
+groups together, so that a missing or a misspelt figure is an error.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from statistics import median
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from tradefair.contract.seats import SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
@@ -38,10 +39,13 @@ CsaMissing = Literal["unusual values", "cut short", "no table"]
 class DoubleAuctionSeat(SeatOutcome):
     """One seat (9.1, 9.3), in points unless said otherwise; null where a quantity is undefined.
 
-    `surplus_share` = payoff/(R·potential). An offset is v − bid or ask − c, per round null where the seat forfeited.
-    `price_edge` = mean of p* − price over own trades (sellers mirrored). Regret holds rivals, orders and forfeits
-    fixed and takes a coin at its mean: rivals do not react. `csa` and `csa_clean` are conditional surplus alphas (9.4),
-    null where the shape has no reference table or the game was cut short.
+    `surplus_share` = payoff/(R·potential), null where the potential is 0. `trade_frequency` = trades/R, `fill_rate` =
+    trades/rounds with a quote. An offset is v − bid or ask − c: above 0 it shades, below 0 the quote is through the
+    value; `offsets` has one per round, null where the seat forfeited. `loss_sum` is 0 or below. `price_edge` = mean of
+    p* − price over the seat's trades, price − p* for a seller. Regret holds rivals, orders and forfeits fixed and takes
+    a coin at its mean: rivals do not react. `best_price` is the constant quote that would have earned most. `csa` and
+    `csa_clean` are conditional surplus alphas (9.4) without a unit, −5 to 5, null where the shape has no reference
+    table or the game was cut short.
     """
 
     value: int | None
@@ -72,6 +76,9 @@ class DoubleAuctionSeat(SeatOutcome):
 class DoubleAuctionMarket(MarketOutcome):
     """The market (9.2), in points unless said otherwise; null where a quantity is undefined.
 
+    `q_star` is the number of trades at a competitive price, `p_lo` to `p_hi` the prices that clear. `efficiency` =
+    surplus/(R·W*), below 0 where trades lost more than they gained; `*_by_round` have one entry per closed round.
+    `convergence` is the slope of |mean price − p*| on the round, in points a round: below 0 prices come closer.
     `lost_surplus` = R·W* − surplus = `lost_missed` + `lost_extra_marginal` exactly. `smiths_alpha` is per cent of p*.
     The seats' csa rest on `csa_episodes` all-truthful episodes of this very shape and law; without any, `csa_missing`
     says why: `unusual values` (given, or accepted by another rule), `cut short`, or `no table` (tradefair references
@@ -110,8 +117,9 @@ def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
     reading = read_trace(trace)
     game = _game(reading)
     yardstick = _yardstick(reading, game)
-    seats = {seat: _seat_outcome(reading, game, seat, yardstick.table) for seat in reading.conduct}
-    return DoubleAuctionOutcome.of(reading, version, seats, _market_outcome(game, yardstick))
+    seats = {seat: _seat(reading, game, seat, yardstick.table) for seat in reading.conduct}
+    market = DoubleAuctionMarket(**_law(game), **_surplus(game), **_prices(game), **_quality(game), **yardstick.figures)
+    return DoubleAuctionOutcome.of(reading, version, seats, market)
 
 
 class _Trade(NamedTuple):
@@ -122,7 +130,7 @@ class _Trade(NamedTuple):
 
 
 class _Game(NamedTuple):
-    """The usable facts of a trace."""
+    """The usable facts of a trace. `opening`, with values and benchmarks, is null until the first round has closed."""
 
     rounds: list[RoundFacts]
     played: list[PlayedRound]
@@ -132,6 +140,7 @@ class _Game(NamedTuple):
 
     @property
     def trades(self) -> list[_Trade]:
+        """All trades, in the order of rounds and matches."""
         return [_Trade(closed.round, match) for closed in self.rounds for match in closed.matches]
 
     @property
@@ -144,6 +153,7 @@ class _Game(NamedTuple):
 
     @property
     def p_star(self) -> float | None:
+        """Competitive price in points: the middle of the clearing interval; null without gains from trade."""
         twice = self.twice_p_star
         return None if twice is None else twice / 2
 
@@ -151,66 +161,138 @@ class _Game(NamedTuple):
 def _game(reading: TraceReading) -> _Game:
     typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
     rounds = [closed for closed in typed if closed is not None]
+    price_max = reading.core.scenario.get("price_max") if reading.core else None
+    played = [_played(closed, reading.roles) for closed in rounds]
+    return _Game(rounds, played, _opening(reading, rounds), price_max if isinstance(price_max, int) else 100)
+
+
+def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFacts | None:
+    """Values and benchmarks of the episode; null, and a finding, where the trace does not hold those of all seats."""
+    # The first closed round carries them. An episode in which none closed has them in its ending only.
     ending = reading.typed(reading.ending, EndingFacts) if reading.ending else None
     opening = next((closed.opening for closed in rounds if closed.opening), ending.opening if ending else None)
     if opening is None:
         reading.found(None, "no round has closed: values and benchmarks are not in the trace yet")
     elif any(seat not in opening.values or seat not in opening.potentials for seat in reading.conduct):
         reading.found(None, "the facts do not name the values of every seat")
-        opening = None
-    price_max = reading.core.scenario.get("price_max") if reading.core else None
-    sides = {known.id: known.role for known in reading.core.seats} if reading.core else {}
-    played = [_played(closed, sides) for closed in rounds]
-    return _Game(rounds, played, opening, price_max if isinstance(price_max, int) else 100)
+        return None
+    return opening
 
 
 # --- seats ----------------------------------------------------------------------------------------------------------
 
 
-def _seat_outcome(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTable | None) -> DoubleAuctionSeat:
-    common = common_seat(reading, seat)
-    buys = common["role"] == "buyer"
-    sign = 1 if buys else -1
-    opening, rounds = game.opening, game.rounds
-    value = opening.values[seat] if opening else None
-    potential = opening.potentials[seat] if opening else None
-    payoffs = [closed.payoff.get(seat, 0) for closed in rounds]
-    own = [match for closed in rounds for match in closed.matches if seat in (match.buyer, match.seller)]
-    quotes = [closed.quotes.get(seat) for closed in rounds]
-    offsets = [None if quote is None or value is None else sign * (value - quote) for quote in quotes]
-    quoted = [offset for offset in offsets if offset is not None]
-    edges = [] if game.p_star is None else [sign * (game.p_star - match.price) for match in own]
-    most = (potential or 0) * len(rounds)
-    hindsight = _regret(reading, game, seat, buys)
-    result = None
-    if table is not None and value is not None and potential is not None:
-        result = SeatResult("buyer" if buys else "seller", value, sum(payoffs), potential, rounds[-1].residual_spread)
+class _Seat(NamedTuple):
+    """One seat's part of the game. `payoffs`, `offsets`: by round; the latter null where the seat forfeited.
+
+    Prices are compared with `sign`: 1 for a buyer, -1 for a seller, so that positive is always good for the seat.
+    """
+
+    seat: SeatId
+    buys: bool
+    sign: int
+    value: int | None
+    potential: int | None
+    payoffs: list[int]
+    offsets: list[int | None]
+    matches: list[MatchFacts]
+
+    @property
+    def payoff(self) -> int:
+        """Points earned in all closed rounds."""
+        return sum(self.payoffs)
+
+    @property
+    def most(self) -> int:
+        """R·potential: what truthful rivals would have left the seat in all closed rounds."""
+        return (self.potential or 0) * len(self.payoffs)
+
+    @property
+    def quoted(self) -> list[int]:
+        """Offsets of the rounds with a quote."""
+        return [offset for offset in self.offsets if offset is not None]
+
+
+def _seat(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTable | None) -> DoubleAuctionSeat:
+    own = _seat_of(reading, game, seat)
     return DoubleAuctionSeat(
-        **common,
-        value=value,
-        payoff=sum(payoffs),
-        payoff_per_round=ratio(sum(payoffs), len(rounds)),
-        potential=potential,
-        surplus_share=ratio(sum(payoffs), most),
-        trades=len(own),
-        trade_frequency=ratio(len(own), len(rounds)),
-        fill_rate=ratio(len(own), len(quoted)),
-        forfeits=sum(seat in closed.forfeited for closed in rounds),
-        offset_mean=mean(quoted),
-        offset_median=float(median(quoted)) if quoted else None,
-        offsets=offsets,
-        through_value_rate=ratio(sum(offset < 0 for offset in quoted), len(quoted)),
-        loss_trades=sum(payoff < 0 for payoff in payoffs),
-        loss_sum=sum(payoff for payoff in payoffs if payoff < 0),
-        price_edge=mean(edges),
-        static_regret=rounded(hindsight.static) if hindsight else None,
-        static_regret_share=ratio(hindsight.static, most) if hindsight else None,
-        best_price=hindsight.best_price if hindsight else None,
-        dynamic_regret=rounded(hindsight.dynamic) if hindsight else None,
-        dynamic_regret_share=ratio(hindsight.dynamic, most) if hindsight else None,
-        csa=csa(table, result) if table and result else None,
-        csa_clean=csa_clean(table, result) if table and result else None,
+        **common_seat(reading, seat),
+        **_earnings(own),
+        **_trading(own, game),
+        **_quoting(own),
+        **_hindsight(own, _regret(reading, game, own)),
+        **_scores(own, game, table),
     )
+
+
+def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
+    buys = reading.roles[seat] == "buyer"
+    sign = 1 if buys else -1
+    value = game.opening.values[seat] if game.opening else None
+    quotes = [closed.quotes.get(seat) for closed in game.rounds]
+    return _Seat(
+        seat,
+        buys,
+        sign,
+        value,
+        game.opening.potentials[seat] if game.opening else None,
+        [closed.payoff.get(seat, 0) for closed in game.rounds],
+        [None if quote is None or value is None else sign * (value - quote) for quote in quotes],
+        [trade.match for trade in game.trades if seat in (trade.match.buyer, trade.match.seller)],
+    )
+
+
+def _earnings(own: _Seat) -> dict[str, Any]:
+    losses = [payoff for payoff in own.payoffs if payoff < 0]
+    return {
+        "value": own.value,
+        "payoff": own.payoff,
+        "payoff_per_round": ratio(own.payoff, len(own.payoffs)),
+        "potential": own.potential,
+        "surplus_share": ratio(own.payoff, own.most),
+        "loss_trades": len(losses),
+        "loss_sum": sum(losses),
+    }
+
+
+def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
+    edges = [] if game.p_star is None else [own.sign * (game.p_star - match.price) for match in own.matches]
+    return {
+        "trades": len(own.matches),
+        "trade_frequency": ratio(len(own.matches), len(game.rounds)),
+        "fill_rate": ratio(len(own.matches), len(own.quoted)),
+        "forfeits": sum(own.seat in closed.forfeited for closed in game.rounds),
+        "price_edge": mean(edges),
+    }
+
+
+def _quoting(own: _Seat) -> dict[str, Any]:
+    return {
+        "offset_mean": mean(own.quoted),
+        "offset_median": float(median(own.quoted)) if own.quoted else None,
+        "offsets": own.offsets,
+        "through_value_rate": ratio(sum(offset < 0 for offset in own.quoted), len(own.quoted)),
+    }
+
+
+def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
+    """Regret of 9.3 in points and as a share of R·potential; all null without one."""
+    names = ("static_regret", "static_regret_share", "best_price", "dynamic_regret", "dynamic_regret_share")
+    if found is None:
+        return dict.fromkeys(names)
+    static, dynamic = found.static, found.dynamic
+    figures = (rounded(static), ratio(static, own.most), found.best_price, rounded(dynamic), ratio(dynamic, own.most))
+    return dict(zip(names, figures, strict=True))
+
+
+def _scores(own: _Seat, game: _Game, table: ReferenceTable | None) -> dict[str, Any]:
+    """Conditional surplus alphas of 9.4; null without a table of this very shape."""
+    if table is None or own.value is None or own.potential is None:
+        return {"csa": None, "csa_clean": None}
+    # The spread of the last round is a key of the table: what was left to trade when the episode ended.
+    spread = game.rounds[-1].residual_spread
+    result = SeatResult("buyer" if own.buys else "seller", own.value, own.payoff, own.potential, spread)
+    return {"csa": csa(table, result), "csa_clean": csa_clean(table, result)}
 
 
 class _Yardstick(NamedTuple):
@@ -218,6 +300,11 @@ class _Yardstick(NamedTuple):
 
     table: ReferenceTable | None
     missing: CsaMissing | None
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """As fields of the market outcome."""
+        return {"csa_episodes": self.table.episodes if self.table else None, "csa_missing": self.missing}
 
 
 def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
@@ -228,76 +315,94 @@ def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     shape = Shape.of(core.scenario, opening.distribution)
     if shape is None:
         return _Yardstick(None, "unusual values")
+    # Payoffs of fewer rounds than the table's would be read as bad play.
     if len(game.rounds) != shape.rounds:
         return _Yardstick(None, "cut short")
     table = reference_table(shape)
     return _Yardstick(table, None if table is not None else "no table")
 
 
-def _regret(reading: TraceReading, game: _Game, seat: SeatId, buys: bool) -> Regret | None:
+def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:
     """Hindsight of 9.3; None when nothing was played or a round's facts contradict each other."""
     if game.opening is None or not game.rounds:
         return None
-    role: Literal["buyer", "seller"] = "buyer" if buys else "seller"
+    role: Literal["buyer", "seller"] = "buyer" if own.buys else "seller"
     try:
-        return regret(seat, role, game.opening.values[seat], game.played, game.price_max)
+        return regret(own.seat, role, game.opening.values[own.seat], game.played, game.price_max)
     except (ValueError, IndexError, KeyError) as error:
-        reading.found(None, f"no regret for {seat}: the facts contradict each other ({error!r})"[:300])
+        reading.found(None, f"no regret for {own.seat}: the facts contradict each other ({error!r})"[:300])
         return None
 
 
-def _played(closed: RoundFacts, sides: dict[SeatId, str]) -> PlayedRound:
-    bids = {seat: price for seat, price in closed.quotes.items() if sides.get(seat) == "buyer"}
-    asks = {seat: price for seat, price in closed.quotes.items() if sides.get(seat) == "seller"}
+def _played(closed: RoundFacts, roles: Mapping[SeatId, str]) -> PlayedRound:
+    bids = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "buyer"}
+    asks = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "seller"}
     return PlayedRound(bids, asks, closed.quote_order)
 
 
 # --- the market -----------------------------------------------------------------------------------------------------
 
 
-def _market_outcome(game: _Game, yardstick: _Yardstick) -> DoubleAuctionMarket:
-    opening, rounds, trades = game.opening, game.rounds, game.trades
+def _law(game: _Game) -> dict[str, Any]:
+    """Law of the values and competitive benchmarks; all null where the trace does not hold them."""
+    opening = game.opening
+    names = ("distribution", "q_star", "p_lo", "p_hi")
+    figures: dict[str, Any] = {name: getattr(opening, name, None) for name in names}
+    return {**figures, "max_surplus_per_round": opening.max_surplus if opening else None}
+
+
+def _surplus(game: _Game) -> dict[str, Any]:
+    opening, rounds = game.opening, game.rounds
     most = opening.max_surplus if opening else 0
     surplus = sum(closed.surplus for closed in rounds)
-    prices = [trade.match.price for trade in trades]
     missed, extra = _lost(game)
-    last_third = [trade for trade in trades if 3 * trade.round > 2 * len(rounds)]
-    return DoubleAuctionMarket(
-        distribution=opening.distribution if opening else None,
-        q_star=opening.q_star if opening else None,
-        p_lo=opening.p_lo if opening else None,
-        p_hi=opening.p_hi if opening else None,
-        max_surplus_per_round=opening.max_surplus if opening else None,
-        surplus=surplus,
-        efficiency=ratio(surplus, most * len(rounds)),
-        efficiency_by_round=[ratio(closed.surplus, most) for closed in rounds],
-        lost_surplus=most * len(rounds) - surplus if opening else None,
-        lost_missed=missed,
-        lost_extra_marginal=extra,
-        smiths_alpha=_alpha(trades, game.p_star),
-        smiths_alpha_last_third=_alpha(last_third, game.p_star),
-        smiths_alpha_by_round=[
-            _alpha([_Trade(closed.round, match) for match in closed.matches], game.p_star) for closed in rounds
-        ],
-        convergence=_convergence(game),
-        price_mean=mean(prices),
-        price_sd=_population_sd(prices),
-        trades=len(trades),
-        trades_of_q_star=ratio(len(trades), opening.q_star * len(rounds)) if opening else None,
-        profit_dispersion=_dispersion(game),
-        csa_episodes=yardstick.table.episodes if yardstick.table else None,
-        csa_missing=yardstick.missing,
-    )
+    return {
+        "surplus": surplus,
+        "efficiency": ratio(surplus, most * len(rounds)),
+        "efficiency_by_round": [ratio(closed.surplus, most) for closed in rounds],
+        "lost_surplus": most * len(rounds) - surplus if opening else None,
+        "lost_missed": missed,
+        "lost_extra_marginal": extra,
+    }
+
+
+def _prices(game: _Game) -> dict[str, Any]:
+    trades, p_star = game.trades, game.p_star
+    prices = [trade.match.price for trade in trades]
+    # In whole numbers, so that 10 rounds and 30 split at the same share of the episode.
+    last_third = [trade for trade in trades if 3 * trade.round > 2 * len(game.rounds)]
+    by_round = [[_Trade(closed.round, match) for match in closed.matches] for closed in game.rounds]
+    return {
+        "smiths_alpha": _alpha(trades, p_star),
+        "smiths_alpha_last_third": _alpha(last_third, p_star),
+        "smiths_alpha_by_round": [_alpha(of_round, p_star) for of_round in by_round],
+        "convergence": _convergence(game),
+        "price_mean": mean(prices),
+        "price_sd": _population_sd(prices),
+    }
+
+
+def _quality(game: _Game) -> dict[str, Any]:
+    opening, count = game.opening, len(game.trades)
+    return {
+        "trades": count,
+        "trades_of_q_star": ratio(count, opening.q_star * len(game.rounds)) if opening else None,
+        "profit_dispersion": _dispersion(game),
+    }
 
 
 def _lost(game: _Game) -> tuple[float | None, float | None]:
-    """Missed and extra-marginal part of the lost surplus (9.2); ties in value rank by seat index."""
+    """Missed and extra-marginal part of the lost surplus in points (9.2); ties in value rank by seat index.
+
+    Missed: gains at p* of seats of rank <= q* that did not trade. Extra-marginal: losses at p* of the others that did.
+    """
     opening = game.opening
     if opening is None:
         return None, None
     # Without gains from trade p* drops out of the sum: as many buyers as sellers trade.
     twice_price = game.twice_p_star or 0
     inside = _inside(opening)
+    # Twice the gains, which are whole, are added up: halves would make the two parts miss the sum by a rounding.
     missed = extra = 0
     for closed in game.rounds:
         buyers = {match.buyer for match in closed.matches}
@@ -313,13 +418,15 @@ def _lost(game: _Game) -> tuple[float | None, float | None]:
 
 
 def _inside(opening: OpeningFacts) -> frozenset[SeatId]:
-    """The seats of rank <= q* on their side."""
+    """Seats of rank <= q* on their side: those that trade at the competitive price."""
+    # The facts list seats by index and sorting keeps their order, so that equal values rank by seat index.
     buyers = sorted((seat for seat in opening.values if _buys(seat)), key=lambda seat: -opening.values[seat])
     sellers = sorted((seat for seat in opening.values if not _buys(seat)), key=lambda seat: opening.values[seat])
     return frozenset([*buyers[: opening.q_star], *sellers[: opening.q_star]])
 
 
 def _buys(seat: SeatId) -> bool:
+    # Benchmarks are made of facts alone: these name seats, and only the manifest, which may be damaged, has roles.
     return seat.startswith("B")
 
 
@@ -339,18 +446,19 @@ def _convergence(game: _Game) -> float | None:
     points: list[tuple[int, float]] = []
     for closed in game.rounds:
         if closed.matches:
-            mean = math.fsum(match.price for match in closed.matches) / len(closed.matches)
-            points.append((closed.round, abs(mean - p_star)))
+            price = math.fsum(match.price for match in closed.matches) / len(closed.matches)
+            points.append((closed.round, abs(price - p_star)))
     if len(points) < 2:
         return None
-    centre = math.fsum(at for at, _ in points) / len(points)
+    centre = math.fsum(number for number, _ in points) / len(points)
     return ratio(
-        math.fsum((at - centre) * gap for at, gap in points), math.fsum((at - centre) ** 2 for at, _ in points)
+        math.fsum((number - centre) * gap for number, gap in points),
+        math.fsum((number - centre) ** 2 for number, _ in points),
     )
 
 
 def _dispersion(game: _Game) -> float | None:
-    """sqrt(mean over seats of (payoff/R − profit at p*)²)."""
+    """sqrt(mean over seats of (payoff/R − profit at p*)²), in points a round; null without gains from trade."""
     opening, p_star, count = game.opening, game.p_star, len(game.rounds)
     if opening is None or p_star is None or not count:
         return None
@@ -365,5 +473,6 @@ def _dispersion(game: _Game) -> float | None:
 def _population_sd(numbers: Sequence[int]) -> float | None:
     if not numbers:
         return None
-    mean = math.fsum(numbers) / len(numbers)
-    return rounded(math.sqrt(math.fsum((number - mean) ** 2 for number in numbers) / len(numbers)))
+    # Of all trades there were, not of a sample: divided by n.
+    centre = math.fsum(numbers) / len(numbers)
+    return rounded(math.sqrt(math.fsum((number - centre) ** 2 for number in numbers) / len(numbers)))

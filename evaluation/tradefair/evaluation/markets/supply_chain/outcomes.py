@@ -1,9 +1,14 @@
-"""Outcomes of the supply chain from the facts of a trace (supply-chain page, 9). Money in currency units."""
+"""Outcomes of the supply chain from the facts of a trace (supply-chain page, 9). Money in currency units.
+
+Facts hold cents: sums are made of them and converted once, so that they are exact. Each small function below makes one
+group of figures; the models put the groups together, so that a missing or a misspelt figure is an error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
+from typing import Any
 
 from tradefair.contract.money import currency
 from tradefair.contract.seats import SeatId
@@ -24,17 +29,23 @@ from tradefair.evaluation.outcome import (
     SeatOutcome,
     common_seat,
 )
+from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 
 
 class SupplyChainSeat(SeatOutcome):
-    """One retailer over the closed rounds; formulas and edge cases: section 9.
+    """One retailer over the closed rounds; formulas and edge cases: section 9. Without an event to count, 0 or null.
 
-    `pi` is cumulative profit, `wealth` money and stock at cost at the end, `roi` its growth, `share_fill` units sold
-    over all units wanted. `fill` and `stockout` are of visits by buyers, `stockout_in_stock` of those to items that
-    were held; `attempts` and `directed` (units) say how many there were. `osi` and `iei` flatter inactivity: read them
-    beside `units_sold`. `overpay_regret` is money above sure-win prices, `underbid_regret` an upper bound. `mms` needs
-    the embedder beside it. `profits`, `revenues`, `wealths`, `sold`, `requested` and `won` are by round.
+    `pi` is cumulative profit, `npm` its share of revenue, `rar` mean over deviation of profits by round; `wealth` money
+    and stock at cost at the end, `roi` its growth from the initial funds, `cash_delta` that of money alone.
+    `units_sold` of `directed` units that buyers wanted from this seat is `fill`, of all units wanted `share_fill`.
+    `stockout` is the share of `attempts` (visits) that failed, `stockout_in_stock` the same of items that were held.
+    `units_won` of the requested units, weighed by base prices over prices paid, is `bid_eff`. `overpay_regret` is money
+    above sure-win prices, `overpay_share` its share of spending, `underbid_regret` an upper bound of what lost units
+    would have earned. `osi` and `iei` flatter inactivity: read them together with `units_sold`. `mms` (−1 to 1) is the
+    fit of slogans to buyers, `mms01` the same on 0 to 1; both need the embedder's name to be read. `overspends` counts
+    vectors of bids above funds. `bankrupt_in` is a round. `profits`, `revenues`, `wealths` (currency units), `sold`,
+    `requested` and `won` (units) have one entry per closed round.
     """
 
     pi: float
@@ -120,13 +131,17 @@ def supply_chain_outcome(trace: Trace, version: str) -> SupplyChainOutcome:
     """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
     play = read_supply_chain(trace)
     seats = {seat: _seat(play, seat) for seat in play.seats}
-    return SupplyChainOutcome.of(play.reading, version, seats, _market(play))
+    market = SupplyChainMarket(**_conditions(play), **_inequalities(play), **_flows(play))
+    return SupplyChainOutcome.of(play.reading, version, seats, market)
 
 
 def relative_to_references(
     seat: SeatId, outcomes: Mapping[str, SupplyChainOutcome]
 ) -> dict[str, dict[str, float | None]]:
-    """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor), same luck and rivals; null unless the oracle earned more."""
+    """pi_norm = (Π − Π_floor)/(Π_oracle − Π_floor) by label, same luck and rivals; null unless the oracle earned more.
+
+    Null as well where a reference plays every seat: its rivals are others, so that the scale is not its own.
+    """
     profits = {label: outcome.seats[seat].pi for label, outcome in outcomes.items()}
     floor, oracle = profits.get("policy:floor_bidder"), profits.get("policy:oracle")
     return {
@@ -141,122 +156,194 @@ def _normalised(profit: float, floor: float | None, oracle: float | None) -> flo
     return ratio(profit - floor, oracle - floor)
 
 
+# --- one retailer -----------------------------------------------------------------------------------------------------
+
+
 def _seat(play: SupplyPlay, seat: SeatId) -> SupplyChainSeat:
-    rows, scenario = play.of(seat), play.scenario
-    profits = [row.own.profit for row in rows]
-    revenues = [sum(row.own.revenue) for row in rows]
-    sold = [sum(row.own.sold) for row in rows]
-    requested = [formulas.requested_units(row.round, seat) for row in rows]
-    fills = [[(line[0], line[3]) for line in row.round.passes[-1].lines.get(seat, ())] for row in rows]
-    won = [sum(units for _, units in lines) for lines in fills]
-    spend = sum(row.own.spend for row in rows)
-    base = sum(units * scenario.items[item].base_cents for lines in fills for item, units in lines) if scenario else 0
-    wealths = [row.own.funds + sum(row.own.book) for row in rows]
-    start = scenario.initial_funds_cents if scenario else 0
-    attempts, failed = (sum(sum(one) for one in ones) for ones in _visits(rows))
-    directed = sum(sum(row.own.directed) for row in rows)
-    regret = formulas.bid_regret(play.rounds, seat, scenario) if scenario else formulas.BidRegret(0, 0.0)
-    mms = formulas.message_match(play.rounds, seat, scenario) if scenario else None
+    rows = play.of(seat)
     return SupplyChainSeat(
         **common_seat(play.reading, seat),
-        pi=currency(sum(profits)),
-        npm=formulas.net_profit_margin(profits, revenues),
-        rar=formulas.risk_adjusted_return(profits),
-        iei=formulas.inventory_efficiency(sold, [sum(row.own.units) for row in rows]),
-        stockout=formulas.stockout_rate(failed, attempts, ever_stocked=any(any(row.own.available) for row in rows)),
-        bid_eff=formulas.bid_efficiency(sum(won), sum(requested), base, spend),
-        osi=formulas.order_stability(requested, sold, scenario.osi_mode if scenario else "abs"),
-        fill=ratio(sum(sold), directed) or 0.0,
-        mms=mms,
-        mms01=None if mms is None else rounded((1 + mms) / 2),
-        attempts=attempts,
-        directed=directed,
-        units_sold=sum(sold),
-        units_won=sum(won),
-        stockout_in_stock=_stockout_in_stock(rows),
-        cash_delta=currency(rows[-1].own.funds - start) if rows else 0.0,
-        wealth=currency(wealths[-1] if wealths else start),
-        roi=(ratio(wealths[-1] - start, start) or 0.0) if wealths else 0.0,
-        share_fill=ratio(sum(sold), sum(sum(one.buyers.quantity) for one in play.rounds)) or 0.0,
+        **_profits(rows),
+        **_wealth(rows, play.scenario),
+        **_stock(rows),
+        **_service(rows, sum(sum(facts.buyers.quantity) for facts in play.rounds)),
+        **_procurement(play, seat, rows),
+        **_orders(rows, seat, play.scenario),
+        **_slogans(play, seat),
         overspends=play.overspends[seat],
-        write_off=currency(sum(row.own.write_off for row in rows)),
-        overpay_regret=currency(regret.overpaid),
-        overpay_share=ratio(regret.overpaid, spend) or 0.0,
-        underbid_regret=rounded(regret.underbid / 100),
         bankrupt_in=next((row.round.round for row in rows if row.own.bankrupt), None),
-        profits=[currency(one) for one in profits],
-        revenues=[currency(one) for one in revenues],
-        wealths=[currency(one) for one in wealths],
-        sold=sold,
-        requested=requested,
-        won=won,
     )
 
 
+def _profits(rows: Sequence[SeatRound]) -> dict[str, Any]:
+    profits = [row.own.profit for row in rows]
+    revenues = [sum(row.own.revenue) for row in rows]
+    return {
+        "pi": currency(sum(profits)),
+        "npm": formulas.net_profit_margin(profits, revenues),
+        "rar": formulas.risk_adjusted_return(profits),
+        "profits": [currency(profit) for profit in profits],
+        "revenues": [currency(revenue) for revenue in revenues],
+    }
+
+
+def _wealth(rows: Sequence[SeatRound], scenario: SupplyChainScenario | None) -> dict[str, Any]:
+    """Money and stock at cost; before the first round closed, the funds that everyone begins with."""
+    start = scenario.initial_funds_cents if scenario else 0
+    wealths = [row.own.funds + sum(row.own.book) for row in rows]
+    return {
+        "cash_delta": currency(rows[-1].own.funds - start) if rows else 0.0,
+        "wealth": currency(wealths[-1] if wealths else start),
+        "roi": (ratio(wealths[-1] - start, start) or 0.0) if wealths else 0.0,
+        "wealths": [currency(wealth) for wealth in wealths],
+    }
+
+
+def _stock(rows: Sequence[SeatRound]) -> dict[str, Any]:
+    attempts, failed = (sum(sum(visits) for visits in kind) for kind in _visits(rows))
+    stocked = any(any(row.own.available) for row in rows)
+    return {
+        "iei": formulas.inventory_efficiency(_sold(rows), [sum(row.own.units) for row in rows]),
+        "stockout": formulas.stockout_rate(failed, attempts, ever_stocked=stocked),
+        "stockout_in_stock": _stockout_in_stock(rows),
+        "attempts": attempts,
+        "write_off": currency(sum(row.own.write_off for row in rows)),
+    }
+
+
+def _service(rows: Sequence[SeatRound], wanted: int) -> dict[str, Any]:
+    """Units sold, against those that buyers wanted from this seat, and against `wanted`, all units wanted by anyone."""
+    sold = _sold(rows)
+    directed = sum(sum(row.own.directed) for row in rows)
+    return {
+        "fill": ratio(sum(sold), directed) or 0.0,
+        "directed": directed,
+        "units_sold": sum(sold),
+        "share_fill": ratio(sum(sold), wanted) or 0.0,
+        "sold": sold,
+    }
+
+
+def _procurement(play: SupplyPlay, seat: SeatId, rows: Sequence[SeatRound]) -> dict[str, Any]:
+    """What bids cost, against base prices and against the smallest prices that would have won for sure."""
+    scenario, spend = play.scenario, sum(row.own.spend for row in rows)
+    lines = [line for row in rows for line in formulas.settled_lines(row.round, seat)]
+    won = sum(filled for _, _, _, filled in lines)
+    requested = sum(formulas.requested_units(row.round, seat) for row in rows)
+    base = sum(filled * scenario.items[item].base_cents for item, _, _, filled in lines) if scenario else 0
+    regret = formulas.bid_regret(play.rounds, seat, scenario) if scenario else formulas.BidRegret(0, 0.0)
+    return {
+        "bid_eff": formulas.bid_efficiency(won, requested, base, spend),
+        "units_won": won,
+        "overpay_regret": currency(regret.overpaid),
+        "overpay_share": ratio(regret.overpaid, spend) or 0.0,
+        # Not a whole number of cents: the resale price is a mean.
+        "underbid_regret": rounded(regret.underbid / 100),
+    }
+
+
+def _orders(rows: Sequence[SeatRound], seat: SeatId, scenario: SupplyChainScenario | None) -> dict[str, Any]:
+    requested = [formulas.requested_units(row.round, seat) for row in rows]
+    return {
+        "osi": formulas.order_stability(requested, _sold(rows), scenario.osi_mode if scenario else "abs"),
+        "requested": requested,
+        "won": [sum(filled for _, _, _, filled in formulas.settled_lines(row.round, seat)) for row in rows],
+    }
+
+
+def _slogans(play: SupplyPlay, seat: SeatId) -> dict[str, Any]:
+    mms = formulas.message_match(play.rounds, seat, play.scenario) if play.scenario else None
+    return {"mms": mms, "mms01": None if mms is None else rounded((1 + mms) / 2)}
+
+
+def _sold(rows: Sequence[SeatRound]) -> list[int]:
+    """Units of all items by round."""
+    return [sum(row.own.sold) for row in rows]
+
+
 def _visits(rows: Sequence[SeatRound]) -> tuple[list[list[int]], list[list[int]]]:
+    """Visits of buyers, and those that failed, `[round][item]`."""
     return [row.own.attempts for row in rows], [row.own.failed for row in rows]
 
 
 def _stockout_in_stock(rows: Sequence[SeatRound]) -> float:
-    """Failed visits over visits of items that were held when the phase began; 0 without any."""
+    """Failed visits over visits, of items that were held when the selling phase began; 0 without any.
+
+    `stockout` also counts visits to items that the seat never had: a poor purchase, not a stock that ran out.
+    """
     held = [(row.own, item) for row in rows for item, units in enumerate(row.own.available) if units]
     attempts = sum(own.attempts[item] for own, item in held)
     return ratio(sum(own.failed[item] for own, item in held), attempts) or 0.0
 
 
-def _market(play: SupplyPlay) -> SupplyChainMarket:
-    rounds, scenario = play.rounds, play.scenario
-    wealth = [{seat: float(own.funds + sum(own.book)) for seat, own in facts.seats.items()} for facts in rounds]
+# --- the market -------------------------------------------------------------------------------------------------------
+
+
+def _conditions(play: SupplyPlay) -> dict[str, Any]:
+    """What the figures of slogans depend on; figures of two embedders or temperatures cannot be compared."""
+    scenario, count = play.scenario, len(play.seats)
+    gate = ("inert" if scenario.gate_inert else "active") if scenario else None
+    return {
+        "embedder": scenario.embedder_id if scenario else None,
+        "tau": scenario.temperature if scenario else None,
+        "gate": gate,
+        "equal_hhi": ratio(1, count),
+        "equal_cr4": ratio(min(4, count), count),
+        "partial": scenario is not None and len(play.rounds) < scenario.rounds,
+    }
+
+
+def _inequalities(play: SupplyPlay) -> dict[str, Any]:
+    """Indices of wealth and of cumulative revenue over all seats, after the last round and by round."""
+    wealth = [{seat: float(own.funds + sum(own.book)) for seat, own in facts.seats.items()} for facts in play.rounds]
     paid = {seat: list(accumulate(sum(row.own.revenue) for row in play.of(seat))) for seat in play.seats}
-    revenue = [{seat: float(paid[seat][number]) for seat in play.seats} for number in range(len(rounds))]
-    wealth_rows = [inequality(list(one.values())) for one in wealth]
-    revenue_rows = [inequality(list(one.values())) for one in revenue]
-    moves = [_mobilities(one) for one in (wealth, revenue)]
-    count = len(play.seats)
-    active = [ratio(sum(any(own.sold) for own in facts.seats.values()), count) for facts in rounds]
-    unmet = [_unmet(facts.buyers.quantity, [sum(own.sold) for own in facts.seats.values()]) for facts in rounds]
-    taken = [ratio(sum(facts.passes[-1].won), sum(facts.supply)) for facts in rounds]
-    markups = [mean_markup(facts) for facts in rounds]
+    revenue = [{seat: float(paid[seat][index]) for seat in play.seats} for index in range(len(play.rounds))]
+    return _of_basis("wealth", wealth) | _of_basis("revenue", revenue)
+
+
+def _of_basis(basis: str, amounts: Sequence[Mapping[SeatId, float]]) -> dict[str, Any]:
+    """Figures of one basis; `amounts` are by round and seat. Mobility is a mean over rounds, null in the first."""
+    rows = [inequality(list(of_seats.values())) for of_seats in amounts]
+    moves = [mobility(amounts[index - 1], now) if index else None for index, now in enumerate(amounts)]
+    last = rows[-1]._asdict() if rows else dict.fromkeys(Inequality._fields)
+    return {
+        **{f"{basis}_{name}": value for name, value in last.items()},
+        f"{basis}_mobility": _mean_of_known(moves),
+        f"{basis}_by_round": rows,
+        f"{basis}_mobility_by_round": moves,
+    }
+
+
+def _flows(play: SupplyPlay) -> dict[str, Any]:
+    """Supply, demand, prices and slogans by round, and their means over rounds."""
+    rounds = play.rounds
+    by_round = {
+        "active_ratio": [_active_ratio(facts) for facts in rounds],
+        "unmet": [_unmet(facts) for facts in rounds],
+        "supply_sold": [ratio(sum(facts.passes[-1].won), sum(facts.supply)) for facts in rounds],
+        "mean_markup": [mean_markup(facts) for facts in rounds],
+    }
     convergence = [slogan_convergence(play, facts) for facts in rounds]
-    last_wealth, last_revenue = (rows[-1] if rows else None for rows in (wealth_rows, revenue_rows))
-    return SupplyChainMarket(
-        embedder=scenario.embedder_id if scenario else None,
-        tau=scenario.temperature if scenario else None,
-        gate=("inert" if scenario.gate_inert else "active") if scenario else None,
-        **_named("wealth", last_wealth, moves[0]),
-        **_named("revenue", last_revenue, moves[1]),
-        equal_hhi=ratio(1, count),
-        equal_cr4=ratio(min(4, count), count),
-        active_ratio=mean(one for one in active if one is not None),
-        unmet=mean(one for one in unmet if one is not None),
-        supply_sold=mean(one for one in taken if one is not None),
-        mean_markup=mean(one for one in markups if one is not None),
-        slogan_convergence=convergence[-1] if convergence else None,
-        profit=currency(sum(own.profit for facts in rounds for own in facts.seats.values())),
-        wealth_by_round=wealth_rows,
-        revenue_by_round=revenue_rows,
-        wealth_mobility_by_round=moves[0],
-        revenue_mobility_by_round=moves[1],
-        active_ratio_by_round=active,
-        unmet_by_round=unmet,
-        supply_sold_by_round=taken,
-        mean_markup_by_round=markups,
-        slogan_convergence_by_round=convergence,
-        partial=scenario is not None and len(rounds) < scenario.rounds,
-    )
+    return {
+        **{name: _mean_of_known(figures) for name, figures in by_round.items()},
+        **{f"{name}_by_round": figures for name, figures in by_round.items()},
+        # Slogans stand until they are replaced, so that the last round says how alike they have become.
+        "slogan_convergence": convergence[-1] if convergence else None,
+        "slogan_convergence_by_round": convergence,
+        "profit": currency(sum(own.profit for facts in rounds for own in facts.seats.values())),
+    }
 
 
-def _mobilities(rows: Sequence[Mapping[SeatId, float]]) -> list[float | None]:
-    """By round; null in the first."""
-    return [None if number == 0 else mobility(rows[number - 1], one) for number, one in enumerate(rows)]
+def _active_ratio(facts: RoundFacts) -> float | None:
+    """Seats that sold a unit in the round, over all seats."""
+    return ratio(sum(any(own.sold) for own in facts.seats.values()), len(facts.seats))
 
 
-def _named(basis: str, row: Inequality | None, moves: Sequence[float | None]) -> dict[str, float | None]:
-    values = row._asdict() if row else dict.fromkeys(Inequality._fields)
-    moved = mean(one for one in moves if one is not None)
-    return {f"{basis}_{name}": value for name, value in values.items()} | {f"{basis}_mobility": moved}
-
-
-def _unmet(wanted: Sequence[int], sold: Sequence[int]) -> float | None:
-    share = ratio(sum(sold), sum(wanted))
+def _unmet(facts: RoundFacts) -> float | None:
+    """1 − units sold over units wanted; null where nothing was wanted."""
+    share = ratio(sum(sum(own.sold) for own in facts.seats.values()), sum(facts.buyers.quantity))
     return None if share is None else rounded(1 - share)
+
+
+def _mean_of_known(figures: Sequence[float | None]) -> float | None:
+    return mean(figure for figure in figures if figure is not None)

@@ -66,6 +66,11 @@ def order_stability(
     return rounded(1 / (1 + excess))
 
 
+def settled_lines(facts: RoundFacts, seat: SeatId) -> Sequence[tuple[int, int, int, int]]:
+    """Lines [item, units, price in cents, units filled] of the seat's bids in the pass that settled the round."""
+    return facts.passes[-1].lines.get(seat, ())
+
+
 def requested_units(facts: RoundFacts, seat: SeatId) -> int:
     """Units asked for in the settling pass, a forfeited vector included."""
     last = facts.passes[-1]
