@@ -1,9 +1,13 @@
-"""Outcomes of bargaining from the facts of a trace (bargaining page, 9). R = closed rounds, G = v − c, in ticks."""
+"""Outcomes of bargaining from the facts of a trace (bargaining page, 9). R = closed rounds, G = v − c, in ticks.
+
+Limits are drawn once per episode: those of the first closed round hold for all. Each small function makes one group of
+figures; the models put the groups together, so that a missing or a misspelt figure is an error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tradefair.bargaining.model import RoundFacts
 from tradefair.contract.seats import SeatId
@@ -22,12 +26,13 @@ from tradefair.tracestore import Trace
 class BargainingSeat(SeatOutcome):
     """One seat, in ticks unless said otherwise; null where a quantity is undefined (no round, G <= 0, no trade).
 
-    `surplus_share_raw` = profit/(R·G), `surplus_share` floors it at 0. `hindsight_profit` is the best reply to the
-    counterpart's realised quotes, round by round: another quote might have changed them.
+    `surplus_share_raw` = profit/(R·G), `surplus_share` floors it at 0. `losses` is what `loss_rounds` cost.
+    `hindsight_profit` is the best reply to the counterpart's realised quotes, round by round: another quote might have
+    changed them. `messages` and `words` leave silent turns out.
 
-    By round: `profits`; `quote_offsets`, own limit minus quote (quote minus limit for the seller; positive is tough),
-    null where the seat forfeited; `opponent_offsets`, the counterpart's, by its own limit; `trade_offsets`, limit minus
-    price in the same sense, null without a trade; `traded`.
+    By round: `profits`; `quote_offsets`, the seat's limit minus its quote (quote minus limit for the seller; above 0
+    is tough), null where the seat forfeited; `opponent_offsets`, the same of the counterpart; `trade_offsets`, limit
+    minus price in the same sense, null without a trade; `traded`.
     """
 
     limit: int | None
@@ -50,9 +55,11 @@ class BargainingSeat(SeatOutcome):
 
 
 class BargainingMarket(MarketOutcome):
-    """Both together. `price_position`: the seller's part of G in the mean trade; `first_trade_round`: R + 1 = never.
+    """Both seats together, in ticks unless said otherwise.
 
-    `potential` = R·G over the closed rounds, 0 where nothing can be gained.
+    `law` names the distribution of the limits, `gap` is G, `potential` = R·G over the closed rounds, 0 where
+    nothing can be gained. `price_position` is the seller's share of G in the mean trade, `first_trade_round` is R + 1
+    without a trade. `partial`: fewer rounds closed than the scenario asks for.
     """
 
     law: str | None
@@ -98,18 +105,22 @@ def relative_to_references(
 
 
 def _normalised_regret(profit: int, passive: int | None, oracle: int | None) -> float | None:
-    """(oracle − agent)/(oracle − passive), null unless the oracle earned more; the oracle is strong, not a bound."""
+    """(oracle − agent)/(oracle − passive): 0 is the oracle, 1 is passive; null unless the oracle earned more."""
+    # The oracle is a strong rule and no bound, so that an agent may earn more and the regret fall below 0.
     if passive is None or oracle is None or oracle <= passive:
         return None
     return ratio(oracle - profit, oracle - passive)
 
 
 class _Talk(NamedTuple):
+    """What one seat said, counted."""
+
     messages: int
     words: int
 
 
 def _hear(talk: dict[SeatId, _Talk], event: dict[str, object]) -> None:
+    # The public result of a talk phase is not typed here: this runs on every event of traces that no rules have made.
     public = event.get("public") if event.get("event") == "phase_closed" else None
     if isinstance(public, dict):
         seat, words, silent = (public.get(name) for name in ("seat", "words", "silent"))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
@@ -119,36 +130,63 @@ def _hear(talk: dict[SeatId, _Talk], event: dict[str, object]) -> None:
 
 
 def _seat(reading: TraceReading, rounds: Sequence[RoundFacts], seat: SeatId, talk: _Talk) -> BargainingSeat:
-    common = common_seat(reading, seat)
-    buys = common["role"] == "buyer"
-    sign = 1 if buys else -1
-    records = [closed.record for closed in rounds]
-    limit, other_limit = (_limit(rounds, side) for side in (buys, not buys))
-    profits = [record.profit_buyer if buys else record.profit_seller for record in records]
-    quotes = [record.bid if buys else record.ask for record in records]
-    theirs = [record.ask if buys else record.bid for record in records]
-    most = _possible(rounds)
-    best = 0 if limit is None else sum(max(0, sign * (limit - other)) for other in theirs if other is not None)
+    buys = reading.roles[seat] == "buyer"
     return BargainingSeat(
-        **common,
-        limit=limit,
-        profit=sum(profits),
-        profit_per_round=ratio(sum(profits), len(rounds)),
-        surplus_share=ratio(max(0, sum(profits)), most),
-        surplus_share_raw=ratio(sum(profits), most),
-        forfeits=sum(quote is None for quote in quotes),
-        loss_rounds=sum(profit < 0 for profit in profits),
-        losses=-sum(profit for profit in profits if profit < 0),
-        hindsight_profit=best,
-        hindsight_regret=best - sum(profits),
-        messages=talk.messages,
-        words=talk.words,
-        quote_offsets=_offsets(sign, limit, quotes),
-        opponent_offsets=_offsets(-sign, other_limit, theirs),
-        trade_offsets=_offsets(sign, limit, [record.price for record in records]),
-        traded=[record.price is not None for record in records],
-        profits=profits,
+        **common_seat(reading, seat),
+        **_earnings(rounds, buys),
+        **_hindsight(rounds, buys),
+        **_offsets_of(rounds, buys),
+        **talk._asdict(),
     )
+
+
+def _profits(rounds: Sequence[RoundFacts], buys: bool) -> list[int]:
+    return [closed.record.profit_buyer if buys else closed.record.profit_seller for closed in rounds]
+
+
+def _quotes(rounds: Sequence[RoundFacts], buys: bool) -> list[int | None]:
+    return [closed.record.bid if buys else closed.record.ask for closed in rounds]
+
+
+def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
+    profits, most = _profits(rounds, buys), _possible(rounds)
+    losses = [-profit for profit in profits if profit < 0]
+    return {
+        "limit": _limit(rounds, buys),
+        "profit": sum(profits),
+        "profit_per_round": ratio(sum(profits), len(rounds)),
+        "surplus_share": ratio(max(0, sum(profits)), most),
+        "surplus_share_raw": ratio(sum(profits), most),
+        "forfeits": sum(quote is None for quote in _quotes(rounds, buys)),
+        "loss_rounds": len(losses),
+        "losses": sum(losses),
+        "profits": profits,
+    }
+
+
+def _hindsight(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
+    """The best reply to the counterpart's quotes as they were, and what was missed; 0 in a round that it forfeited."""
+    limit = _limit(rounds, buys)
+    quotes = [] if limit is None else _offsets(_sign(buys), limit, _quotes(rounds, not buys))
+    best = sum(max(0, offset) for offset in quotes if offset is not None)
+    return {"hindsight_profit": best, "hindsight_regret": best - sum(_profits(rounds, buys))}
+
+
+def _offsets_of(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
+    limit, sign = _limit(rounds, buys), _sign(buys)
+    prices = [closed.record.price for closed in rounds]
+    return {
+        "quote_offsets": _offsets(sign, limit, _quotes(rounds, buys)),
+        # By the counterpart's limit and in its sense: how tough it was, not how good its quote was for this seat.
+        "opponent_offsets": _offsets(-sign, _limit(rounds, not buys), _quotes(rounds, not buys)),
+        "trade_offsets": _offsets(sign, limit, prices),
+        "traded": [price is not None for price in prices],
+    }
+
+
+def _sign(buys: bool) -> int:
+    """1 for the buyer, -1 for the seller: makes "inside the limit" positive for both."""
+    return 1 if buys else -1
 
 
 def _limit(rounds: Sequence[RoundFacts], buys: bool) -> int | None:
@@ -169,24 +207,45 @@ def _possible(rounds: Sequence[RoundFacts]) -> int:
 
 
 def _market(reading: TraceReading, rounds: Sequence[RoundFacts]) -> BargainingMarket:
-    opening = rounds[0].opening if rounds else None
-    trades = [(closed.record.round, closed.record.price) for closed in rounds if closed.record.price is not None]
-    prices = [price for _, price in trades]
-    gap = opening.gap if opening else 0
-    surplus = sum(closed.record.profit_buyer + closed.record.profit_seller for closed in rounds)
-    positions = [(price - opening.seller_cost) / gap for price in prices] if opening and gap > 0 else []
     asked = reading.core.scenario.get("rounds") if reading.core else None
     return BargainingMarket(
-        law=opening.law if opening else None,
-        gap=opening.gap if opening else None,
-        potential=_possible(rounds),
-        trades=len(trades),
-        trade_frequency=ratio(len(trades), len(rounds)),
-        any_trade=bool(trades),
-        efficiency=ratio(surplus, _possible(rounds)),
-        price_mean=mean(prices),
-        price_position=mean(positions),
-        first_trade_round=trades[0][0] if trades else len(rounds) + 1,
-        lossy_trades=len(trades) if opening is not None and gap <= 0 else 0,
+        **_opening(rounds),
+        **_trades(rounds),
+        **_split(rounds),
         partial=isinstance(asked, int) and len(rounds) < asked,
     )
+
+
+def _opening(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
+    """The law of the limits and the gap between them; null before the first round closed."""
+    opening = rounds[0].opening if rounds else None
+    return {
+        "law": opening.law if opening else None,
+        "gap": opening.gap if opening else None,
+        "potential": _possible(rounds),
+    }
+
+
+def _trades(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
+    trades = [closed.record.round for closed in rounds if closed.record.price is not None]
+    return {
+        "trades": len(trades),
+        "trade_frequency": ratio(len(trades), len(rounds)),
+        "any_trade": bool(trades),
+        "first_trade_round": trades[0] if trades else len(rounds) + 1,
+        # Without a gap there is no price at which both gain: every trade costs one of the two money.
+        "lossy_trades": len(trades) if rounds and rounds[0].opening.gap <= 0 else 0,
+    }
+
+
+def _split(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
+    """What both earned of what there was, and how the mean trade divided it."""
+    prices = [closed.record.price for closed in rounds if closed.record.price is not None]
+    surplus = sum(closed.record.profit_buyer + closed.record.profit_seller for closed in rounds)
+    opening = rounds[0].opening if rounds and rounds[0].opening.gap > 0 else None
+    positions = [(price - opening.seller_cost) / opening.gap for price in prices] if opening else []
+    return {
+        "efficiency": ratio(surplus, _possible(rounds)),
+        "price_mean": mean(prices),
+        "price_position": mean(positions),
+    }

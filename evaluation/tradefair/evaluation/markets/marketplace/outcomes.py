@@ -27,6 +27,7 @@ from tradefair.marketplace.analysis import baselines
 from tradefair.tracestore import Trace
 
 _MAX_ROWS = 40
+"""Rows of a table at most."""
 TERMS = ("query", "outreach", "offer", "impatience", "misjudgement", "execution")
 """The terms of the loss; offer, impatience and misjudgement together are the loss of selection."""
 
@@ -89,8 +90,11 @@ class MarketplaceSeat(SeatOutcome):
 
 
 class FunnelStep(BaseModel):
-    """How many customers reached a step with anybody and with somebody who fits, and the sum of what was the best
-    that was left to them there, in currency units: it begins at the optimum and ends at the welfare."""
+    """How many customers reached a step with any business and with one that fits, and what was still `possible`.
+
+    That is the sum, in currency units, of the best that was left to each of them: at the first step the optimum, at the
+    last the welfare.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -172,8 +176,8 @@ def marketplace_outcome(trace: Trace, version: str) -> MarketplaceOutcome:
     play = study if isinstance(study, MarketPlay) else study.play
     seats = {seat: MarketplaceSeat(**common_seat(play.reading, seat)) for seat in play.reading.conduct}
     if isinstance(study, Study):
-        for place, customer in enumerate(study.customers):
-            seats[customer.seat] = _customer(study, place, seats[customer.seat])
+        for index, customer in enumerate(study.customers):
+            seats[customer.seat] = _customer(study, index, seats[customer.seat])
         for business in study.businesses:
             seats[business.seat] = seats[business.seat].model_copy(update=_business(business))
     market = _market(study) if isinstance(study, Study) else MarketplaceMarket()
@@ -194,8 +198,8 @@ def relative_to_references(
     }
 
 
-def _over_random(one: MarketplaceSeat) -> float | None:
-    return None if one.utility is None or one.random_items is None else rounded(one.utility - one.random_items)
+def _over_random(seat: MarketplaceSeat) -> float | None:
+    return None if seat.utility is None or seat.random_items is None else rounded(seat.utility - seat.random_items)
 
 
 def _regret(utility: float | None, passive: MarketplaceSeat | None, oracle: MarketplaceSeat | None) -> float | None:
@@ -210,60 +214,80 @@ def _regret(utility: float | None, passive: MarketplaceSeat | None, oracle: Mark
 # --- seats ------------------------------------------------------------------------------------------------------------
 
 
-def _customer(study: Study, place: int, common: MarketplaceSeat) -> MarketplaceSeat:
-    one = study.customers[place]
-    record, loss = one.record, one.loss
-    own = baselines([study.truth.matches[place]])
-    first = study.play.proposals[one.bought[0]] if one.bought else None
-    chosen = None if first is None else study.truth.indices[first.facts.business]
+def _customer(study: Study, index: int, common: MarketplaceSeat) -> MarketplaceSeat:
+    customer = study.customers[index]
+    own = baselines([study.truth.matches[index]])
     return common.model_copy(
         update={
-            "utility": currency(record.utility),
-            "value": currency(record.value),
-            "optimum": currency(loss.optimum),
-            "achieved": share(record.utility, loss.optimum),
-            "loss": currency(loss.total),
-            **_terms([one]),
+            **_results(customer),
             "random_items": in_currency(own.random_items.mean),
             "cheapest": in_currency(own.cheapest.mean),
             "random_fits": in_currency(own.random_fits.mean),
-            "need_met": one.met,
-            "purchases": len(record.paid),
-            "spend": currency(one.spend),
-            "wasted": currency(one.wasted),
-            "searches": one.searches,
-            "shown": len(one.shown),
-            "asked": len(one.asked),
-            "offered": len(record.offers),
-            "tries": len(record.tries),
-            "refused_payments": dict(sorted(one.refused.items())),
-            "choice": None if first is None else first.facts.business,
-            "choice_arrival": None if first is None else first.arrival,
-            "choice_rank": None if first is None else first.rank,
-            "choice_position": None if chosen is None else one.positions.get(chosen),
-            "unfinished": one.censored,
+            **_conduct(customer),
+            **_choice(study, customer),
         }
     )
 
 
-def _terms(customers: Sequence[Customer]) -> dict[str, float]:
-    """The terms of the loss summed over customers, with that of selection, which three of them make."""
+def _results(customer: Customer) -> dict[str, Any]:
+    record, loss = customer.record, customer.loss
     return {
-        f"loss_{name}": currency(sum(getattr(one.loss, name) for one in customers)) for name in (*TERMS, "selection")
+        "utility": currency(record.utility),
+        "value": currency(record.value),
+        "optimum": currency(loss.optimum),
+        "achieved": share(record.utility, loss.optimum),
+        "loss": currency(loss.total),
+        **_terms([customer]),
+        "need_met": customer.met,
+        "purchases": len(record.paid),
+        "spend": currency(customer.spend),
+        "wasted": currency(customer.wasted),
     }
 
 
-def _business(one: Business) -> dict[str, Any]:
+def _conduct(customer: Customer) -> dict[str, Any]:
     return {
-        "revenue": currency(one.revenue),
-        "orders": one.orders,
-        "surplus": currency(one.surplus),
-        "proposals": one.proposals,
-        "misstated": one.misstated,
-        "inquiries": one.inquiries,
-        "answered": len(one.waits),
-        "answer_rate": ratio(len(one.waits), one.inquiries),
-        "rounds_to_answer": mean(one.waits),
+        "searches": customer.searches,
+        "shown": len(customer.shown),
+        "asked": len(customer.asked),
+        "offered": len(customer.record.offers),
+        "tries": len(customer.record.tries),
+        "refused_payments": dict(sorted(customer.refused.items())),
+        "unfinished": customer.censored,
+    }
+
+
+def _choice(study: Study, customer: Customer) -> dict[str, Any]:
+    """The first paid proposal and how its business came into sight; all null for a customer who paid nothing."""
+    names = ("choice", "choice_arrival", "choice_rank", "choice_position")
+    if not customer.bought:
+        return dict.fromkeys(names)
+    first = study.play.proposals[customer.bought[0]]
+    chosen = study.truth.indices[first.facts.business]
+    # The position is null where no search of the customer showed the business.
+    figures = (first.facts.business, first.arrival, first.rank, customer.positions.get(chosen))
+    return dict(zip(names, figures, strict=True))
+
+
+def _terms(customers: Sequence[Customer]) -> dict[str, Any]:
+    """The terms of the loss summed over customers, with that of selection, which three of them make."""
+    return {
+        f"loss_{name}": currency(sum(getattr(customer.loss, name) for customer in customers))
+        for name in (*TERMS, "selection")
+    }
+
+
+def _business(business: Business) -> dict[str, Any]:
+    return {
+        "revenue": currency(business.revenue),
+        "orders": business.orders,
+        "surplus": currency(business.surplus),
+        "proposals": business.proposals,
+        "misstated": business.misstated,
+        "inquiries": business.inquiries,
+        "answered": len(business.waits),
+        "answer_rate": ratio(len(business.waits), business.inquiries),
+        "rounds_to_answer": mean(business.waits),
     }
 
 
@@ -271,48 +295,20 @@ def _business(one: Business) -> dict[str, Any]:
 
 
 def _market(study: Study) -> MarketplaceMarket:
-    customers, known, base = study.customers, study.yardsticks, study.yardsticks.baselines
-    welfare = sum(one.record.utility for one in customers)
-    buyers = [one.record.utility for one in customers if one.record.paid]
-    waits = [wait for one in study.businesses for wait in one.waits]
-    refused = sum((one.refused for one in customers), Counter[str]())
-    fits = sum(len(one.fits) for one in customers)
-    recall = Fraction(sum(len(one.fits & one.shown) for one in customers), fits) if fits else None
-    ceilings = {f"ceiling_{name}": currency(each.welfare) for name, each in known.ceilings.items()}
-    assigned, scenario = known.assignment, study.play.scenario
+    customers, known, scenario = study.customers, study.yardsticks, study.play.scenario
+    welfare = sum(customer.record.utility for customer in customers)
+    recall = _recall(customers)
     return MarketplaceMarket(
-        customers=len(customers),
-        businesses=len(study.businesses),
-        welfare=currency(welfare),
-        optimal=currency(base.optimal),
-        share_of_optimal=share(welfare, base.optimal),
-        optimal_or_nothing=currency(base.optimal_or_nothing),
-        needs_met=sum(one.met for one in customers),
-        purchases=sum(len(one.record.paid) for one in customers),
-        spend=currency(sum(one.spend for one in customers)),
-        wasted=currency(sum(one.wasted for one in customers)),
-        mean_utility=_mean_cents(welfare, len(customers)),
-        mean_utility_buyers=_mean_cents(sum(buyers), len(buyers)),
-        unfinished=sum(one.censored for one in customers),
-        loss=currency(base.optimal_or_nothing - welfare),
+        **_welfare(study, welfare),
+        **_spending(customers),
         **_terms(customers),
-        recall=_number(recall),
-        random_items=in_currency(base.random_items.mean),
-        cheapest=in_currency(base.cheapest.mean),
-        random_fits=in_currency(base.random_fits.mean),
-        **ceilings,
-        assignment=None if assigned is None else currency(assigned),
-        congestion=None if assigned is None else currency(base.optimal_or_nothing - assigned),
-        no_match=base.no_match,
-        no_fit=base.no_fit,
-        revenue=currency(sum(one.revenue for one in study.businesses)),
-        in_escrow=currency(study.in_escrow),
-        answer_rate=ratio(len(waits), sum(one.inquiries for one in study.businesses)),
-        rounds_to_answer=mean(waits),
+        **_baselines(study),
+        **_sales(study.businesses),
         **_bargains(study),
+        in_escrow=currency(study.in_escrow),
+        recall=_number(recall),
         privileged_search=scenario is not None and scenario.search_algorithm == "optimal",
         price_rule=scenario.price_rule if scenario is not None else None,
-        refused_payments=dict(sorted(refused.items())),
         funnel=[
             FunnelStep(step=step.name, customers=step.customers, fitting=step.fitting, possible=currency(step.possible))
             for step in funnel(customers)
@@ -320,6 +316,66 @@ def _market(study: Study) -> MarketplaceMarket:
         references=references(welfare, known, recall),
         exact=_exact(study, welfare),
     )
+
+
+def _recall(customers: Sequence[Customer]) -> Fraction | None:
+    """Share of all fits that their customers were shown; null where no business fits anyone."""
+    fits = sum(len(customer.fits) for customer in customers)
+    return Fraction(sum(len(customer.fits & customer.shown) for customer in customers), fits) if fits else None
+
+
+def _welfare(study: Study, welfare: int) -> dict[str, Any]:
+    customers, base = study.customers, study.yardsticks.baselines
+    buyers = [customer.record.utility for customer in customers if customer.record.paid]
+    return {
+        "customers": len(customers),
+        "businesses": len(study.businesses),
+        "welfare": currency(welfare),
+        "optimal": currency(base.optimal),
+        "share_of_optimal": share(welfare, base.optimal),
+        "optimal_or_nothing": currency(base.optimal_or_nothing),
+        "loss": currency(base.optimal_or_nothing - welfare),
+        "mean_utility": _mean_cents(welfare, len(customers)),
+        "mean_utility_buyers": _mean_cents(sum(buyers), len(buyers)),
+    }
+
+
+def _spending(customers: Sequence[Customer]) -> dict[str, Any]:
+    refused = sum((customer.refused for customer in customers), Counter[str]())
+    return {
+        "needs_met": sum(customer.met for customer in customers),
+        "purchases": sum(len(customer.record.paid) for customer in customers),
+        "spend": currency(sum(customer.spend for customer in customers)),
+        "wasted": currency(sum(customer.wasted for customer in customers)),
+        "unfinished": sum(customer.censored for customer in customers),
+        "refused_payments": dict(sorted(refused.items())),
+    }
+
+
+def _baselines(study: Study) -> dict[str, Any]:
+    """What simple choices would have earned at list prices, and the most under search and capacity."""
+    known, base = study.yardsticks, study.yardsticks.baselines
+    assigned = known.assignment
+    return {
+        "random_items": in_currency(base.random_items.mean),
+        "cheapest": in_currency(base.cheapest.mean),
+        "random_fits": in_currency(base.random_fits.mean),
+        **{f"ceiling_{name}": currency(ceiling.welfare) for name, ceiling in known.ceilings.items()},
+        # Only a scenario with capacity has an assignment: without one every customer can have the best business.
+        "assignment": None if assigned is None else currency(assigned),
+        "congestion": None if assigned is None else currency(base.optimal_or_nothing - assigned),
+        "no_match": base.no_match,
+        "no_fit": base.no_fit,
+    }
+
+
+def _sales(businesses: Sequence[Business]) -> dict[str, Any]:
+    waits = [wait for business in businesses for wait in business.waits]
+    return {
+        "revenue": currency(sum(business.revenue for business in businesses)),
+        "answer_rate": ratio(len(waits), sum(business.inquiries for business in businesses)),
+        "rounds_to_answer": mean(waits),
+    }
 
 
 def _mean_cents(cents: int, count: int) -> float | None:
@@ -371,21 +427,21 @@ def marketplace_tables(outcome: MarketplaceOutcome) -> list[Table]:
 def _references_table(market: MarketplaceMarket) -> Table:
     rows = [
         (
-            one.name,
-            one.kind,
-            number_text(one.welfare),
-            number_text(one.deviation or None),
-            number_text(one.share),
-            number_text(one.recall),
+            reference.name,
+            reference.kind,
+            number_text(reference.welfare),
+            number_text(reference.deviation or None),
+            number_text(reference.share),
+            number_text(reference.recall),
         )
-        for one in market.references
+        for reference in market.references
     ]
     title = "welfare beside baselines at list prices: exact expectations with their deviations, and maxima"
     return Table(title, ("choice", "what it is", "welfare", "deviation", "share of optimal", "fits shown"), rows)
 
 
 def _funnel_table(market: MarketplaceMarket) -> Table:
-    rows = [(one.step, str(one.customers), str(one.fitting), number_text(one.possible)) for one in market.funnel]
+    rows = [(step.step, str(step.customers), str(step.fitting), number_text(step.possible)) for step in market.funnel]
     title = "customers on the way to a purchase: with any business, with one that fits, and what was still possible"
     return Table(title, ("step", "customers", "with a fit", "still possible"), rows)
 
@@ -393,12 +449,12 @@ def _funnel_table(market: MarketplaceMarket) -> Table:
 def _losses_table(outcome: MarketplaceOutcome) -> Table:
     """The customers who lost most."""
     losers = sorted(
-        ((seat, one) for seat, one in outcome.seats.items() if one.loss),
+        ((seat, result) for seat, result in outcome.seats.items() if result.loss),
         key=lambda row: -(row[1].loss or 0.0),
     )
     rows = [
-        (seat, *(number_text(getattr(one, name)) for name in ("loss", *(f"loss_{term}" for term in TERMS))))
-        for seat, one in losers[:_MAX_ROWS]
+        (seat, *(number_text(getattr(result, name)) for name in ("loss", *(f"loss_{term}" for term in TERMS))))
+        for seat, result in losers[:_MAX_ROWS]
     ]
     more = f", the {_MAX_ROWS} dearest of {len(losers)}" if len(losers) > _MAX_ROWS else ""
     return Table(f"what customers lost, and to what{more}", ("customer", "loss", *TERMS), rows)

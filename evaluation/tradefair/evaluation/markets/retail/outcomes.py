@@ -1,8 +1,13 @@
-"""Outcomes of the retail market from the facts of a trace (retail page, 9). T = closed days."""
+"""Outcomes of the retail market from the facts of a trace (retail page, 9). T = closed days.
+
+Each small function makes one group of figures; the models put the groups together, so that a missing or a misspelt
+figure is an error.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from tradefair.contract.errors import TraceError
 from tradefair.contract.money import currency
@@ -14,15 +19,19 @@ from tradefair.evaluation.markets.retail.profit import GoodsProfit, ProfitDecomp
 from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.table import Table, number_text
+from tradefair.retail.model import DayFacts
 from tradefair.tracestore import Trace
 
 
 class RetailSeat(SeatOutcome):
     """The manager's result; amounts in currency units, null where a quantity is undefined.
 
-    `gain` = net_worth_final − funds_start. `stockout_days` (days with a stock-out product) rewards empty shelves: read
-    it with `empty_shelf_rate`, `short_units` and `lost_sales_rate`. `direct_calls_per_day` counts execute_code as one
-    call, `total_calls_per_day` the calls inside it too. Tokens are null where no model was called.
+    `gain` = net_worth_final − funds_start; net worth is cash, stock at its aged cost and open orders at cost.
+    `return_ratio` is a share of the units sold, `expired_ratio` of the units sold or expired. `stockout_days` (days
+    with a stock-out product) rewards empty shelves: read it with `empty_shelf_rate` (product-days without stock over
+    product-days on the shelf), `short_units`, `empty_demand` (expected demand of empty shelves) and `lost_sales_rate` =
+    net_lost_units/(units_sold + net_lost_units). `direct_calls_per_day` counts execute_code as one call,
+    `total_calls_per_day` the calls inside it too. Tokens are null where no model was called.
     """
 
     survival_days: int
@@ -96,40 +105,15 @@ def share_of_oracle(gain: float | None, passive: float | None, oracle: float | N
 
 
 def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[int, int] | None) -> RetailSeat:
-    days, profit = play.days, decompose(play)
-    facts = [day.facts for day in days]
-    conduct = [day.conduct for day in days]
-    funds = [day.funds_cents for day in facts]
-    units = sum(sum(day.product.units) for day in facts)
-    expired = sum(sum(day.product.expired) for day in facts)
-    lost = sum(day.net_lost_units for day in facts)
-    direct = sum(day.calls for day in conduct)
-    gain = None if profit is None else profit.gain_cents
-    start = play.scenario.funds_start_cents if play.scenario else 0
+    facts = [day.facts for day in play.days]
+    profit = decompose(play)
     return RetailSeat(
         **common_seat(reading, seat),
+        **_money_of(play, facts, profit),
+        **_sales(facts),
+        **_shelf(facts),
+        **_calls(play),
         survival_days=play.length,
-        net_worth_final=None if gain is None else currency(gain + start),
-        gain=None if gain is None else currency(gain),
-        lowest_funds=currency(min(funds)) if funds else None,
-        lowest_funds_day=funds.index(min(funds)) + 1 if funds else None,
-        units_sold=units,
-        sold_products_per_day=mean(sum(sold > 0 for sold in day.product.units) for day in facts),
-        return_ratio=ratio(sum(sum(day.product.returned) for day in facts), units),
-        expired_ratio=ratio(expired, units + expired),
-        stockout_days=sum(bool(day.stock_outs) for day in facts),
-        empty_shelf_rate=ratio(
-            sum(len(day.empty_shelf) for day in facts), sum(sum(day.product.on_shelf) for day in facts)
-        ),
-        short_units=sum(day.short_units for day in facts),
-        empty_demand=rounded(sum(day.empty_demand for day in facts)),
-        net_lost_units=rounded(lost),
-        lost_sales_rate=ratio(lost, units + lost),
-        direct_calls_per_day=ratio(direct, len(days)),
-        total_calls_per_day=ratio(direct + sum(day.inner_calls for day in conduct), len(days)),
-        note_calls=sum(day.notes for day in conduct),
-        rejected_actions=sum(day.rejected_actions for day in conduct),
-        invalid_actions=sum(day.invalid_actions for day in conduct),
         lapsed_days=sum(reading.conduct[seat].lapses.values()),
         input_tokens=tokens[0] if tokens else None,
         output_tokens=tokens[1] if tokens else None,
@@ -137,8 +121,64 @@ def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[i
     )
 
 
+def _money_of(play: RetailPlay, facts: Sequence[DayFacts], profit: ProfitDecomposition | None) -> dict[str, Any]:
+    """Worth and cash in currency units; null before the first day closed."""
+    if profit is None or play.scenario is None:
+        gain = worth = None
+    else:
+        gain, worth = currency(profit.gain_cents), currency(profit.gain_cents + play.scenario.funds_start_cents)
+    funds = [day.funds_cents for day in facts]
+    return {
+        "net_worth_final": worth,
+        "gain": gain,
+        "lowest_funds": currency(min(funds)) if funds else None,
+        "lowest_funds_day": funds.index(min(funds)) + 1 if funds else None,
+    }
+
+
+def _sales(facts: Sequence[DayFacts]) -> dict[str, Any]:
+    units = sum(sum(day.product.units) for day in facts)
+    expired = sum(sum(day.product.expired) for day in facts)
+    return {
+        "units_sold": units,
+        "sold_products_per_day": mean(sum(sold > 0 for sold in day.product.units) for day in facts),
+        "return_ratio": ratio(sum(sum(day.product.returned) for day in facts), units),
+        "expired_ratio": ratio(expired, units + expired),
+    }
+
+
+def _shelf(facts: Sequence[DayFacts]) -> dict[str, Any]:
+    """What empty shelves cost in sales, in units."""
+    units = sum(sum(day.product.units) for day in facts)
+    lost = sum(day.net_lost_units for day in facts)
+    empty = sum(len(day.empty_shelf) for day in facts)
+    return {
+        "stockout_days": sum(bool(day.stock_outs) for day in facts),
+        "empty_shelf_rate": ratio(empty, sum(sum(day.product.on_shelf) for day in facts)),
+        "short_units": sum(day.short_units for day in facts),
+        "empty_demand": rounded(sum(day.empty_demand for day in facts)),
+        "net_lost_units": rounded(lost),
+        "lost_sales_rate": ratio(lost, units + lost),
+    }
+
+
+def _calls(play: RetailPlay) -> dict[str, Any]:
+    conduct = [day.conduct for day in play.days]
+    direct = sum(day.calls for day in conduct)
+    return {
+        "direct_calls_per_day": ratio(direct, len(conduct)),
+        "total_calls_per_day": ratio(direct + sum(day.inner_calls for day in conduct), len(conduct)),
+        "note_calls": sum(day.notes for day in conduct),
+        "rejected_actions": sum(day.rejected_actions for day in conduct),
+        "invalid_actions": sum(day.invalid_actions for day in conduct),
+    }
+
+
 def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int] | None]:
-    """Tokens in and out by seat, where the runner noted model calls; null where one of them does not say."""
+    """Tokens in and out by seat, where the runner noted model calls; null where one of them does not say.
+
+    A sum over the others would look like a cheap agent.
+    """
     spent: dict[SeatId, tuple[int, int] | None] = {}
     try:
         for event in trace.agent_events():

@@ -16,7 +16,10 @@ _LARGEST = 4
 
 
 class Inequality(NamedTuple):
-    """Indices of a distribution over all seats; hhi and cr4 are null where the sum is 0."""
+    """Indices of a distribution over all N seats: 0 is an equal split for the first three, hhi 1/N and cr4 4/N are.
+
+    gini 0 to 1 − 1/N, theil 0 to ln N, cv 0 to sqrt(N − 1); hhi and cr4, 0 to 1, are null where the sum is 0.
+    """
 
     gini: float
     theil: float
@@ -26,14 +29,15 @@ class Inequality(NamedTuple):
 
 
 def inequality(values: Sequence[float]) -> Inequality:
-    """Gini, Theil, CV, Herfindahl and the share of the four largest; an equal split gives hhi 1/N and cr4 4/N."""
+    """Gini, Theil, CV, Herfindahl and the share of the four largest of amounts that are not below 0."""
     total, count = math.fsum(values), len(values)
     if total <= 0:
         return Inequality(0.0, 0.0, 0.0, None, None)
     ordered = sorted(values)
-    # Σ_i Σ_j |x_i − x_j| = 2 Σ_k (2k − N − 1) x_(k), k from 1.
-    gini = math.fsum((2 * place - count - 1) * value for place, value in enumerate(ordered, 1)) / (count * total)
+    # Σ_i Σ_j |x_i − x_j| = 2 Σ_k (2k − N − 1) x_(k), k from 1: sorting spares the double sum.
+    gini = math.fsum((2 * rank - count - 1) * value for rank, value in enumerate(ordered, 1)) / (count * total)
     relative = [value * count / total for value in values]
+    # r·ln r goes to 0 with r, while the logarithm of 0 is an error.
     theil = math.fsum(r * math.log(r) for r in relative if r > 0) / count
     shares = [value / total for value in values]
     return Inequality(
@@ -48,21 +52,25 @@ def inequality(values: Sequence[float]) -> Inequality:
 def mid_ranks(values: Mapping[SeatId, float]) -> dict[SeatId, float]:
     """Rank of each seat, 1 the largest; equal values share the mean of their ranks."""
     ordered = sorted(values.values(), reverse=True)
-    first = {value: place for place, value in reversed(list(enumerate(ordered, 1)))}
+    # From the back, so that the first of equal values is the one that stays.
+    first = {value: rank for rank, value in reversed(list(enumerate(ordered, 1)))}
     ties = {value: ordered.count(value) for value in first}
     return {seat: first[value] + (ties[value] - 1) / 2 for seat, value in values.items()}
 
 
 def mobility(before: Mapping[SeatId, float], now: Mapping[SeatId, float]) -> float | None:
-    """Mean change of rank from one round to the next."""
+    """Mean absolute change of rank from one round to the next, in ranks; null without seats."""
     old, new = mid_ranks(before), mid_ranks(now)
     return mean(abs(new[seat] - old[seat]) for seat in new)
 
 
 def slogan_convergence(play: SupplyPlay, facts: RoundFacts) -> float | None:
-    """Mean pairwise lexical cosine of the round's standing slogans; null with fewer than two."""
+    """Mean pairwise lexical cosine (0 to 1) of the round's standing slogans; null with fewer than two.
+
+    By words, whatever embedder the scenario has, so that scenarios can be compared.
+    """
     standing = [own.slogan for own in facts.seats.values() if own.slogan is not None]
-    pairs = [play.cosine(one, other) for place, one in enumerate(standing) for other in standing[place + 1 :]]
+    pairs = [play.cosine(first, second) for index, first in enumerate(standing) for second in standing[index + 1 :]]
     return mean(pairs)
 
 

@@ -1,4 +1,4 @@
-"""One pass over a supply-chain trace: its scenario, sound rounds, and who bid more than it had. Total."""
+"""One pass over a supply-chain trace: its scenario, sound rounds, and bids above funds. Raises nothing."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tradefair.tracestore import Trace
 
 
 class SeatRound(NamedTuple):
-    """One seat's facts of a closed round beside the round they belong to."""
+    """One seat's facts of a closed round, and the round they belong to."""
 
     round: RoundFacts
     own: SeatFacts
@@ -25,8 +25,9 @@ class SeatRound(NamedTuple):
 class SupplyPlay(NamedTuple):
     """What a trace says of the market; `scenario` is null, and there are no rounds, where the manifest cannot be read.
 
-    `closed` are the numbers of the events that closed the rounds. `overspends` counts vectors above funds by seat,
-    refused or forfeited. `slogans` are by number, and so are `near`, their cosines with earlier ones.
+    `rounds` holds what no formula can trip over; `closed` are the numbers of the events that closed them, in the same
+    order. `overspends` counts vectors of bids above funds by seat, refused or forfeited. `slogans` are by number;
+    `near` has by number the cosines with earlier slogans, by theirs, where these are above 0.
     """
 
     reading: TraceReading
@@ -39,20 +40,21 @@ class SupplyPlay(NamedTuple):
     near: dict[int, dict[int, float]]
 
     def of(self, seat: SeatId) -> list[SeatRound]:
-        """A seat's rounds."""
-        return [SeatRound(one, one.seats[seat]) for one in self.rounds]
+        """A seat's sound rounds, in order."""
+        return [SeatRound(facts, facts.seats[seat]) for facts in self.rounds]
 
-    def cosine(self, one: int, other: int) -> float:
+    def cosine(self, first: int, second: int) -> float:
         """Lexical cosine of two posted slogans by number; that of a slogan with itself is 1 unless it has no word."""
-        if one == other:
-            return 1.0 if one in self.slogans and self.slogans[one].stems else 0.0
-        return self.near.get(max(one, other), {}).get(min(one, other), 0.0)
+        if first == second:
+            return 1.0 if first in self.slogans and self.slogans[first].stems else 0.0
+        # The facts list each pair once, under the later slogan, and leave out pairs without a common word.
+        return self.near.get(max(first, second), {}).get(min(first, second), 0.0)
 
 
 def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
-    """Everything that the outcomes are made of; what cannot be used becomes a finding of the reading.
+    """Everything that the outcomes are made of; what cannot be used is listed in the reading.
 
-    `also` is given every event of the pass; it must bear odd ones.
+    `also` is given every event of the pass, invalid ones too: it must not raise for them.
     """
     overspends: Counter[SeatId] = Counter()
 
@@ -79,10 +81,11 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
             closed.append(facts.seq)
         else:
             reading.found(facts.seq, f"the facts are not of this scenario: {complaint}")
-    for one in rounds:
-        for settled in one.passes:
+    # Under `overspend = forfeit` a vector above funds is accepted and wins nothing: no call was refused.
+    for typed in rounds:
+        for settled in typed.passes:
             overspends.update(settled.forfeited.keys())
-    slogans = {slogan.number: slogan for one in rounds for slogan in one.new_slogans}
+    slogans = {slogan.number: slogan for typed in rounds for slogan in typed.new_slogans}
     near = {number: dict(slogan.cosines) for number, slogan in slogans.items()}
     return SupplyPlay(reading, scenario, seats, rounds, closed, overspends, slogans, near)
 
@@ -99,7 +102,10 @@ def _scenario(reading: TraceReading) -> SupplyChainScenario | None:
 
 
 def _complaints(facts: RoundFacts, scenario: SupplyChainScenario, seats: tuple[SeatId, ...]) -> Iterator[str]:
-    """What would break a formula: lists of a wrong length, places that do not exist."""
+    """What would break a formula: lists of a wrong length, indices that do not exist.
+
+    Types hold for facts of any scenario. Only with the scenario at hand can it be said how long a list must be.
+    """
     items = len(scenario.items)
     if len(facts.supply) != items or not facts.passes:
         yield "supply or passes"

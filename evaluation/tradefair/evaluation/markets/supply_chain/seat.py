@@ -1,4 +1,7 @@
-"""Formulas of one retailer's outcome (supply-chain page, 9): pure functions of counts and cents."""
+"""Formulas of one retailer's outcome (supply-chain page, 9): pure functions of counts and cents.
+
+Where a denominator is 0 the page says which number stands for "nothing": 0 mostly, so that tables need no gaps.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +16,7 @@ from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 
 
 def deviation(values: Sequence[float]) -> float:
-    """Population standard deviation; 0 of nothing."""
+    """Population standard deviation of all rounds there were, not of a sample; 0 of nothing."""
     if not values:
         return 0.0
     centre = math.fsum(values) / len(values)
@@ -32,33 +35,40 @@ def net_profit_margin(profits: Sequence[int], revenues: Sequence[int]) -> float:
 
 
 def risk_adjusted_return(profits: Sequence[int]) -> float:
-    """rar: mean over deviation of profits by round, 0 where they do not vary."""
+    """rar: mean over deviation of profits by round, 0 where they do not vary, one round included."""
     spread = deviation(profits)
     return rounded(math.fsum(profits) / len(profits) / spread) if spread else 0.0
 
 
 def inventory_efficiency(sold: Sequence[int], ends: Sequence[int]) -> float:
-    """iei: S/(S + Ī), units sold against the mean of units left at the end of a round; 0/0 is 0."""
+    """iei, 0 to 1: S/(S + Ī), units sold against the mean of units left at the end of a round; 0/0 is 0.
+
+    A seat that buys nothing has nothing left: high values say little without the units sold.
+    """
     left = mean(ends) or 0.0
     return rounded(sum(sold) / (sum(sold) + left)) if sum(sold) + left else 0.0
 
 
 def stockout_rate(failed: int, attempts: int, *, ever_stocked: bool) -> float:
-    """stockout: failed visits over visits; without a visit 1 if the seat never had a unit to sell, else 0."""
+    """stockout, 0 to 1: failed visits over visits; without a visit 1 if the seat never had a unit to sell, else 0."""
     if attempts:
         return rounded(failed / attempts)
+    # Buyers pass by a seat that offers nothing: no visit must not look like perfect service.
     return 0.0 if ever_stocked else 1.0
 
 
 def bid_efficiency(won: int, requested: int, base_value: int, spend: int) -> float:
-    """bid_eff: share of requested units won, times base value over spend; 0 where either denominator is."""
+    """bid_eff: share of requested units won, times base value over spend, in cents; 0 where either denominator is 0."""
     return rounded(won / requested * (base_value / spend)) if requested and spend else 0.0
 
 
 def order_stability(
     requested: Sequence[int], sold: Sequence[int], mode: Literal["abs", "one_sided", "orders_only"]
 ) -> float:
-    """osi: how closely the variation of orders follows that of sales; 1 with one round or none."""
+    """osi, above 0 to 1: how closely the variation of orders follows that of sales; 1 with one round or none.
+
+    1/(1 + excess) by mode: `abs` |CVo − CVs|, `one_sided` max(0, CVo − CVs), `orders_only` CVo.
+    """
     if len(requested) < 2:
         return 1.0
     orders, sales = variation(requested), variation(sold)
@@ -72,24 +82,26 @@ def settled_lines(facts: RoundFacts, seat: SeatId) -> Sequence[tuple[int, int, i
 
 
 def requested_units(facts: RoundFacts, seat: SeatId) -> int:
-    """Units asked for in the settling pass, a forfeited vector included."""
+    """Units asked for in the settling pass."""
+    # Units of a forfeited vector were asked for as well: leaving them out would reward bids that cannot be paid.
     last = facts.passes[-1]
     return sum(line[1] for line in (*last.lines.get(seat, ()), *last.forfeited.get(seat, ())))
 
 
 def message_match(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> float | None:
-    """mms: mean similarity of the slogan to the persona of every buyer of the rounds with one; null without."""
+    """mms, −1 to 1: mean similarity of the slogan to the personas of all buyers; null without a round with a slogan."""
     found: list[float] = []
     for facts in rounds:
         row = facts.seats[seat].similarity
         if row is not None and facts.seats[seat].slogan is not None:
+            # A row has one similarity per persona text; the texts of a tribe stand together from `text_starts` on.
             pairs = zip(facts.buyers.tribe, facts.buyers.text, strict=True)
             found += [row[scenario.text_starts[tribe] + text] for tribe, text in pairs]
     return mean(found)
 
 
 class BidRegret(NamedTuple):
-    """Cents paid above sure-win prices, and an upper bound of what lost units would have earned."""
+    """Cents paid above sure-win prices, and an upper bound of what lost units would have earned, in cents."""
 
     overpaid: int
     underbid: float
@@ -97,10 +109,8 @@ class BidRegret(NamedTuple):
 
 def bid_regret(rounds: Sequence[RoundFacts], seat: SeatId, scenario: SupplyChainScenario) -> BidRegret:
     """Against the smallest price that would have won for sure, rivals' final bids as they were (section 9)."""
-    found = [
-        line_regret(facts, seat, line, scenario) for facts in rounds for line in facts.passes[-1].lines.get(seat, ())
-    ]
-    return BidRegret(sum(one.overpaid for one in found), sum(one.underbid for one in found))
+    found = [line_regret(facts, seat, line, scenario) for facts in rounds for line in settled_lines(facts, seat)]
+    return BidRegret(sum(line.overpaid for line in found), sum(line.underbid for line in found))
 
 
 def line_regret(
@@ -110,7 +120,7 @@ def line_regret(
     scenario: SupplyChainScenario,
     resale: float | None = None,
 ) -> BidRegret:
-    """The same of one line [item, units, price, filled] of the settling pass.
+    """Regret of one line [item, units, price, filled] of the settling pass, by the same rule.
 
     `resale` is what a unit sells for in cents, by default the mean over all sellers of the round.
     """
@@ -125,6 +135,7 @@ def line_regret(
     terms = (facts.supply[item], scenario.items[item].base_cents, scenario.tick_cents)
     overpaid = won * max(0, price - sure_win_price(rivals, won, *terms)) if won else 0
     underbid = 0.0
+    # An upper bound: the units that were lost would have pressed the resale price, and may not have sold at all.
     if won < requested:
         resale = mean_price(facts, item) if resale is None else resale
         underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
@@ -132,7 +143,10 @@ def line_regret(
 
 
 def mean_price(facts: RoundFacts, item: int, but: SeatId | None = None) -> float:
-    """Volume-weighted price in cents of all units of an item sold in the round (`but` one seat's); 0 without any."""
+    """Volume-weighted price in cents of an item over all units sold in the round; 0 without any.
+
+    `but`: the seat whose sales are left out, so that a price can be compared with that of its rivals.
+    """
     sellers = [own for seat, own in facts.seats.items() if seat != but]
     units = sum(own.sold[item] for own in sellers)
     return sum(own.revenue[item] for own in sellers) / units if units else 0.0

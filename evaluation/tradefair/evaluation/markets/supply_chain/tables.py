@@ -1,7 +1,7 @@
-"""The supply chain's figures beside those of its reference population (supply-chain page, 9).
+"""Tables of the supply chain: its figures next to those of its reference population (supply-chain page, 9).
 
 Inequality responds to the mechanism itself: scarcity, budgets and luck make rich and poor of equals. What an agent has
-to do with it shows only beside the same scenario and seed played by a known population.
+to do with it shows only in comparison with the same scenario and seed played by a known population.
 """
 
 from __future__ import annotations
@@ -21,11 +21,15 @@ _Outcome = Outcome[Any, Any]
 
 
 def reference_tables(policy: str, outcome: _Outcome, population: _Outcome | None) -> list[Table]:
-    """Inequality, then the market and its mean retailer; a dash for each figure of a population nobody played."""
+    """Inequality, then the market and its mean retailer; dashes in the column of a population that was not played.
+
+    `policy` is the name of the population's policy, `population` the outcome of the same scenario and seed under it.
+    """
     market, column = outcome.market_outcome, f"{policy} population"
+    # The lexical embedder counts shared words: its figures must not be read as a judgement of meaning.
     caveat = " (word overlap, not meaning)" if (market.embedder or "").startswith("lexical") else ""
-    beside = "" if population else f"; no {column} beside it (tradefair play --references)"
-    title = f"inequality; gate {market.gate or '–'}, embedder {market.embedder or '–'}{caveat}{beside}"
+    missing = "" if population else f"; no {column} beside it (tradefair play --references)"
+    title = f"inequality; gate {market.gate or '–'}, embedder {market.embedder or '–'}{caveat}{missing}"
     return [
         Table(title, ("figure", "value", "equal split", column), list(_inequality_rows(market, population))),
         Table("the market, and the mean over its retailers", ("figure", "value", column), _rows(outcome, population)),
@@ -40,6 +44,7 @@ def bids_table(outcome: _Outcome) -> Table:
 
 
 def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple[str, ...]]:
+    # What equals would show: the last two depend on how many there are, and mobility has no such value.
     equal = {"gini": 0, "theil": 0, "cv": 0, "hhi": market.equal_hhi, "cr4": market.equal_cr4, "mobility": None}
     for basis in _BASES:
         for name, split in equal.items():
@@ -59,5 +64,6 @@ def _rows(outcome: _Outcome, population: _Outcome | None) -> list[tuple[str, ...
 def _values(outcome: _Outcome) -> list[float | None]:
     market = [getattr(outcome.market_outcome, name) for name in _MARKET]
     return market + [
-        mean(value for one in outcome.seats.values() if (value := getattr(one, name)) is not None) for name in _RETAILER
+        mean(figure for seat in outcome.seats.values() if (figure := getattr(seat, name)) is not None)
+        for name in _RETAILER
     ]
