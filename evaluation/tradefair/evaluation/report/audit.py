@@ -39,11 +39,11 @@ class _Known(NamedTuple):
         return found.evidence if found is not None and found.read_only else ()
 
     def needed(self, role: str) -> Mapping[str, set[str]]:
-        """By action, categories that a role's should rest on; where one of several will do, all of them."""
+        """Action -> the categories of evidence that it should rest on, for a role. Of alternatives, all are named."""
         if self.scenario is None:
             return {}
         needs = needs_of(self.kind.evidence_map, self.scenario, self.tools, role)
-        return {action: {category for need in some for category in need.any_of} for action, some in needs.items()}
+        return {action: {category for need in own for category in need.any_of} for action, own in needs.items()}
 
 
 def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
@@ -87,6 +87,7 @@ def _evidence(
     current = 0
     for call in calls:
         if call.round != current:
+            # Evidence counts for the round in which it was seen: the page shows habits, not the map's windows.
             current = call.round
             seen.clear()
         if call.status != "ok":

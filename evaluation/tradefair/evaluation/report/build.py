@@ -1,4 +1,4 @@
-"""From trace files to the data of a page. Total: what cannot be read is a problem on the page, never an exception."""
+"""From trace files to the data of a page. What cannot be read is a problem on the page, never an exception."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ class Report(NamedTuple):
 
     @property
     def sound(self) -> bool:
-        """Whether no trace failed verification; those that were not checked count as sound."""
+        """Whether no trace failed verification. Traces that were not checked count as sound."""
         checks = [episode.verification for episode in self.data.episodes]
         return all(check is None or check.sound for check in checks)
 
@@ -73,10 +73,11 @@ def build_report(
     progress: Progress | None = None,
     populations: Populations | None = None,
 ) -> Report:
-    """One page about all traces; `compare` puts exactly two side by side. `check` verifies them by re-execution.
+    """Make one page about all traces. Raises TraceError for a file that is no trace.
 
-    `progress` hears how many traces are done, of how many, and the name of the next. `populations`: where to look for
-    reference populations, besides the folders of references beside traces. Raises TraceError for a file that is none.
+    `compare` puts exactly two traces side by side. `check` verifies them by re-execution. `progress` is called with the
+    number of traces done, their total, and the name of the next. `populations` says where else to look for reference
+    populations than in the folders of references next to the traces.
     """
     if compare and len(paths) != 2:
         raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
@@ -102,12 +103,13 @@ def build_report(
 def episode_page(path: str | Path, *, check: bool = True, populations: Populations | None = None) -> EpisodePage:
     """All that a page shows of one trace. Raises TraceError for a file that is no trace or has no manifest."""
     with open_trace(path) as trace:
+        # The episode may still be running: all parts of the page must see the same events.
         trace.freeze()
         return _episode(trace, check, populations or Populations())
 
 
 def shown_name(path: Path) -> str:
-    """A file's name as text, whatever bytes it has; never the folder that it lies in."""
+    """A file's name as text, whatever bytes it holds. Never its folder: a page is handed on, and paths name people."""
     return os.fsencode(path.name).decode(errors="replace")
 
 
@@ -178,7 +180,7 @@ def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:
     except TraceError as error:
         return None, str(error)
     except Exception as fault:
-        # Facts that no rules have made can break any formula.
+        # In a trace that was edited, or written by a stranger's rules, facts may break any formula.
         return None, f"the diagnosis cannot be computed: {fault!r}"[:300]
 
 

@@ -1,4 +1,7 @@
-"""Texts of a trace, cut to a size that a page can carry, compressed in chunks that a browser opens one by one."""
+"""Texts of a trace: cut to a size that a page can hold, and compressed in chunks that a browser opens one by one.
+
+A browser that had to inflate all texts at once would show nothing for seconds.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,10 @@ import orjson
 from tradefair.evaluation.report.page_data import Packed
 
 LIMITS = (65_536, 16_384, 8_192, 4_096, 2_048, 1_024, 256)
-"""Lengths at which texts are cut; the first that lets the whole fit is taken."""
+"""Characters at which texts are cut. The first limit under which all texts fit the budget is taken."""
 BUDGET = 24_000_000
-"""Characters of all texts together; they shrink to a tenth or so."""
-_CHUNK = 200_000
+"""Characters of all texts together; compressed they take about a tenth."""
+_CHUNK = 200_000  # characters before compression
 
 Row = Sequence[str | None]
 

@@ -1,4 +1,4 @@
-"""The HTML around the data: one file, no request, a policy that lets nothing run but the bundle itself."""
+"""The HTML around the data: one file that makes no request, under a policy by which only the bundle itself can run."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import orjson
 
 from tradefair.evaluation.report.page_data import PageData
 
+# Inside <script> a parser looks for `</script` and `<!--`; U+2028 and U+2029 end a line of JavaScript.
 _ESCAPES = {
     b"<": rb"\u003c",
     b">": rb"\u003e",
@@ -22,7 +23,7 @@ _ESCAPES = {
 
 
 def html_page(data: PageData, *, connect: bool = False) -> bytes:
-    """The whole page. `connect` lets it ask the server that it came from; a report asks nobody."""
+    """The whole page as bytes. With `connect` it may ask the server that it came from; a report may not."""
     head = (
         "<!doctype html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
@@ -47,7 +48,10 @@ def html_page(data: PageData, *, connect: bool = False) -> bytes:
 
 
 def content_policy(connect: bool = False) -> str:
-    """The Content-Security-Policy: nothing but this script and this style sheet, each by its hash."""
+    """The Content-Security-Policy: only this script and this style sheet, each by its hash.
+
+    Texts of agents stand in the page. Even if one became markup, it could neither run nor send anything.
+    """
     asking = "; connect-src 'self'" if connect else ""
     return (
         f"default-src 'none'; script-src {_source(_asset('report.js'))}; "
@@ -57,7 +61,7 @@ def content_policy(connect: bool = False) -> str:
 
 
 def json_for_script(data: PageData) -> bytes:
-    """JSON that no HTML parser takes for markup, whatever texts it holds."""
+    """The data as JSON that no HTML parser reads as markup, whatever texts it holds."""
     content = orjson.dumps(data.model_dump(mode="json"))
     for plain, escaped in _ESCAPES.items():
         content = content.replace(plain, escaped)

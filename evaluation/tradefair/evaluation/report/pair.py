@@ -19,7 +19,10 @@ _MAX_VALUE = 200
 
 
 def pair_page(a: str | Path, b: str | Path) -> PairPage:
-    """What makes two episodes comparable or not, and where they part. Raises TraceError for a file that is no trace."""
+    """How two episodes were made, and the first decision that differs.
+
+    Raises TraceError for a file that is no trace.
+    """
     with open_trace(a) as trace_a, open_trace(b) as trace_b:
         attributes = _attributes(trace_a, trace_b)
         try:

@@ -1,7 +1,7 @@
-"""What rows, spans and messages are made of: a whole trace, or only what one seat saw of it.
+"""What rows, spans and messages are made of: a whole trace, or what one seat saw of it.
 
-Everything that is exported for one seat is made from `Source.of_seat` alone, so that no format can hold more than the
-seat's view does (docs/decisions/0020).
+All that is exported for one seat is made from `Source.of_seat`, so that no format can hold more than the seat's view
+does (decision 0020).
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from tradefair.contract.seats import SeatId
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 
-_MAX_NAME = 200
-_MAX_INT = 2**63
+_MAX_NAME = 200  # characters
+_MAX_INT = 2**63  # what an integer column of SQLite and DuckDB holds
 
 OddTrace = Callable[[int, str], None]
-"""Takes (seq, message) of something that could not be used; seq 0 belongs to no event."""
+"""Takes (seq, message) of something that could not be used; seq 0 means that it belongs to no event."""
 
 
 class SourceSeat(NamedTuple):
-    """A seat; the label is empty where nobody says who played it."""
+    """A seat. The label is empty where the manifest does not say who played it."""
 
     id: SeatId
     role: str
@@ -34,7 +34,7 @@ class SourceSeat(NamedTuple):
 
 
 class Timing(NamedTuple):
-    """What is kept beside an event, as far as it makes sense."""
+    """What is stored next to an event, where it is valid: `at_ms` since 1970, `latency_us` of the call."""
 
     at_ms: int | None = None
     latency_us: int | None = None
@@ -44,9 +44,9 @@ class Timing(NamedTuple):
 
 @dataclass
 class Source:
-    """One episode. `seat` names whose view it is, None: the whole trace; `seed` is empty in a view.
+    """One episode. `seat` is the seat whose view it is; None: the whole trace. `seed` is empty in a view.
 
-    `events` yields (seq, event) in order, and can be asked for again. What cannot be read goes to `odd`.
+    `events()` yields (seq, event) in order, and may be called again. What cannot be read is reported and left out.
     """
 
     episode: str
@@ -60,10 +60,10 @@ class Source:
 
     @classmethod
     def whole(cls, trace: Trace, odd: OddTrace) -> Source:
-        """All of a trace. TraceError when its manifest cannot be read."""
+        """The source of a whole trace. Raises TraceError when its manifest cannot be read."""
         core, about = trace.manifest.core, trace.manifest.about
-        said: Any = about.get("labels")
-        labels: dict[str, Any] = dict(said) if isinstance(said, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
+        recorded: Any = about.get("labels")
+        labels: dict[str, Any] = dict(recorded) if isinstance(recorded, dict) else {}  # pyright: ignore[reportUnknownArgumentType]
         return cls(
             episode=episode_id(trace),
             core=core,
@@ -77,7 +77,9 @@ class Source:
 
     @classmethod
     def of_seat(cls, trace: Trace, seat: SeatId, odd: OddTrace) -> Source:
-        """What `seat` saw: its own calls, lapses and notes, and what was public, numbered anew; no seed, no times.
+        """What `seat` saw: its own calls, lapses and notes, and what was public. No seed and no times.
+
+        Events are numbered from 1 again: gaps would tell how many calls the other seats made.
 
         Raises SeatError when the trace has no such seat, TraceError when the manifest cannot be read.
         """
@@ -95,13 +97,13 @@ class Source:
 
 
 def episode_id(trace: Trace) -> str:
-    """What the manifest calls the episode, else the file's name."""
-    said = _text(trace.manifest.about.get("episode"))
-    return said or trace.path.name.removesuffix(".jsonl").removesuffix(".trace")[:_MAX_NAME] or "episode"
+    """The episode's id by the manifest, else by the file's name."""
+    named = _text(trace.manifest.about.get("episode"))
+    return named or trace.path.name.removesuffix(".jsonl").removesuffix(".trace")[:_MAX_NAME] or "episode"
 
 
 def _events(trace: Trace, odd: OddTrace) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    """Decoded events, large results filled in; one that is damaged is odd, and the next one follows."""
+    """The decoded events, large results filled in. A damaged one is reported, and the next one follows."""
     try:
         for stored in trace.events():
             event = _decoded(trace, stored.seq, stored.body, odd)
@@ -132,7 +134,7 @@ def _decoded(trace: Trace, seq: int, body: bytes, odd: OddTrace) -> Mapping[str,
 
 
 def _notes(trace: Trace, odd: OddTrace, seat: SeatId | None) -> Iterator[Mapping[str, Any]]:
-    """What is noted about agents, of one seat only where one is given."""
+    """What is noted about agents; about that of `seat` only, where one is given."""
     try:
         for owner, body in trace.notes():
             if seat is not None and owner != seat:
@@ -158,7 +160,7 @@ def _timings(trace: Trace, odd: OddTrace) -> Mapping[int, Timing]:
 
 
 def _timing(row: SideRow) -> Timing:
-    """SQLite lets any type stand in any column."""
+    """A row's values where they are valid: SQLite lets any type stand in any column."""
     return Timing(_number(row.at_ms), _number(row.latency_us), _text(row.transport), _text(row.request_id))
 
 
