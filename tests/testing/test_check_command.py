@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -127,3 +128,9 @@ def test_every_check_is_data_with_a_sentence() -> None:
     assert [check.name for check in CHECKS.values()] == list(CHECKS)
     assert [name for name, check in CHECKS.items() if not check.sentence or check.sentence.endswith(".")] == []
     assert next(iter(CHECKS)) == "keeps_the_protocol"
+
+
+def test_the_guide_lists_every_check_with_its_sentence() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "writing-a-market.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| `(\w+)` \| ([^|]+) \| [^|]+ \|$", page.partition("## 7. Prove it")[2], re.MULTILINE)
+    assert rows == [(check.name, check.sentence) for check in CHECKS.values()]

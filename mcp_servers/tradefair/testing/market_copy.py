@@ -147,12 +147,11 @@ def _copied(name: str) -> Mapping[str, str]:
     def renamed(text: str) -> str:
         # The longer paths first: the market's name is part of the evaluator's.
         text = text.replace(evaluator, f"{name}.evaluation").replace(market, name)
-        return _CLASSES.sub(classes, re.sub(rf"\b{_MODEL}\b", name, text))
+        text = _CLASSES.sub(classes, re.sub(rf"\b{_MODEL}\b", name, text))
+        # Rules, formulas and evidence map of the copy are a first edition, whichever the model has.
+        return re.sub(r'(?m)^( *version = "(?:rules-)?)\d+"', r'\g<1>1"', text)
 
-    made = {renamed(path): renamed(text) for path, text in found.items()}
-    # The first edition of these rules, whatever edition of the model it was made from.
-    made[f"{name}/tools.py"] = re.sub(r'(?m)^(    version = )"\d+"', r'\1"1"', made[f"{name}/tools.py"])
-    return made
+    return {renamed(path): renamed(text) for path, text in found.items()}
 
 
 def _texts(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
