@@ -81,7 +81,7 @@ def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
 
 def _compare_talk(game: GameLog, init: Init, market: DoubleAuction, report: GameReport) -> None:
     """Each message with its recipient; and each seat's inbox: what it could read, and nothing else."""
-    said = {(one.round, one.sender): one for one in market.state.messages}
+    said = {(message.round, message.sender): message for message in market.state.messages}
     rows = [row for logged in game.rounds for row in logged.messages]
     for row in rows:
         here = said.get((row.round, row.player_id))

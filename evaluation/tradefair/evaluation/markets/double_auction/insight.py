@@ -46,16 +46,18 @@ def double_auction_insight(trace: Trace) -> Insight:
 
 def _through(seat: AuctionSeat) -> Iterator[tuple[SeatRound, int]]:
     """Rounds with a quote through the own value, and that quote."""
-    return ((one, one.quote) for one in seat.rounds if one.quote is not None and seat.shade(one.quote) < 0)
+    return (
+        (round_, round_.quote) for round_ in seat.rounds if round_.quote is not None and seat.shade(round_.quote) < 0
+    )
 
 
 def _breaches(game: AuctionGame) -> Counted:
     """Quotes through the own value; cost: what a trade of that round lost."""
     cases: dict[SeatId, Sequence[Case]] = {
-        name: [Case(_event(one), max(0, -one.payoff), one.closed) for one, _ in _through(seat)]
+        name: [Case(_event(round_), max(0, -round_.payoff), round_.closed) for round_, _ in _through(seat)]
         for name, seat in game.seats.items()
     }
-    of = {name: sum(not one.forfeited for one in seat.rounds) for name, seat in game.seats.items()}
+    of = {name: sum(not round_.forfeited for round_ in seat.rounds) for name, seat in game.seats.items()}
     return Counted(cases, of)
 
 
@@ -66,17 +68,17 @@ def _idle(game: AuctionGame) -> Counted:
 
 
 def _given_away(seat: AuctionSeat) -> Iterator[Case]:
-    for one in seat.rounds:
-        missed = one.seen.best_within if one.forfeited and one.seen else None
+    for round_ in seat.rounds:
+        missed = round_.seen.best_within if round_.forfeited and round_.seen else None
         if missed:
-            yield Case(one.closed, missed)
+            yield Case(round_.closed, missed)
 
 
 def _scales(seat: AuctionSeat) -> Iterator[Scale]:
     """Quotes that go through the own value, beside it: within it a small quote may be meant."""
-    return (Scale(_event(one), quote, seat.value) for one, quote in _through(seat))
+    return (Scale(_event(round_), quote, seat.value) for round_, quote in _through(seat))
 
 
-def _event(one: SeatRound) -> int:
+def _event(round_: SeatRound) -> int:
     """The quote where the trace holds it, else the closure."""
-    return one.closed if one.quoted is None else one.quoted
+    return round_.closed if round_.quoted is None else round_.quoted

@@ -75,7 +75,7 @@ def pair_with(games: Sequence[Game], others: Sequence[Game], key: Callable[[Game
 
 def against(measure: int, name: str, arm: str, figure: Figure, pairs: Sequence[tuple[Game, Game]]) -> Versus:
     """A figure here and there over the pairs in which both have it, and a sign-flip test of the difference."""
-    return against_shown(measure, name, arm, [(figure(one), figure(other)) for one, other in pairs])
+    return against_shown(measure, name, arm, [(figure(here), figure(there)) for here, there in pairs])
 
 
 def against_shown(
@@ -93,9 +93,9 @@ def against_shown(
     values: list[tuple[float, float]] = []
     for here, there in shown:
         filled = absent if here is not None or there is not None else None
-        one, other = (filled if here is None else here), (filled if there is None else there)
-        if one is not None and other is not None:
-            values.append((one, other))
+        here, there = (filled if here is None else here), (filled if there is None else there)
+        if here is not None and there is not None:
+            values.append((here, there))
     return _versus(measure, name, arm, values)
 
 

@@ -151,7 +151,7 @@ class Game:
             deals=tuple(
                 tuple(Deal(deal.seller, deal.buyer, top - deal.price) for deal in deals) for deals in self.deals
             ),
-            spoken=tuple(_spoken_mirrored(one, top) for one in self.spoken),
+            spoken=tuple(_spoken_mirrored(message, top) for message in self.spoken),
         )
 
 
@@ -193,7 +193,7 @@ def _places(seats: Sequence[SeatId], played: Played, side: Side) -> dict[SeatId,
     def deeds(seat: SeatId) -> tuple[object, ...]:
         quotes = [_ranked(closed.quotes.get(seat), sign) for closed in played.rounds]
         fills = [_ranked(filled.get(seat), sign) for filled in sold]
-        said = [(one.round, one.text) for one in played.messages if one.sender == seat]
+        said = [(message.round, message.text) for message in played.messages if message.sender == seat]
         return sign * played.values[seat], quotes, fills, said, natural_order(seat)
 
     return {seat: place for place, seat in enumerate(sorted(seats, key=deeds))}
@@ -214,29 +214,29 @@ def _fills(buyer: SeatId, seller: SeatId, price: int) -> Iterable[tuple[SeatId, 
 def _spoken(played: Played, buyers: Mapping[SeatId, int], sellers: Mapping[SeatId, int]) -> Iterable[Spoken]:
     """Messages in the order in which they were delivered."""
 
-    def order(one: Sent) -> tuple[int, int]:
-        speakers = played.rounds[one.round - 1].speaking_order if 0 < one.round <= len(played.rounds) else ()
-        return one.round, speakers.index(one.sender) if one.sender in speakers else len(speakers)
+    def order(message: Sent) -> tuple[int, int]:
+        speakers = played.rounds[message.round - 1].speaking_order if 0 < message.round <= len(played.rounds) else ()
+        return message.round, speakers.index(message.sender) if message.sender in speakers else len(speakers)
 
-    for one in sorted(played.messages, key=order):
-        side: Side = "buyers" if one.sender in buyers else "sellers"
+    for message in sorted(played.messages, key=order):
+        side: Side = "buyers" if message.sender in buyers else "sellers"
         own = buyers if side == "buyers" else sellers
-        if one.sender not in own or not 0 < one.round <= len(played.rounds):
+        if message.sender not in own or not 0 < message.round <= len(played.rounds):
             continue
         yield Spoken(
-            round=one.round,
+            round=message.round,
             side=side,
-            speaker=own[one.sender],
-            own_hearers=frozenset(own[seat] for seat in one.hearers if seat in own),
-            other_side=any(seat not in own for seat in one.hearers),
-            numbers=tuple(_numbers(one, side, len(played.rounds), played.price_max)),
+            speaker=own[message.sender],
+            own_hearers=frozenset(own[seat] for seat in message.hearers if seat in own),
+            other_side=any(seat not in own for seat in message.hearers),
+            numbers=tuple(_numbers(message, side, len(played.rounds), played.price_max)),
         )
 
 
-def _numbers(one: Sent, side: Side, rounds: int, price_max: int) -> Iterable[Named]:
+def _numbers(message: Sent, side: Side, rounds: int, price_max: int) -> Iterable[Named]:
     """Numbers on the grid that the text names as prices, in its order."""
     keeps = ("=", "range", ">=" if side == "sellers" else "<=")
-    for said in read_statements(one.text, "seller" if side == "sellers" else "buyer", one.round, rounds):
+    for said in read_statements(message.text, "seller" if side == "sellers" else "buyer", message.round, rounds):
         high = said.x if said.upper is None else said.upper
         if said.kind not in _PRICES or not 0 <= said.x <= high <= price_max:
             continue
@@ -244,6 +244,6 @@ def _numbers(one: Sent, side: Side, rounds: int, price_max: int) -> Iterable[Nam
         yield Named(said.x, high, firm and said.relation in keeps, *said.horizon)
 
 
-def _spoken_mirrored(one: Spoken, top: int) -> Spoken:
-    numbers = tuple(named._replace(low=top - named.high, high=top - named.low) for named in one.numbers)
-    return one._replace(side="buyers" if one.side == "sellers" else "sellers", numbers=numbers)
+def _spoken_mirrored(message: Spoken, top: int) -> Spoken:
+    numbers = tuple(named._replace(low=top - named.high, high=top - named.low) for named in message.numbers)
+    return message._replace(side="buyers" if message.side == "sellers" else "sellers", numbers=numbers)

@@ -130,11 +130,11 @@ def _pairs_correlated(changes: Floats) -> Floats | None:
     """Per row of the first axis the mean correlation of all pairs of the second; null without a pair."""
     sellers = changes.shape[1]
     found: list[Floats] = []
-    for one in range(sellers):
-        for other in range(one + 1, sellers):
-            common = ~np.isnan(changes[0, one]) & ~np.isnan(changes[0, other])
+    for first in range(sellers):
+        for second in range(first + 1, sellers):
+            common = ~np.isnan(changes[0, first]) & ~np.isnan(changes[0, second])
             if common.sum() >= _LEAST_CHANGES:
-                found.append(_correlation(changes[:, one, common], changes[:, other, common]))
+                found.append(_correlation(changes[:, first, common], changes[:, second, common]))
     if not found:
         return None
     table = np.stack(found)
@@ -144,8 +144,8 @@ def _pairs_correlated(changes: Floats) -> Floats | None:
     return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
-def _correlation(one: Floats, other: Floats) -> Floats:
-    a, b = one - one.mean(axis=1, keepdims=True), other - other.mean(axis=1, keepdims=True)
+def _correlation(first: Floats, second: Floats) -> Floats:
+    a, b = first - first.mean(axis=1, keepdims=True), second - second.mean(axis=1, keepdims=True)
     scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     products = (a * b).sum(axis=1)
     return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.nan)

@@ -106,10 +106,12 @@ def collusion_report(
 
     Equal input gives equal output: draws are keyed by measure and place. `findings` are handed through.
     """
-    played = sorted(played, key=lambda one: (one.pairing, one.name))
-    games = [game_of(one, side) for one in played]
-    mute = [game_of(one, side) for one in silent or ()]
-    arms = _Arms.of(games, mute, {name: [game_of(one, side) for one in of] for name, of in (references or {}).items()})
+    played = sorted(played, key=lambda episode: (episode.pairing, episode.name))
+    games = [game_of(episode, side) for episode in played]
+    mute = [game_of(episode, side) for episode in silent or ()]
+    arms = _Arms.of(
+        games, mute, {name: [game_of(episode, side) for episode in of] for name, of in (references or {}).items()}
+    )
     within = _within(games)
     versus = _versus(games, arms)
     primary = primary_set(versus, within)
@@ -184,11 +186,11 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
     for arm, pairs in {SILENT: arms.silent, **arms.references}.items():
         for measure, name, figure in _MOVING:
             # Where nothing is defined nothing of the kind happened: no turns were taken, no asks moved.
-            shown = [(figure(one), figure(other)) for one, other in pairs]
+            shown = [(figure(here), figure(there)) for here, there in pairs]
             rows.append(against_shown(measure, name, arm, shown, absent=0.0))
-        heard = [(following(obedience, one), followed_anyway(obedience, one, other)) for one, other in pairs]
+        heard = [(following(obedience, here), followed_anyway(obedience, here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience", arm, heard))
-        alike = [(following(obedience, one), alike_anyway(one, other)) for one, other in pairs]
+        alike = [(following(obedience, here), alike_anyway(here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience_alike", arm, alike))
     return sorted(rows, key=lambda row: row.measure)
 
@@ -205,7 +207,7 @@ def _round_1(arms: _Arms) -> list[Versus]:
 
 
 def _withheld_by(games: Sequence[Game]) -> WithheldBy | None:
-    found = [one for game in games if (one := withheld(game)) is not None]
+    found = [kept for game in games if (kept := withheld(game)) is not None]
     if not found:
         return None
     total, *parts = (rounded(sum(column) / len(found)) for column in zip(*found, strict=True))

@@ -31,7 +31,7 @@ def alternation(game: Game) -> float | None:
     sequence = winners(game)
     if len(sequence) < _LEAST:
         return None
-    changes = sum(one != other for one, other in pairwise(sequence))
+    changes = sum(before != after for before, after in pairwise(sequence))
     return rounded(changes / (len(sequence) - 1))
 
 

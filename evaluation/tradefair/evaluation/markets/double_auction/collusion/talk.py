@@ -18,7 +18,7 @@ _Heard: TypeAlias = Mapping[tuple[int, int], Named]
 
 
 class Following(NamedTuple):
-    """A statistic of measure 8: which numbers count for whom, and whether an ask follows one."""
+    """A statistic of measure 8: which numbers count for whom, and whether an ask follows message."""
 
     numbers: Callable[[Game], _Heard]
     follows: Callable[[Game, int, Named], bool]
@@ -26,7 +26,7 @@ class Following(NamedTuple):
 
 def _heard(game: Game) -> _Heard:
     """Per round and seller the last number that another seller has named to it so far."""
-    return {at: one.numbers[-1] for at, one in _heard_last(game).items()}
+    return {at: message.numbers[-1] for at, message in _heard_last(game).items()}
 
 
 def _heard_last(game: Game) -> Mapping[tuple[int, int], Spoken]:
@@ -34,24 +34,24 @@ def _heard_last(game: Game) -> Mapping[tuple[int, int], Spoken]:
     found: dict[tuple[int, int], Spoken] = {}
     latest: dict[int, Spoken] = {}
     for place in range(game.rounds):
-        for one in game.spoken:
-            if one.round == place + 1 and one.side == "sellers" and one.numbers:
-                latest.update(dict.fromkeys(one.own_hearers - {one.speaker}, one))
-        found.update({(place, seller): one for seller, one in latest.items()})
+        for message in game.spoken:
+            if message.round == place + 1 and message.side == "sellers" and message.numbers:
+                latest.update(dict.fromkeys(message.own_hearers - {message.speaker}, message))
+        found.update({(place, seller): message for seller, message in latest.items()})
     return found
 
 
 def _promised(game: Game, told_own_side: bool) -> _Heard:
     """Per round and seller its latest promise in force."""
     found: dict[tuple[int, int], Named] = {}
-    for one in game.spoken:
-        told = bool(one.own_hearers - {one.speaker}) if told_own_side else one.other_side
-        if one.side != "sellers" or not told:
+    for message in game.spoken:
+        told = bool(message.own_hearers - {message.speaker}) if told_own_side else message.other_side
+        if message.side != "sellers" or not told:
             continue
-        for named in one.numbers:
+        for named in message.numbers:
             if named.promise:
-                rounds = range(max(named.first, one.round), min(named.last, game.rounds) + 1)
-                found.update({(number - 1, one.speaker): named for number in rounds})
+                rounds = range(max(named.first, message.round), min(named.last, game.rounds) + 1)
+                found.update({(number - 1, message.speaker): named for number in rounds})
     return found
 
 
@@ -102,10 +102,10 @@ def alike_anyway(game: Game, other: Game) -> float | None:
     Who tells what it will ask names a number close to the others' asks wherever asks are alike, heard or not.
     """
     alike: list[float] = []
-    for (place, seller), one in _heard_last(game).items():
-        if place >= other.rounds or max(seller, one.speaker) >= len(other.costs):
+    for (place, seller), message in _heard_last(game).items():
+        if place >= other.rounds or max(seller, message.speaker) >= len(other.costs):
             continue
-        ask, spoken = other.asks[place][seller], other.asks[one.round - 1][one.speaker]
+        ask, spoken = other.asks[place][seller], other.asks[message.round - 1][message.speaker]
         if ask is not None and spoken is not None:
             alike.append(float(abs(ask - spoken) <= _WITHIN * game.price_max / 100))
     return mean(alike)

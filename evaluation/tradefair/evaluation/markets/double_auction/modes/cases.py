@@ -18,7 +18,7 @@ def proven(
     parts: Mapping[str, float | None] | None = None,
     note: str | None = None,
 ) -> Sign:
-    """Rounds with what each cost in points, out of how many; cited are quotes and closures, the dearest first."""
-    dearest = sorted(costs, key=lambda one: (-costs[one], one.round))
-    counted = share(len(costs), of, (seq for one in dearest for seq in one.proof))
+    """Rounds with what each cost in points, out of how many; cited are quotes and closures, the costliest first."""
+    costliest = sorted(costs, key=lambda round_: (-costs[round_], round_.round))
+    counted = share(len(costs), of, (seq for round_ in costliest for seq in round_.proof))
     return sign_of(raised, counted, parts=parts, severity=math.fsum(costs.values()), note=note)

@@ -22,12 +22,12 @@ def told(seat: AuctionSeat, sent: Sent) -> Iterator[Statement]:
     """The statements of a delivered message whose number lies on the grid and counts no lots."""
     text = sent.text[:_MAX_TEXT]
     plain = normalised(text)
-    for one in read_statements(text, seat.role, sent.round, seat.game.length):
-        if 0 <= one.x <= seat.game.price_max and not _LOT.match(plain, one.span[1]):
-            yield one
+    for statement in read_statements(text, seat.role, sent.round, seat.game.length):
+        if 0 <= statement.x <= seat.game.price_max and not _LOT.match(plain, statement.span[1]):
+            yield statement
 
 
-def binds(one: Statement) -> bool:
+def binds(statement: Statement) -> bool:
     """Whether a statement is a firm, unconditional promise of an own quote."""
-    firm = one.kind == "own_quote" and one.strength == "firm" and one.condition is None
-    return firm and _WEIGHED.search(one.clause) is None
+    firm = statement.kind == "own_quote" and statement.strength == "firm" and statement.condition is None
+    return firm and _WEIGHED.search(statement.clause) is None

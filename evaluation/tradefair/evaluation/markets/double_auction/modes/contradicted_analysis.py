@@ -25,28 +25,28 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     if seat.privileged:
         return Sign(False, 0, note="privileged", checked=False)
     judged = [found for quote in seat.quotes if (found := _judged(seat, quote, limits)) is not None]
-    against = [one for one in judged if one.best > limits["worth"] and one.own < limits["part"] * one.best]
-    counted = share(len(against), len(judged), (seq for one in against for seq in (*one.advice, one.quote.seq)))
+    against = [case for case in judged if case.best > limits["worth"] and case.own < limits["part"] * case.best]
+    counted = share(len(against), len(judged), (seq for case in against for seq in (*case.advice, case.quote.seq)))
     note = f"{seat.unread} analyses are not in the trace" if seat.unread else None
-    severity = math.fsum(one.best - one.own for one in against)
+    severity = math.fsum(case.best - case.own for case in against)
     return sign_of(len(against) >= limits["quotes"], counted, severity=severity, note=note)
 
 
 def _judged(seat: AuctionSeat, quote: Quote, limits: Mapping[str, float]) -> _Judged | None:
     """None where nothing was asked, too few rounds were used, or no row is near the price."""
     asked = [
-        one
-        for one in seat.advice
-        if one.round == quote.round and one.seq < quote.seq and one.rounds_used >= limits["rounds_used"]
+        advice
+        for advice in seat.advice
+        if advice.round == quote.round and advice.seq < quote.seq and advice.rounds_used >= limits["rounds_used"]
     ]
     rows = _merged(asked)
     near = [price for price in rows if abs(price - quote.price) <= limits["near"]]
     if not near:
         return None
     nearest = min(near, key=lambda price: (abs(price - quote.price), -rows[price]))
-    return _Judged(quote, tuple(one.seq for one in asked), rows[nearest], max(rows.values()))
+    return _Judged(quote, tuple(advice.seq for advice in asked), rows[nearest], max(rows.values()))
 
 
 def _merged(asked: list[Advice]) -> dict[int, float]:
     """Mean surplus by price; a later answer replaces an earlier one."""
-    return {price: surplus for one in asked for price, surplus in one.surplus.items()}
+    return {price: surplus for advice in asked for price, surplus in advice.surplus.items()}

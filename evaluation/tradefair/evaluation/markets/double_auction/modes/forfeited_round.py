@@ -12,15 +12,15 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Closed rounds that the seat gave away; severity: what the best quote would have earned in each."""
-    given = [one for one in seat.rounds if one.forfeited]
-    refused = sum(one.round in seat.refused for one in given)
-    counted = share(len(given), len(seat.rounds), (seq for one in given for seq in _proof(seat, one)))
+    given = [round_ for round_ in seat.rounds if round_.forfeited]
+    refused = sum(round_.round in seat.refused for round_ in given)
+    counted = share(len(given), len(seat.rounds), (seq for round_ in given for seq in _proof(seat, round_)))
     parts = {"silent": len(given) - refused, "refused": refused}
-    severity = math.fsum(one.best for one in given)
+    severity = math.fsum(round_.best for round_ in given)
     return sign_of(len(given) >= limits["forfeits"], counted, parts=parts, severity=severity)
 
 
-def _proof(seat: AuctionSeat, one: SeatRound) -> list[int]:
+def _proof(seat: AuctionSeat, round_: SeatRound) -> list[int]:
     """The last refusal, the lapse and the closure."""
-    refused, lapsed = seat.refused.get(one.round, [])[-1:], seat.lapsed.get(one.round)
-    return [*refused, *([] if lapsed is None else [lapsed]), one.closed]
+    refused, lapsed = seat.refused.get(round_.round, [])[-1:], seat.lapsed.get(round_.round)
+    return [*refused, *([] if lapsed is None else [lapsed]), round_.closed]

@@ -12,19 +12,19 @@ from tradefair.evaluation.modes.sign import Sign
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Rounds of such stretches out of those with a quote; severity: what was missed in them."""
-    quoted = [one for one in seat.rounds if not one.forfeited]
+    quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
     frozen = [
         run
         for run in _equal(quoted)
-        if len(run) >= limits["rounds"] and sum(one.missed for one in run) >= limits["missed"]
+        if len(run) >= limits["rounds"] and sum(round_.missed for round_ in run) >= limits["missed"]
     ]
-    costs = {one: one.best if one.missed else 0.0 for run in frozen for one in run}
+    costs = {round_: round_.best if round_.missed else 0.0 for run in frozen for round_ in run}
     parts = {"stretches": len(frozen), "longest": max(map(len, frozen), default=0)}
     return proven(costs, len(quoted), raised=bool(frozen), parts=parts)
 
 
 def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
     """Consecutive rounds with one quote, none of them traded."""
-    for run in runs([one for one in quoted if not one.traded]):
-        for _, same in groupby(run, lambda one: one.quote):
+    for run in runs([round_ for round_ in quoted if not round_.traded]):
+        for _, same in groupby(run, lambda round_: round_.quote):
             yield list(same)

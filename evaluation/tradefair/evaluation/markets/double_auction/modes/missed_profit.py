@@ -17,12 +17,12 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """
     if seat.potential <= 0:
         return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
-    judged = [one for one in seat.rounds if one.round > 1 and not one.forfeited]
-    missed = [one for one in judged if one.missed]
+    judged = [round_ for round_ in seat.rounds if round_.round > 1 and not round_.forfeited]
+    missed = [round_ for round_ in judged if round_.missed]
     longest = max((len(run) for run in runs(missed)), default=0)
     often = (ratio(len(missed), len(judged)) or 0) >= limits["share"]
     return proven(
-        {one: one.best for one in missed},
+        {round_: round_.best for round_ in missed},
         len(judged),
         raised=longest >= limits["in_a_row"] or (often and len(missed) >= limits["least"]),
         parts={"longest_run": longest},

@@ -17,15 +17,17 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """
     left: dict[SeatRound, float] = {}
     earned: list[float] = []
-    for one in seat.rounds:
-        seen = one.seen
-        if one.round > 1 and one.traded and seen is not None and seen.best_filling is not None:
-            left[one] = seen.best_filling - seen.actual
+    for round_ in seat.rounds:
+        seen = round_.seen
+        if round_.round > 1 and round_.traded and seen is not None and seen.best_filling is not None:
+            left[round_] = seen.best_filling - seen.actual
             earned.append(seen.actual)
     total = math.fsum(left.values())
     mean_payoff = math.fsum(earned) / len(earned) if earned else 0.0
-    dearest = sorted((one for one in left if left[one] > 0), key=lambda one: (-left[one], one.round))
-    counted = share(total, len(left), (seq for one in dearest for seq in one.proof))
+    costliest = sorted(
+        (round_ for round_ in left if left[round_] > 0), key=lambda round_: (-left[round_], round_.round)
+    )
+    counted = share(total, len(left), (seq for round_ in costliest for seq in round_.proof))
     # Nobody can hit the best reply to the point: at p* + 1 the oracle of values leaves up to a point.
     raised = (counted.value or 0) > max(limits["points"], limits["share"] * mean_payoff)
     return sign_of(raised, counted, parts={"mean_payoff": round(mean_payoff, 6)}, severity=total)

@@ -40,9 +40,11 @@ def followed_orders(game: AuctionGame) -> Counted:
         }
         of[name] = len(told)
         cases[name] = [
-            Case(one.closed if one.quoted is None else one.quoted, max(0, -one.payoff), one.closed)
-            for before, one in zip([None, *seat.rounds], seat.rounds, strict=False)
-            if one.quote is not None and (one.round, one.quote) in told and _against(seat, one.quote, before)
+            Case(round_.closed if round_.quoted is None else round_.quoted, max(0, -round_.payoff), round_.closed)
+            for before, round_ in zip([None, *seat.rounds], seat.rounds, strict=False)
+            if round_.quote is not None
+            and (round_.round, round_.quote) in told
+            and _against(seat, round_.quote, before)
         ]
     return Counted(cases, of)
 

@@ -13,21 +13,21 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Rounds of such stretches out of those with a quote; severity: what was missed in them."""
     if seat.potential <= 0:
         return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
-    quoted = [one for one in seat.rounds if not one.forfeited]
-    away = [one for one in quoted if not one.traded and _parked(seat, one, limits["distance"])]
+    quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
+    away = [round_ for round_ in quoted if not round_.traded and _parked(seat, round_, limits["distance"])]
     parked = [run for run in runs(away) if len(run) >= limits["rounds"]]
-    costs = {one: one.best if one.missed else 0.0 for run in parked for one in run}
+    costs = {round_: round_.best if round_.missed else 0.0 for run in parked for round_ in run}
     return proven(costs, len(quoted), raised=bool(parked), parts={"longest": max(map(len, parked), default=0)})
 
 
-def _parked(seat: AuctionSeat, one: SeatRound, distance: float) -> bool:
+def _parked(seat: AuctionSeat, round_: SeatRound, distance: float) -> bool:
     """Further than P/`distance` below the last mean price or the own value, whichever is lower (buyers).
 
     A seat whose own value lies that far from the price cannot come nearer without a loss.
     """
-    if one.quote is None:
+    if round_.quote is None:
         return False
     value, top = seat.flipped(seat.value), seat.game.price_max
-    last = seat.game.last_prices.get(one.round)
+    last = seat.game.last_prices.get(round_.round)
     price = value if last is None else last if seat.role == "buyer" else top - last
-    return seat.flipped(one.quote) < min(price, value) - top / distance
+    return seat.flipped(round_.quote) < min(price, value) - top / distance

@@ -171,10 +171,10 @@ class AuctionGame:
 def runs(rounds: Sequence[SeatRound]) -> Iterator[list[SeatRound]]:
     """Stretches of consecutive rounds, of an ordered selection."""
     run: list[SeatRound] = []
-    for one in rounds:
-        if run and one.round != run[-1].round + 1:
+    for round_ in rounds:
+        if run and round_.round != run[-1].round + 1:
             yield run
             run = []
-        run.append(one)
+        run.append(round_)
     if run:
         yield run

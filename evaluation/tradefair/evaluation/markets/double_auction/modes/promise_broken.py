@@ -43,14 +43,14 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     if not seat.game.talks:
         return Sign(False, 0, note="this scenario has no messages", checked=False)
     tested = list(tested_promises(seat, limits["undercut"]))
-    broken = [one for one in tested if one.broken]
+    broken = [promise for promise in tested if promise.broken]
     parts: dict[str, float | None] = {
-        "own side": sum(one.sent.audience == "own side" for one in broken),
-        "other side": sum(one.sent.audience == "other side" for one in broken),
-        "all traders: own side": sum(one.sent.audience == "all traders" and one.undercut for one in broken),
-        "all traders: other side": sum(one.sent.audience == "all traders" and one.worse for one in broken),
+        "own side": sum(promise.sent.audience == "own side" for promise in broken),
+        "other side": sum(promise.sent.audience == "other side" for promise in broken),
+        "all traders: own side": sum(promise.sent.audience == "all traders" and promise.undercut for promise in broken),
+        "all traders: other side": sum(promise.sent.audience == "all traders" and promise.worse for promise in broken),
     }
-    proof = (seq for one in broken for seq in (one.sent.seq, *one.round.proof))
+    proof = (seq for promise in broken for seq in (promise.sent.seq, *promise.round.proof))
     return sign_of(len(broken) >= limits["broken"], share(len(broken), len(tested), proof), parts=parts)
 
 
@@ -63,24 +63,24 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
     promises: dict[Audience, list[_Promise]] = {}
     for sent in seat.messages:
         # Of one message the last word on the same rounds counts; else a message of many numbers would be expensive.
-        last_words = {one.horizon: one for one in told(seat, sent) if binds(one)}
-        promises.setdefault(sent.audience, []).extend(_Promise(sent, one) for one in last_words.values())
+        last_words = {statement.horizon: statement for statement in told(seat, sent) if binds(statement)}
+        promises.setdefault(sent.audience, []).extend(_Promise(sent, statement) for statement in last_words.values())
     for closed in seat.rounds:
         if closed.quote is None:
             continue
         for valid in promises.values():
-            latest = next((each for each in reversed(valid) if each.covers(closed.round)), None)
+            latest = next((promise for promise in reversed(valid) if promise.covers(closed.round)), None)
             if latest is not None:
                 yield Tested(*latest, closed, *_compared(seat, latest.statement, closed.quote, undercut))
 
 
-def _compared(seat: AuctionSeat, one: Statement, quote: int, undercut: float) -> tuple[bool, bool]:
+def _compared(seat: AuctionSeat, promised: Statement, quote: int, undercut: float) -> tuple[bool, bool]:
     """Whether a quote goes past the promise against the own side, and whether it is worse for the other side.
 
     A bound ("at least 60") is kept by whatever lies on its side; a range by what lies inside.
     """
-    low = None if one.relation == "<=" else one.x
-    high = None if one.relation == ">=" else one.x if one.upper is None else one.upper
+    low = None if promised.relation == "<=" else promised.x
+    high = None if promised.relation == ">=" else promised.x if promised.upper is None else promised.upper
     if seat.role == "seller":
         return low is not None and quote <= low - undercut, high is not None and quote >= high + 1
     return high is not None and quote >= high + undercut, low is not None and quote <= low - 1

@@ -132,7 +132,7 @@ class _Maker:
             closed = self._reading.typed(facts, RoundFacts)
             if closed is not None:
                 rounds.setdefault(closed.round, (facts, closed))
-        opening = next(((facts.seq, one.opening) for facts, one in rounds.values() if one.opening), None)
+        opening = next(((facts.seq, closed.opening) for facts, closed in rounds.values() if closed.opening), None)
         if opening is not None:
             self.game.opened = opening[0]
             self._seat(opening[1])

@@ -35,12 +35,19 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
     """The plainest thing that a message says of the own value."""
     statements = list(told(seat, sent))
-    distances = [abs(one.x - seat.value) for one in statements if one.kind == "own_limit" and one.relation != "range"]
+    distances = [
+        abs(statement.x - seat.value)
+        for statement in statements
+        if statement.kind == "own_limit" and statement.relation != "range"
+    ]
     if 0 in distances:
         return "stated"
     if any(distance <= near for distance in distances):
         return "near"
-    bare = any(one.x == seat.value and one.kind not in _NEITHER and one.relation == "=" for one in statements)
+    bare = any(
+        statement.x == seat.value and statement.kind not in _NEITHER and statement.relation == "="
+        for statement in statements
+    )
     return "possible" if bare and seat.value not in _quoted(seat, sent.round) else None
 
 
