@@ -1,4 +1,4 @@
-"""How often `tradefair collusion` finds collusion among honest traders, and what a report costs.
+"""How often `tradefair lab collusion` finds collusion among honest traders, and what a report costs.
 
 An A/A split: one field of honest traders in two arms of the same seeds, with and without a talk phase, under other
 draws. Whatever the verdict finds there is a false positive.

@@ -10,7 +10,10 @@ from typer.main import get_command
 from tradefair.cli.invoke import app_of
 from tradefair.cli.table import command_named
 
-WATCHED = ("play", "sweep", "tournament", "serve", "host", "config", "fork", "exploit", "analyst", "control", "gateway")
+WATCHED = (
+    *("play", "sweep", "tournament", "fork", "serve", "host", "control", "config", "gateway"),
+    *("lab exploit", "lab analyst"),
+)
 
 
 def options_of(name: str) -> list[str]:

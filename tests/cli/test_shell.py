@@ -30,7 +30,7 @@ def test_the_table_holds_every_command_once() -> None:
     assert len(set(names)) == len(names)
     assert set(_WANTED) <= set(names)
     groups = [command.group for command in COMMANDS]
-    assert sorted(groups, key=["Play", "Audit", "Look", "Build"].index) == groups
+    assert sorted(groups, key=["Play", "Look", "Build", "Audit", "Studies"].index) == groups
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command.name)
@@ -38,7 +38,7 @@ def test_every_command_can_be_imported_and_explains_itself(
     command: Command, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert callable(command.load())
-    assert run([command.name, "--help"]) == 0
+    assert run([*command.name.split(), "--help"]) == 0
     assert f"tradefair {command.name}" in capsys.readouterr().out
 
 
@@ -66,10 +66,30 @@ def test_help_and_version_load_neither_parser_nor_packages(arguments: list[str])
     assert _fresh(code).splitlines()[-1] == "set()"
 
 
-def test_help_lists_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["--help"]) == 0
-    out = capsys.readouterr().out
-    assert all(f"  {command.name} " in out and command.help in out for command in COMMANDS)
+@pytest.mark.parametrize(("arguments", "group"), [(["--help"], ""), (["lab"], "lab "), (["lab", "--help"], "lab ")])
+def test_help_lists_every_command_within_79_columns_and_45_lines(
+    arguments: list[str], group: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 0
+    lines = capsys.readouterr().out.splitlines()
+    wanted = [command for command in COMMANDS if command.name.startswith("lab ") == bool(group)]
+    assert [f"  {command.name.removeprefix(group):<12} {command.help}" for command in wanted] == [
+        line for line in lines if line.startswith("  ") and not line.startswith("  lab ")
+    ]
+    assert max(map(len, lines)) <= 79
+    assert len(lines) <= 45
+    headings = [line for line in lines if line.endswith(":")]
+    assert headings == (["Studies:"] if group else ["Play:", "Look:", "Build:", "Audit:", "Studies:"])
+
+
+@pytest.mark.parametrize(
+    "name", ["collusion", "experiment", "language", "analyst", "exploit", "references", "draw-agent"]
+)
+def test_a_command_that_moved_says_where_it_is(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run([name, "--help"]) == 2
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err == f"`tradefair {name}` is now `tradefair lab {name}`\n"
 
 
 def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
@@ -77,11 +97,14 @@ def test_version_names_the_version(capsys: pytest.CaptureFixture[str]) -> None:
     assert capsys.readouterr().out.startswith("tradefair 0.")
 
 
-@pytest.mark.parametrize(("typed", "hint"), [("verfy", "verify"), ("tool", "tools"), ("xyzzy", "--help")])
+@pytest.mark.parametrize(
+    ("typed", "hint"),
+    [("verfy", "verify"), ("tool", "tools"), ("xyzzy", "tradefair --help"), ("lab colusion", "collusion")],
+)
 def test_an_unknown_command_is_usage_with_a_suggestion(
     typed: str, hint: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run([typed]) == 2
+    assert run(typed.split()) == 2
     captured = capsys.readouterr()
     assert hint in captured.err
     assert captured.out == ""
@@ -162,6 +185,9 @@ def test_looking_around_prints_json(capsysbinary: pytest.CaptureFixture[bytes]) 
         return orjson.loads(capsysbinary.readouterr().out)
 
     assert {"double_auction", "teaching"} <= {market["name"] for market in printed("markets")}
+    index = {market["market"]: market for market in printed("list")}
+    assert index["teaching"] == {"market": "teaching", "policies": 3, "tools": 6, "presets": ["pie", "talk"]}
+    assert list(index) == [market["name"] for market in printed("markets")]
     scenarios = printed("scenarios", "list", "double_auction")
     assert printed("scenarios") != scenarios
     presets = [row["id"] for row in scenarios]
@@ -183,6 +209,24 @@ def test_every_bundled_scenario_can_be_played(capsysbinary: pytest.CaptureFixtur
         rows = orjson.loads(capsysbinary.readouterr().out)
         assert rows
         assert all(row["problem"] is None for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "meant"),
+    [
+        (["tools", "bargainin"], "there is no market 'bargainin'; did you mean bargaining?"),
+        (["play", "teeching"], "did you mean teaching?"),
+        (["play", "teaching", "--scenario", "pye"], "there is no scenario 'pye'; did you mean teaching/pie?"),
+        (["scenarios", "show", "double_auction/bazar"], "did you mean double_auction/bazaar?"),
+        (["play", "teaching", "--others", "hlf"], "teaching has no policy 'hlf'; did you mean half?"),
+        (["sweep", "double_auction/feild"], "did you mean double_auction/field or double_auction/field_small?"),
+    ],
+)
+def test_a_mistyped_name_is_answered_with_the_nearest(
+    arguments: list[str], meant: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run(arguments) == 2
+    assert meant in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -18,6 +18,10 @@ FINDINGS = 1
 USAGE = 2
 HARNESS_FAILURE = 3
 INTERRUPTED = 130
+LAB = "lab"
+"""The first word of commands that concern one study."""
+_STUDIES = "Studies"
+_LAB_LINE = f"  {LAB:<12} Studies of one market or agent; tradefair {LAB} --help lists them."
 _FORMER = "FAIRGROUND_"
 
 
@@ -34,15 +38,20 @@ def run(arguments: Sequence[str]) -> int:
     if arguments[0] == "--version":
         print(_version())
         return 0
+    if list(arguments) in ([LAB], [LAB, "--help"], [LAB, "-h"]):
+        print(_lab())
+        return 0
     _warn_of_former_variables()
-    command = command_named(arguments[0])
+    width = 2 if arguments[0] == LAB else 1
+    name = " ".join(arguments[:width])
+    command = command_named(name)
     if command is None:
-        print(_unknown(arguments[0]), file=sys.stderr)
+        print(_unknown(name), file=sys.stderr)
         return USAGE
     # typer and the command's package cost a second between them: only a command that is carried out pays for them.
     from tradefair.cli.invoke import invoke
 
-    return invoke(command, arguments[1:])
+    return invoke(command, arguments[width:])
 
 
 def _warn_of_former_variables() -> None:
@@ -56,7 +65,7 @@ def _warn_of_former_variables() -> None:
 def _overview() -> str:
     lines = ["Usage: tradefair COMMAND [OPTIONS]", "", "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
-        lines += ["", f"{group}:", *map(_line, commands)]
+        lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
     lines += [
         "",
         "tradefair COMMAND --help says more; tradefair --version names the version.",
@@ -65,8 +74,14 @@ def _overview() -> str:
     return "\n".join(lines)
 
 
+def _lab() -> str:
+    studies = [command for command in COMMANDS if command.group == _STUDIES]
+    head = [f"Usage: tradefair {LAB} COMMAND [OPTIONS]", "", "Studies of one market, one policy or one agent.", ""]
+    return "\n".join([*head, f"{_STUDIES}:", *map(_line, studies), "", f"tradefair {LAB} COMMAND --help says more."])
+
+
 def _line(command: Command) -> str:
-    return f"  {command.name:<10} {command.help}"
+    return f"  {command.name.removeprefix(f'{LAB} '):<12} {command.help}"
 
 
 def _version() -> str:
@@ -76,8 +91,11 @@ def _version() -> str:
 
 
 def _unknown(name: str) -> str:
-    from difflib import get_close_matches
+    if command_named(f"{LAB} {name}") is not None:
+        return f"`tradefair {name}` is now `tradefair {LAB} {name}`"
+    from tradefair.contract.names import hint
 
-    near = get_close_matches(name, [command.name for command in COMMANDS], n=3, cutoff=0.5)
-    hint = f"did you mean {' or '.join(near)}?" if near else "tradefair --help lists the commands"
-    return f"tradefair: there is no command {name[:80]!r}; {hint}"
+    group = f"{LAB} " if name.startswith(f"{LAB} ") else ""
+    known = [command.name.removeprefix(group) for command in COMMANDS if command.name.startswith(group)]
+    near = hint(name.removeprefix(group), known, f"tradefair {group}--help lists the commands")
+    return f"tradefair: there is no command {name[:80]!r}; {near}"

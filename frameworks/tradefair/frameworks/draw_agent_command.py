@@ -1,4 +1,4 @@
-"""`tradefair draw-agent`."""
+"""`tradefair lab draw-agent`."""
 
 from __future__ import annotations
 

@@ -20,6 +20,7 @@ from pydantic import JsonValue
 
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.market import MarketType, ReadsData
+from tradefair.contract.names import hint
 from tradefair.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
 
 __all__ = [
@@ -54,10 +55,11 @@ def market_names() -> list[str]:
 
 @cache
 def market_type(name: str) -> MarketType:
-    """The market of this name. ScenarioError for an unknown name, with the names of those that are installed."""
+    """The market of this name. ScenarioError for an unknown name, with what may have been meant."""
     entry = _found(MARKETS).get(name)
     if entry is None:
-        raise ScenarioError(f"there is no market {name[:80]!r}; installed are {', '.join(market_names())}")
+        installed = f"installed are {', '.join(market_names())}"
+        raise ScenarioError(f"there is no market {name[:80]!r}; {hint(name, market_names(), installed)}")
     found: MarketType = entry.load()
     return found
 
@@ -80,11 +82,12 @@ def plan_ids(market: str) -> list[str]:
 
 
 def bundled_plan(name: str) -> str:
-    """The TOML text of a bundled plan. ScenarioError for an unknown name, with the names of those that exist."""
+    """The TOML text of a bundled plan. ScenarioError for an unknown name, with what may have been meant."""
     market, _, plan = name.partition("/")
     if market not in market_names() or name not in plan_ids(market):
         known = [found for installed in market_names() for found in plan_ids(installed)]
-        raise ScenarioError(f"there is no plan {name[:80]!r}; bundled are {', '.join(known)}, or give a .toml file")
+        bundled = f"bundled are {', '.join(known)}, or give a .toml file"
+        raise ScenarioError(f"there is no plan {name[:80]!r}; {hint(name, known, bundled)}")
     return files(_package(market)).joinpath("plans", f"{plan}.toml").read_text(encoding="utf-8")
 
 
@@ -147,10 +150,8 @@ def _text(market: str, name: str) -> tuple[str, str]:
             raise ScenarioError(f"{name}: not text in UTF-8") from None
     wanted = name if "/" in name else f"{market}/{name}"
     if wanted not in scenario_ids(market):
-        raise ScenarioError(
-            f"there is no scenario {name[:80]!r}; {market} has {', '.join(scenario_ids(market))}, "
-            "or give the path of a .toml file"
-        )
+        listed = f"{market} has {', '.join(scenario_ids(market))}, or give the path of a .toml file"
+        raise ScenarioError(f"there is no scenario {name[:80]!r}; {hint(wanted, scenario_ids(market), listed)}")
     file = files(_package(market)).joinpath("scenarios", wanted.partition("/")[2] + ".toml")
     return file.read_text(encoding="utf-8"), wanted
 

@@ -26,7 +26,7 @@ _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
 _CHECK_SEED = 1
 _MAX_CELL = 10_000
-_SENTENCES = frozenset({"title", "what", "arguments", "description", "value", "meaning", "problem"})
+_SENTENCES = frozenset({"presets", "title", "what", "arguments", "description", "value", "meaning", "problem"})
 
 
 def markets(as_json: _AsJson = False) -> None:
@@ -36,6 +36,16 @@ def markets(as_json: _AsJson = False) -> None:
         kind = market_type(name)
         counts = {"scenarios": len(scenario_ids(name)), "tools": len(kind.tools), "policies": len(kind.policies)}
         rows.append({"name": name, "version": kind.version, "title": kind.title, **counts})
+    _show(rows, as_json)
+
+
+def list_markets(as_json: _AsJson = False) -> None:
+    """Every installed market with its presets, and how many scripted policies and tools it has."""
+    rows: list[dict[str, Any]] = []
+    for name in market_names():
+        kind = market_type(name)
+        presets = [preset.partition("/")[2] for preset in scenario_ids(name)]
+        rows.append({"market": name, "policies": len(kind.policies), "tools": len(kind.tools), "presets": presets})
     _show(rows, as_json)
 
 

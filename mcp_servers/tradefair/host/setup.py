@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 from tradefair.catalog import market_type
 from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
 from tradefair.contract.market import MarketType, Remarks, Resolves
+from tradefair.contract.names import hint
 from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
 from tradefair.contract.scenario import Scenario, build_scenario
 from tradefair.contract.seats import SeatId, SeatSpec
@@ -299,7 +300,8 @@ def _policy_spec(kind: MarketType, spelling: str, role: str) -> PolicySpec:
     name = parse_policy(spelling)[0]
     spec = kind.policies.get(name)
     if spec is None:
-        raise ScenarioError(f"{kind.name} has no policy {name!r}; there are {', '.join(sorted(kind.policies))}")
+        known = sorted(kind.policies)
+        raise ScenarioError(f"{kind.name} has no policy {name!r}; {hint(name, known, 'there are ' + ', '.join(known))}")
     if role not in spec.roles:
         raise ScenarioError(f"the policy {name} plays {', '.join(sorted(spec.roles))}, not {role}")
     return spec

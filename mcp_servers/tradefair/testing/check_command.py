@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from time import monotonic
 from typing import Annotated, Any
@@ -15,6 +14,7 @@ import typer
 from tradefair.catalog import market_names, market_type
 from tradefair.contract.errors import ScenarioError
 from tradefair.contract.market import MarketType
+from tradefair.contract.names import hint
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Failure
 from tradefair.testing.kit import CHECKS, Check, check_market
@@ -66,9 +66,9 @@ def check(
 
 def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
     if name not in names:
-        near = get_close_matches(name, names, n=3, cutoff=0.5)
-        hint = f"did you mean {' or '.join(near)}?" if near else f"{which} are {', '.join(names)}"
-        raise ScenarioError(f"there is no {what} {name[:80]!r}; {hint}")
+        raise ScenarioError(
+            f"there is no {what} {name[:80]!r}; {hint(name, names, which + ' are ' + ', '.join(names))}"
+        )
 
 
 def _loaded(market: str) -> MarketType:

@@ -1,4 +1,4 @@
-"""`tradefair analyst` against real endpoints on the loopback, with the real client."""
+"""`tradefair lab analyst` against real endpoints on the loopback, with the real client."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def episodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Episodes:
 
 async def _analyst(*arguments: str) -> int:
     """The command as the shell gives it; in a thread, because it has a loop of its own."""
-    return await asyncio.to_thread(run, ["analyst", *arguments])
+    return await asyncio.to_thread(run, ["lab", "analyst", *arguments])
 
 
 async def _illegality(upstream: Any, *arguments: str) -> int:
@@ -215,7 +215,7 @@ def test_a_dry_run_prints_what_would_be_sent_and_asks_nobody(
     (runs / "references").mkdir()
     (runs / "e0.trace").rename(runs / "references" / "e0.trace")
     episodes("Let us hold 70.")
-    given = ["analyst", "illegality", "runs", "--model", "openai:tiny", "--dry-run"]
+    given = ["lab", "analyst", "illegality", "runs", "--model", "openai:tiny", "--dry-run"]
     assert run(given) == 0
     shown = capsys.readouterr().out
     assert "Let us hold 70." in shown
@@ -232,7 +232,7 @@ def test_a_dossier_leaves_a_damaged_trace_out_with_what_verify_says_of_it(
     episodes: Episodes, capsys: pytest.CaptureFixture[str]
 ) -> None:
     runs = episodes("Let us hold 70.", "Let us hold 71.")
-    given = ["analyst", "dossier", "runs", "--model", "openai:tiny", "--dry-run"]
+    given = ["lab", "analyst", "dossier", "runs", "--model", "openai:tiny", "--dry-run"]
     assert run(given) == 0
     capsys.readouterr()
     with closing(sqlite3.connect(runs / "e1.trace")) as database, database:
@@ -264,7 +264,7 @@ def test_what_cannot_be_asked_is_said_before_anybody_is(
 ) -> None:
     episodes("Let us hold 70.")
     Path("other.jsonl").write_text('{"kind": "model_calls", "version": 1}\n')
-    assert run(["analyst", *arguments]) == code
+    assert run(["lab", "analyst", *arguments]) == code
     assert said in capsys.readouterr().err
     assert Path("other.jsonl").read_text() == '{"kind": "model_calls", "version": 1}\n'
 

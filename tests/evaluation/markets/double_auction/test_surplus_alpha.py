@@ -147,7 +147,7 @@ def test_the_bundled_tables_are_whole_and_of_the_rules_as_they_are() -> None:
     file = bundled_references()
     assert file is not None
     assert file_of(file.tables) == file
-    assert file.rules_version == market_type("double_auction").version, "rebuild: tradefair references --out"
+    assert file.rules_version == market_type("double_auction").version, "rebuild: tradefair lab references --out"
     assert {table.shape for table in file.tables} == set(BUNDLED_SHAPES)
     for table in file.tables:
         for side in ("buyer", "seller"):
@@ -214,8 +214,8 @@ def test_a_shape_without_a_table_has_no_csa_until_one_is_built(
     assert before is not None
     assert (before.market_outcome.csa_episodes, before.market_outcome.csa_missing) == (None, "no table")
     assert {seat.csa for seat in before.seats.values()} == {None}
-    assert run(["references", "double_auction", "--shape", "2+2x3", "--episodes", "20"]) == 0
-    assert run(["references", "double_auction", "--shape", "2+2x3", "--check"]) == 0
+    assert run(["lab", "references", "double_auction", "--shape", "2+2x3", "--episodes", "20"]) == 0
+    assert run(["lab", "references", "double_auction", "--shape", "2+2x3", "--check"]) == 0
     assert str(cached_path(SMALL)) in capsys.readouterr().out
     after = evaluate_file(path).outcome
     assert after is not None
@@ -259,7 +259,7 @@ def test_a_wrong_order_says_what_to_write(
     arguments: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setenv("TRADEFAIR_CACHE", str(tmp_path))
-    assert run(["references", *arguments]) == 2
+    assert run(["lab", "references", *arguments]) == 2
     assert says in capsys.readouterr().err
 
 

@@ -81,7 +81,7 @@ def test_other_traces_are_left_out_by_name(traces: list[Path], game: Played, tmp
 def test_the_command_prints_the_report_and_says_when_there_is_none(
     traces: list[Path], game: Played, capfdbinary: pytest.CaptureFixture[bytes]
 ) -> None:
-    assert run(["language", str(traces[0].parent), "--json"]) == 0
+    assert run(["lab", "language", str(traces[0].parent), "--json"]) == 0
     assert len(orjson.loads(capfdbinary.readouterr().out)["values"]) == 2
-    assert run(["language", str(game("good").path)]) == 1
+    assert run(["lab", "language", str(game("good").path)]) == 1
     assert b"tradefair sweep supply_chain/language_value" in capfdbinary.readouterr().out

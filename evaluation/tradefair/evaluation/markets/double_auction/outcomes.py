@@ -81,8 +81,8 @@ class DoubleAuctionMarket(MarketOutcome):
     `convergence` is the slope of |mean price − p*| on the round, in points a round: below 0 prices come closer.
     `lost_surplus` = R·W* − surplus = `lost_missed` + `lost_extra_marginal` exactly. `smiths_alpha` is per cent of p*.
     The seats' csa rest on `csa_episodes` all-truthful episodes of this very shape and law; without any, `csa_missing`
-    says why: `unusual values` (given, or accepted by another rule), `cut short`, or `no table` (tradefair references
-    builds one).
+    says why: `unusual values` (given, or accepted by another rule), `cut short`, or `no table` (`tradefair lab
+    references` builds one).
     """
 
     distribution: str | None

@@ -1,4 +1,4 @@
-"""`tradefair collusion` on real traces: what it reads, prints and refuses."""
+"""`tradefair lab collusion` on real traces: what it reads, prints and refuses."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def test_a_trace_says_what_the_rules_played(folders: Path) -> None:
 
 
 def test_arms_and_references_are_paired_by_seed(folders: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(["collusion", str(folders / "talk"), "--against", str(folders / "silent"), "--json"]) == 0
+    assert run(["lab", "collusion", str(folders / "talk"), "--against", str(folders / "silent"), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert (report["sample"]["episodes"], report["silent"]["episodes"]) == (2, 2)
     assert report["references"] == {"truthful": 2, "gd_bazaar": 0, "zip": 0}
@@ -57,7 +57,7 @@ def test_the_tables_fit_a_narrow_terminal(
     folders: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("COLUMNS", "80")
-    assert run(["collusion", str(folders / "talk"), "--against", str(folders / "silent")]) == 0
+    assert run(["lab", "collusion", str(folders / "talk"), "--against", str(folders / "silent")]) == 0
     lines = capsys.readouterr().out.splitlines()
     assert max(map(len, lines)) <= 80
     assert sum(line.startswith("exploratory, no verdict") for line in lines) == 2
@@ -67,10 +67,10 @@ def test_a_trace_of_another_market_and_one_cut_short_are_named(
     folders: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     odd = played(tmp_path / "odd.trace", "bargaining/smoke", "random_legal")
-    assert run(["collusion", str(folders / "talk" / "1.trace"), str(odd), "--json"]) == 1
+    assert run(["lab", "collusion", str(folders / "talk" / "1.trace"), str(odd), "--json"]) == 1
     (finding,) = json.loads(capsys.readouterr().out)["findings"]
     assert finding == "odd.trace: a trace of bargaining; the collusion report reads double_auction"
-    assert run(["collusion", str(odd)]) != 0
+    assert run(["lab", "collusion", str(odd)]) != 0
     assert "double_auction" in capsys.readouterr().err
 
 
@@ -83,7 +83,7 @@ def test_public_games_are_read_and_their_missing_arm_is_named(
         pytest.skip("TRADEFAIR_DATA does not name a folder with logs/emergent_collusion")
     logs = sorted(Path(folder, "logs", "emergent_collusion").glob("*.jsonl"))[:9]
     import_games(logs, tmp_path)
-    assert run(["collusion", str(tmp_path), "--json"]) == 0
+    assert run(["lab", "collusion", str(tmp_path), "--json"]) == 0
     report = json.loads(capsys.readouterr().out)
     assert report["sample"]["with_talk"] == 9
     assert report["missing"][0].startswith("the silent arm")

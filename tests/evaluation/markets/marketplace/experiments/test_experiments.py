@@ -303,21 +303,21 @@ def test_the_command_prints_tables_and_names_what_was_left_out(
     for arm in SIX:
         episode = Episode("marketplace/position_bias", "position_taker", overrides={"listing_permutation": arm})
         play_market(tmp_path / f"{arm}.trace", episode)
-    assert run(["experiment", str(tmp_path)]) == 0
+    assert run(["lab", "experiment", str(tmp_path)]) == 0
     printed = capsys.readouterr().out
     assert "policy:position_taker" in printed
     assert "1.5e-08" in printed
-    assert run(["experiment", str(tmp_path), "--json"]) == 0
+    assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     report = ExperimentReport.model_validate_json(capsys.readouterr().out)
     assert _only(report.bias).bias.p == pytest.approx((1 / 90) ** 4)
     (tmp_path / "broken.trace").write_bytes(b"nothing")
-    assert run(["experiment", str(tmp_path)]) == 1
+    assert run(["lab", "experiment", str(tmp_path)]) == 1
     assert "left out" in capsys.readouterr().out
 
 
 def test_a_folder_without_an_experiment_says_what_to_play(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     play_market(tmp_path / "one.trace", Episode("marketplace/small_demo"))
-    assert run(["experiment", str(tmp_path)]) == 1
+    assert run(["lab", "experiment", str(tmp_path)]) == 1
     assert "tradefair sweep marketplace/position_bias" in capsys.readouterr().out
 
 
@@ -327,7 +327,7 @@ def test_a_bundled_plan_is_swept_and_evaluated(tmp_path: Path, capsys: pytest.Ca
     assert run(sweep) == 0
     assert len(find_traces(tmp_path)) == 2 * 6 * 2
     capsys.readouterr()
-    assert run(["experiment", str(tmp_path), "--json"]) == 0
+    assert run(["lab", "experiment", str(tmp_path), "--json"]) == 0
     rows = {row.agent: row.bias for row in ExperimentReport.model_validate_json(capsys.readouterr().out).bias}
     assert rows["policy:position_taker"].p == pytest.approx((1 / 90) ** 8)
     assert rows["policy:item_searcher"].p == 1

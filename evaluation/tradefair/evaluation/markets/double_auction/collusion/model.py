@@ -108,7 +108,7 @@ class WithheldBy(_Record):
 
 
 class CollusionReport(_Record):
-    """All of `tradefair collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
+    """All of `tradefair lab collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
 
     There is no combined score. `missing` names what could not be measured and why, `findings` traces that were left
     out, `unpaired` what the silent arm and the references did not match.

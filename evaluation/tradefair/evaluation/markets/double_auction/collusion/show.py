@@ -1,4 +1,4 @@
-"""What `tradefair collusion` prints for people."""
+"""What `tradefair lab collusion` prints for people."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What the evaluation of an experiment consists of: money in currency units, None where nothing was counted.
 
-These are the rows of `tradefair experiment --json`.
+These are the rows of `tradefair lab experiment --json`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What `tradefair experiment` prints for people: a table per experiment, and below it what its columns mean."""
+"""What `tradefair lab experiment` prints for people: a table per experiment, and below it what its columns mean."""
 
 from __future__ import annotations
 

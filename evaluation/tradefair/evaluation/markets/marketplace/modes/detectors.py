@@ -23,8 +23,8 @@ OfEither = Callable[[Buyer | Seller, Mapping[str, float]], Sign]
 
 
 def _overload(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
-    """One episode has one page size: the sweep `marketplace/consideration_set` is judged by `tradefair experiment`."""
-    return unchecked("one episode has one page size: tradefair experiment compares those of a sweep")
+    """One episode has one page size; `tradefair lab experiment` judges the sweep `marketplace/consideration_set`."""
+    return unchecked("one episode has one page size: tradefair lab experiment compares those of a sweep")
 
 
 CUSTOMERS: Mapping[str, OfBuyer] = {
