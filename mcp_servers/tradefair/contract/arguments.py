@@ -14,7 +14,9 @@ from tradefair.contract.errors import ErrorInfo
 
 MAX_ARGUMENT_BYTES = 65_536
 _MAX_DEPTH = 16
+# What orjson writes and every reader of JSON gives back unchanged.
 _MAX_INT = 2**63 - 1
+# The first words of `allowed_text` that take a plural s.
 _KINDS = frozenset({"integer", "number", "string", "boolean", "object", "list", "value"})
 
 
@@ -49,7 +51,8 @@ def encode_arguments(arguments: object) -> bytes:
 
 
 def is_plain_data(value: object, depth: int = 0) -> bool:
-    """Whether `value` is JSON data that every reader gives back unchanged."""
+    """Whether `value` is JSON data that every reader gives back unchanged; `depth` is how deep it lies already."""
+    # By exact type: a subclass of int or str may carry more than JSON can, and bool is a subclass of int.
     kind = type(value)
     if kind is str or kind is bool or value is None:
         return True
@@ -72,7 +75,10 @@ def is_plain_data(value: object, depth: int = 0) -> bool:
 
 
 def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> ErrorInfo:
-    """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent."""
+    """`invalid_arguments` naming every wrong parameter and what it may be; never echoes what was sent.
+
+    At most eight complaints: hostile arguments may have thousands. `tool` is the name that the hint shows.
+    """
     whole = _schema(parameters)
     properties = whole.get("properties", {})
     complaints: list[str] = []
@@ -100,12 +106,12 @@ def _schema(parameters: type[BaseModel]) -> Mapping[str, Any]:
 def allowed_text(schema: Mapping[str, Any], whole: Mapping[str, Any] | None = None) -> str:
     """A parameter's JSON schema in words: "integer 0..10000", "list of up to 20 strings", "or null".
 
-    `whole` is the schema of all arguments, whose `$defs` name what lists and nested objects are made of.
+    `whole` is the schema of all arguments; its `$defs` define what lists and nested objects are made of.
     """
     defined = (whole or {}).get("$defs", {})
     name = str(schema.get("$ref", "")).rpartition("/")[2]
     if name in defined:
-        # Each definition is opened once: a stranger's may hold itself.
+        # A definition is opened once along a path: that of a foreign market may contain itself.
         schema, whole = defined[name], {"$defs": {key: value for key, value in defined.items() if key != name}}
     if "anyOf" in schema:
         return " or ".join(allowed_text(option, whole) for option in schema["anyOf"])

@@ -15,7 +15,7 @@ HASH_SIZE = 32
 
 
 def canonical(value: Any) -> bytes:
-    """The one JSON spelling of plain data: UTF-8, no spaces, sorted keys."""
+    """Plain data as JSON in its one form: UTF-8, no spaces, sorted keys. TypeError for other data."""
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
 
 
@@ -35,10 +35,11 @@ def next_hash(previous: bytes, body: bytes) -> bytes:
 
 
 def noted_hash(previous: bytes, seat: str, body: bytes) -> bytes:
-    """The head of what was noted about agents beside the chain; it starts from hash_0 too."""
+    """The next head of what was noted about agents, a chain next to that of the events; it starts from hash_0 too."""
+    # The seat is part of the hash: a note cannot be moved to another seat. Seat ids hold no newline.
     return next_hash(previous, seat.encode() + b"\n" + body)
 
 
 def seal(about: dict[str, Any]) -> str:
-    """Digest of the manifest's `about` without its own `seal` field."""
+    """Digest (hex) of the manifest's `about` without its own `seal` field."""
     return digest(canonical({key: value for key, value in about.items() if key != "seal"}))

@@ -15,6 +15,7 @@ from tradefair.contract import salts
 
 KeyPart = int | str
 
+# 64-bit words, of which 52 bits make a uniform: with the odd numerator below, 53 bits are exact in a double.
 _TOP_52_BITS = 12
 _UNIT = 2.0**-53
 
@@ -35,7 +36,7 @@ def _to_unit(word: int) -> float:
 
 
 def encode_key(*key: KeyPart) -> bytes:
-    """Key parts as `Branch.each` takes them."""
+    """Key parts as `Branch.each` takes them: encode once, draw on many days."""
     return b"".join(map(_encode, key))
 
 
@@ -55,6 +56,7 @@ class Branch:
 
     def each(self, keys: Iterable[bytes]) -> list[float]:
         """`uniform` under every key of `keys`, which `encode_key` made once for many days."""
+        # `uniform` written out, without a Python call per draw: a day of a large market draws thousands.
         fork, take = self._state.copy, int.from_bytes
         values: list[float] = []
         for key in keys:
@@ -67,8 +69,8 @@ class Branch:
 class Chance:
     """A source of uniforms in the open interval (0, 1), addressed by stream and key.
 
-    `key` is the episode's seed (or a text for constants of a scenario). A stream uses `uniform` or `uniforms` for ever,
-    never both: the two forms draw from separate spaces.
+    `key` is the episode's seed (or a text for constants of a scenario). A stream always uses `uniform` or always
+    `uniforms`, never both: the two forms draw from separate spaces.
     """
 
     def __init__(self, key: int | str) -> None:
@@ -76,6 +78,7 @@ class Chance:
         self._streams: dict[str, hashlib.blake2b] = {}
 
     def _stream(self, stream: str, form: bytes) -> hashlib.blake2b:
+        # A copy of the hash state after salt, key and stream: each draw then hashes its own key only.
         cached = self._streams.get(stream)
         if cached is None:
             cached = self._root.copy()
@@ -84,7 +87,7 @@ class Chance:
         return cached.copy()
 
     def uniform(self, stream: str, *key: KeyPart) -> float:
-        """One uniform of `stream` under `key`."""
+        """One uniform of `stream` under `key`, in (0, 1); equal for equal arguments, whatever was drawn before."""
         state = self._stream(stream, b"one")
         state.update(b"".join(map(_encode, key)))
         return _to_unit(int.from_bytes(state.digest()[:8], "big"))
@@ -100,6 +103,7 @@ class Chance:
         state = self._stream(stream, b"many")
         state.update(b"".join(map(_encode, key)))
         blocks = bytearray()
+        # A digest of 64 bytes gives eight words; the block number makes as many digests as are needed.
         for block in range((n + 7) // 8):
             piece = state.copy()
             piece.update(b"#%d" % block)

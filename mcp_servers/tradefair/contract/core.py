@@ -1,7 +1,15 @@
 """Core: commands in, event bytes out. Pure and synchronous; live calls, resume and verify are this one class.
 
 A command is a call, a lapse, an input or an end. Whatever it does to the market is written as events, and events are
-bytes from the start: `replay` runs the recorded commands through the same methods and compares whole bytes.
+bytes from the start: `replay` runs the recorded commands through the same methods and compares whole bytes. So nothing
+here may ask a clock, draw a random number or depend on the order of a set: it would show as a divergence later.
+
+One call passes through four steps:
+
+    _admit       number the call, encode its arguments, check limits and types     -> Ticket, or a refusal
+    _carry_out   run the tool's function on the market                             -> result, or a refusal
+    _settle      close phases while no seat is awaited, end the episode            -> consequences
+    _tool_called write the event with the result, before its consequences          -> Done
 """
 
 from __future__ import annotations
@@ -35,14 +43,20 @@ from tradefair.contract.tool import Tool, ToolTable
 
 Status = Literal["ok", "rejected", "invalid", "denied", "failed"]
 
+# Larger results go into a blob that is stored once per episode, and larger arguments of refused calls are cut.
 INLINE_BYTES = 2_048
 MAX_RESULT_BYTES = 262_144
+# Results that are shared between seats; a market with more public answers per phase encodes some of them twice.
 _MAX_MEMO = 64
+# Characters of a tool name that does not exist: the client chose it, and it may have any length.
 _MAX_NAME = 100
 
 
 class TurnMark(NamedTuple):
-    """`_meta["tradefair/turn"]` of a result: how an agent knows that its turn is over."""
+    """`_meta["tradefair/turn"]` of a result: how an agent knows that its turn is over.
+
+    `turn_over`: no further act of this seat is awaited in the open phase. `over`: the episode has ended.
+    """
 
     round: int
     phase: str
@@ -51,7 +65,10 @@ class TurnMark(NamedTuple):
 
 
 class Record(NamedTuple):
-    """One event to be stored. `blob` is (digest, bytes) when this event is the first to hold a large result."""
+    """One event to be stored. `blob` is (digest, bytes) when this event is the first to hold a large result.
+
+    `closes` marks the end of a phase, a round or the episode.
+    """
 
     seq: int
     body: bytes
@@ -60,7 +77,11 @@ class Record(NamedTuple):
 
 
 class Answer(NamedTuple):
-    """What a call answers; `seq` is its event. `fault` is the exception behind status failed, for our own log only."""
+    """What a call answers: `body` (JSON bytes) with status ok, else `error`.
+
+    `seq` is the number of the call's event. `turn` was taken when the call was carried out, before its consequences.
+    `fault` is the exception behind status failed, for our own log only: agents read INTERNAL_ERROR.
+    """
 
     call: str
     tool: Tool | None
@@ -112,6 +133,8 @@ class Core:
 
     `market` must only be changed through this class. After a `failed` answer to anything but a read the market may be
     half changed: throw the Core away and rebuild it from the log.
+
+    Each command returns a `Done` with the events to append, in order. The caller stores them; Core keeps no event.
     """
 
     def __init__(self, market_type: MarketType, manifest: ManifestCore, scenario: Scenario) -> None:
@@ -129,17 +152,24 @@ class Core:
             for seat, spec in self.market.seats.items()
         }
         self._limits = LimitBook(scenario.limits)
+        # seat -> (round, calls numbered in it)
         self._calls: dict[SeatId, tuple[int, int]] = {}
+        # seat -> highest row number of its inbox that an answer has shown; the next action moves the read mark there
         self._shown: dict[SeatId, int] = {}
+        # seat -> the round in which a limit has lapsed it: it lapses in all later phases of that round too
         self._lapsed_round: dict[SeatId, int] = {}
+        # digests of the blobs that the log holds already
         self._blobs: set[str] = set()
+        # id(result) -> (result, its bytes); holding the result keeps its id from being given to another object
         self._memo: dict[int, tuple[BaseModel, _Encoded]] = {}
+        # accepted actions since the last closure, for the outcome digest
         self._actions: list[tuple[SeatId, str, BaseModel]] = []
         self._outcome = hashlib.blake2b(digest_size=32)
 
     @classmethod
     def create(cls, market_type: MarketType, scenario: Scenario, seed: int) -> Core:
         """A fresh episode. Raises ScenarioError when the scenario cannot be played or the seed is out of range."""
+        # The seats are known only once the market exists, and __init__ wants a complete manifest.
         probe = market_type.create(scenario, seed)
         manifest = ManifestCore(
             trace_schema=TRACE_SCHEMA,
@@ -164,6 +194,7 @@ class Core:
             raise TraceError(
                 f"the trace was written by {manifest.market} {manifest.rules_version}; installed is {' '.join(found)}"
             )
+        # Another schema validates arguments otherwise: the events might agree by luck and mean something else.
         if manifest.tool_schema_digest != full_table(market_type).schema_digest:
             raise TraceError(f"the tools of {market_type.name} have changed since the trace was written")
         scenario = build_scenario(market_type.scenario_model, manifest.scenario, source="manifest")
@@ -179,9 +210,10 @@ class Core:
             raise SeatError(f"there is no seat {seat[:80]!r}; seats are {', '.join(self._visible)}") from None
 
     def turn_view(self, seat: SeatId, *, still_open: bool = False) -> TurnView:
-        """The answer of `view_turn` and `await_turn`."""
+        """The answer of `view_turn` and `await_turn`; `still_open` says that a wait has ended without either event."""
         market = self.market
         clock = market.clock
+        # model_construct: validation would only repeat what is typed here, once per look and per wait.
         return TurnView.model_construct(
             seat=seat,
             role=market.seats[seat].role,
@@ -203,6 +235,7 @@ class Core:
     def turn_mark(self, seat: SeatId) -> TurnMark:
         """The seat's `_meta` as of now."""
         clock = self.market.clock
+        # Under the free clock no seat is ever awaited, and a turn ends when the seat says so.
         free = self.scenario.clock == "free" and self.ended is None
         return TurnMark(clock.round, clock.phase, not free and not self.awaits(seat), self.ended is not None)
 
@@ -213,13 +246,17 @@ class Core:
 
     @property
     def outcome_digest(self) -> str:
-        """Digest of accepted actions per phase sorted by seat, facts and state digests: free of arrival order."""
+        """Digest of accepted actions per phase sorted by seat, facts and state digests: free of arrival order.
+
+        Two episodes with equal digests had the same economic course, whatever the seats read and in which order they
+        acted.
+        """
         return self._outcome.copy().hexdigest()
 
     # --- commands ---------------------------------------------------------------------------------------------------
 
     def start(self) -> Done:
-        """Open the episode."""
+        """Open the episode: the first command, once."""
         records = [self._event("episode_started", None, self.market.clock, {})]
         self._settle(records)
         return Done(records)
@@ -234,9 +271,12 @@ class Core:
         inputs: Mapping[str, JsonValue] | None = None,
         call: str | None = None,
     ) -> Done:
-        """One tool call. `inputs` are the answers to `MarketType.request`; `call` is given by replay only.
+        """One tool call: its event, and whatever follows from it.
 
-        Raises SeatError for an unknown seat and EpisodeOver after the end; everything else is an answer and an event.
+        `arguments` is what the client sent, of any type. `parent` is the id of the `execute_code` call that makes this
+        one, which may then only read. `inputs` are the answers to `MarketType.request` by source; `call` is given by
+        replay only. Raises SeatError for an unknown seat, EpisodeOver after the end and HarnessFailure for a recorded
+        tool; everything else is an answer and an event.
         """
         admitted = self._admit(seat, name, arguments, parent, call)
         if isinstance(admitted, Done):
@@ -250,9 +290,13 @@ class Core:
         return self._admit(seat, name, arguments, None, None)
 
     def finish(self, ticket: Ticket, result: BaseModel | None, error: ErrorInfo | None) -> Done:
-        """Record what a recorded tool gave. Raises EpisodeOver when the episode has ended meanwhile."""
+        """Record what a recorded tool gave: `result`, or None and the `error` (None: a fault of ours).
+
+        Raises EpisodeOver when the episode has ended meanwhile.
+        """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
+        # The event is numbered now, behind the inner calls that the code has made since `begin`.
         draft = self._draft(ticket.seat, ticket.tool.name, ticket.tool, ticket.call, None, ticket.encoded)
         turn = self.turn_mark(ticket.seat)
         if result is None:
@@ -271,16 +315,19 @@ class Core:
         return self._refuse(draft, "denied", error, self.turn_mark(seat))
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> Done:
-        """The default action for a silent seat; nothing when it is not awaited (any more)."""
+        """The default action for a silent seat; no event when it is not, or no longer, awaited."""
         records: list[Record] = []
-        self.tools(seat)
+        self.tools(seat)  # SeatError for an unknown seat
         if self.awaits(seat):
             self._lapse(seat, reason, records)
             self._settle(records)
         return Done(records)
 
     def feed(self, source: str, payload: JsonValue) -> Done:
-        """An external input that belongs to no call: a clock tick, an operator's word, recorded chance."""
+        """An external input that belongs to no call: a clock tick, an operator's order, recorded chance.
+
+        A clock tick closes the open phase. Raises EpisodeOver, and IllegalAction where the market takes no such input.
+        """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
         clock = self.market.clock
@@ -299,7 +346,10 @@ class Core:
         return Done(records)
 
     def copy(self, event: Mapping[str, Any], body: bytes) -> Done:
-        """Take over a recorded call that is never re-run: refused before the rules, failed, or recorded by the host."""
+        """Take over a recorded call that is never re-run: refused before the rules, failed, or recorded by the host.
+
+        `event` is the parsed `body`. The call counts against limits as it did. TraceError where it does not fit here.
+        """
         if self.ended is not None:
             raise EpisodeOver(self.ended)
         seat, tool = event["seat"], self.tools(event["seat"]).get(event["tool"])
@@ -312,6 +362,7 @@ class Core:
             self._blobs.add(event["result_ref"])
         records = [Record(self.seq, body)]
         inner = event["parent"] is not None
+        # A call over the limit is not counted, but may have lapsed the seat: that consequence is made again.
         if event["status"] == "denied" and event["error"]["code"] == "call_limit" and tool is not None:
             self._lapse_by(self._limits.exceeded(seat, _sorts(tool, inner), clock[:2]), seat, records)
         elif tool is not None and event["status"] != "denied":
@@ -325,6 +376,7 @@ class Core:
         tool = self.tools(seat).get(name)
         if self.ended is not None:
             raise EpisodeOver(self.ended)
+        # The order of these checks is part of the trace format: replay must meet the same refusal.
         if call is None:
             call = self._number(seat)
         else:
@@ -343,6 +395,7 @@ class Core:
             if limit is not None:
                 return self._over_limit(self._draft(seat, name, tool, call, parent, encoded), limit)
         try:
+            # From the encoded bytes, not from the objects: live calls and replay validate the very same input.
             validated = tool.parameters.__pydantic_validator__.validate_json(encoded, strict=True)
         except ValidationError as wrong:
             draft = self._draft(seat, name, tool, call, parent, encoded)
@@ -350,12 +403,17 @@ class Core:
         return Ticket(seat, tool, call, encoded, validated)
 
     def _carry_out(self, ticket: Ticket, parent: str | None, inputs: Mapping[str, JsonValue]) -> Done:
-        """Run an admitted call through the market."""
+        """Run an admitted call through the market.
+
+        Order of the events: the inputs, the call itself, then what follows from it. The call's event is made last,
+        because it holds the result, and inserted at its place (`_draft` has reserved its number).
+        """
         seat, tool, call, encoded, arguments = ticket
         records = [self._input(seat, call, source, payload) for source, payload in inputs.items()]
         draft = self._draft(seat, tool.name, tool, call, parent, encoded)
         market = self.market
         subject = market if tool.subject == "market" else self
+        # An action acknowledges what the seat was shown before; a refused one leaves the read mark where it was.
         read_through = self._shown.get(seat) if tool.kind == "action" else None
         extra = {"inputs": inputs} if tool.needs else {}
         try:
@@ -364,6 +422,7 @@ class Core:
             return self._refuse(draft, "rejected", refusal.info, self.turn_mark(seat), records)
         except Exception as fault:
             return self._fail(draft, fault, records)
+        # Taken before the phase can close: a seat whose act closes the phase has still ended its own turn.
         turn = self.turn_mark(seat)
         place = len(records)
         try:
@@ -375,9 +434,11 @@ class Core:
                 if tool.finish is not None:
                     result = tool.finish(market, seat, result)
             body = self._encode(tool, result)
+            # A read may be refused for its size; an action has happened, so too large an answer is a fault of ours.
             if len(body.body) > MAX_RESULT_BYTES and not tool.read_only:
                 raise HarnessFailure(f"{tool.name} answers {len(body.body)} bytes after it has acted")
         except Exception as fault:
+            # Without the consequences: the caller rebuilds the market, in which they have not happened.
             return self._fail(draft, fault, records[:place])
         if len(body.body) > MAX_RESULT_BYTES:
             return self._refuse(draft, "rejected", _too_large(tool), turn, records)
@@ -391,6 +452,7 @@ class Core:
     def _refuse(
         self, draft: _Draft, status: Status, error: ErrorInfo, turn: TurnMark, records: list[Record] | None = None
     ) -> Done:
+        # Denied calls (no such tool, over a limit, refused by the host) count against no limit.
         if draft.tool is not None and status != "denied":
             self._count(draft.seat, draft.tool, status, draft.parent is not None, draft.clock)
         record = self._tool_called(draft, status, error, None, None, None)
@@ -398,12 +460,15 @@ class Core:
 
     def _fail(self, draft: _Draft, fault: Exception, records: list[Record]) -> Done:
         """Our own fault. The caller rebuilds the market when the call could have changed it."""
+        # Back to the call's own number: its consequences are dropped and their numbers are used again.
         self.seq = draft.seq
         done = self._refuse(draft, "failed", INTERNAL_ERROR, self.turn_mark(draft.seat), records)
         return done._replace(answer=done.answer._replace(fault=fault) if done.answer else None)
 
     def _over_limit(self, draft: _Draft, limit: Limit) -> Done:
+        """Deny a call beyond a limit, and lapse the seat where the limit says so."""
         sorts = ", ".join(limit.counts)
+        # A free clock awaits no seat, so there is nothing that could lapse.
         refuses = limit.then == "refuse" or self.scenario.clock == "free"
         error = ErrorInfo(
             "call_limit",
@@ -415,6 +480,7 @@ class Core:
         )
         turn = self.turn_mark(draft.seat)
         if not refuses:
+            # The lapse follows in this command; the answer must already say that the turn is over.
             turn = turn._replace(turn_over=True)
         done = self._refuse(draft, "denied", error, turn)
         self._lapse_by(limit, draft.seat, done.records)
@@ -430,12 +496,14 @@ class Core:
             self._settle(records)
 
     def _unavailable(self, seat: SeatId, name: str) -> ErrorInfo:
+        """The refusal of a tool that is not offered to this seat, or of an inner call that would act."""
         if name in self._table:
             return ErrorInfo("tool_unavailable", f"{name} is not available to {seat} here", "view_rules", False)
         offered = ", ".join(self._visible[seat])
         return ErrorInfo("tool_unavailable", "there is no such tool", f"tools are {offered}", False)
 
     def _count(self, seat: SeatId, tool: Tool, status: str, inner: bool, clock: Clock) -> None:
+        """Count a call against the limits. Calls made by code count as `inner` only, or they would count twice."""
         if self._limits and tool.counted:
             sorts = ("inner",) if inner else (tool.kind,)
             if status == "ok":
@@ -447,7 +515,10 @@ class Core:
     # --- the clock --------------------------------------------------------------------------------------------------
 
     def _settle(self, records: list[Record]) -> None:
-        """Close phases while nobody is awaited, then end the episode if the rules say so."""
+        """Close phases while no seat is awaited, then end the episode if the rules say so.
+
+        A loop, because a closure may open a phase in which no seat acts, or only seats that a limit has lapsed.
+        """
         market = self.market
         if self.scenario.clock == "turns":
             while market.terminated is None:
@@ -458,6 +529,7 @@ class Core:
                 gone = [seat for seat in self._lapsed_round if self._skips(seat) and seat in awaited]
                 if not gone:
                     break
+                # Sorted: the order in which limits were exceeded depends on arrival.
                 for seat in sorted(gone):
                     self._lapse(seat, "call_limit", records)
         if market.terminated is not None and self.ended is None:
@@ -468,8 +540,10 @@ class Core:
         return self._lapsed_round[seat] == self.market.clock.round
 
     def _close(self, records: list[Record]) -> None:
+        """Close the open phase: one event, stamped with the clock as it was before."""
         clock = self.market.clock
         closure = self.market.advance()
+        # Results are shared within a phase; what a market answers after a closure is another object.
         self._memo.clear()
         public = orjson.Fragment(_dump(closure.public))
         facts = b"null" if closure.facts is None else _dump(closure.facts)
@@ -485,6 +559,7 @@ class Core:
     def _lapse(self, seat: SeatId, reason: LapseReason, records: list[Record]) -> None:
         clock = self.market.clock
         action = self.market.lapse(seat, reason)
+        # A market that goes on waiting would be lapsed again and again.
         if seat in self.market.awaited() and self.market.clock == clock:
             raise HarnessFailure(f"{self.market_type.name} still awaits {seat} after its lapse")
         records.append(self._event("seat_lapsed", seat, clock, {"reason": reason, "default_action": action}))
@@ -497,7 +572,8 @@ class Core:
         self.ended = reason
 
     def _note_outcome(self, facts: bytes, state: str) -> None:
-        # What an action means, however a client spells it: every parameter, defaults included, in one order.
+        """Enter a closure into the outcome digest."""
+        # What an action means, however a client writes it: every parameter, defaults included, in one order.
         actions = [(seat, name, arguments.__dict__) for seat, name, arguments in self._actions]
         actions.sort(key=lambda action: action[0])
         self._actions = []
@@ -528,7 +604,7 @@ class Core:
     def _draft(
         self, seat: SeatId, name: str, tool: Tool | None, call: str, parent: str | None, arguments: object
     ) -> _Draft:
-        """Take the call's place in the order of events; it is written once its result is known."""
+        """Reserve the call's number in the order of events; the event is written once its result is known."""
         self.seq += 1
         return _Draft(seat, name, tool, call, parent, self.market.clock, arguments, self.seq)
 
@@ -541,6 +617,7 @@ class Core:
         refs: list[str] | None,
         read_through: int | None,
     ) -> Record:
+        """The event of a call. The order of its fields is part of the trace format: replay compares bytes."""
         clock, tool, arguments = draft.clock, draft.tool, draft.arguments
         if isinstance(arguments, bytes):
             # What is re-executed is kept whole; what is only copied on replay is cut.
@@ -583,13 +660,17 @@ class Core:
         return Record(draft.seq, body, blob)
 
     def _keeps_result(self, tool: Tool) -> bool:
-        """Whether the log holds the body too. A repeated call key and a recorded tool have no other source for it."""
+        """Whether the log holds the body, not only its digest.
+
+        A repeated call key is answered from the log, and a recorded tool is never re-run: both have no other source.
+        """
         if not tool.read_only or tool.recorded:
             return True
         return self.manifest.record == "full" and tool.record == "full"
 
     def _encode(self, tool: Tool, result: BaseModel) -> _Encoded:
         """A result's bytes and digest; a result object that several seats share is encoded once per phase."""
+        # An action's result belongs to one call; keeping it would only fill the memo.
         if tool.kind == "action":
             body = _dump(result)
             return _Encoded(body, digest(body))
@@ -606,7 +687,7 @@ class Core:
     # --- call ids ---------------------------------------------------------------------------------------------------
 
     def _number(self, seat: SeatId) -> str:
-        """The next call id of this seat: `r<round>.<seat>.<n>`."""
+        """The next call id of this seat: `r<round>.<seat>.<n>`, n from 1 in each round."""
         now = self.market.clock.round
         at, used = self._calls.get(seat, (now, 0))
         number = used + 1 if at == now else 1
@@ -614,7 +695,10 @@ class Core:
         return f"r{now}.{seat}.{number}"
 
     def _take_number(self, seat: SeatId, call: str) -> None:
-        """Follow a recorded call id; nearly always it is the next one."""
+        """Follow a recorded call id; nearly always it is the next one.
+
+        Not always: a call that was begun in the host and never finished has used up a number without an event.
+        """
         now = self.market.clock.round
         at, used = self._calls.get(seat, (now, 0))
         due = used + 1 if at == now else 1
@@ -628,12 +712,14 @@ class Core:
             raise TraceError(f"{call[:80]!r} is not a call id") from None
 
     def _follow(self, seat: SeatId, at: int, number: int) -> None:
+        """Never backwards: code that was begun early is recorded behind calls with higher numbers."""
         known_at, known = self._calls.get(seat, (at, 0))
         self._calls[seat] = max((known_at, known), (at, number))
 
 
 def full_table(market_type: MarketType) -> ToolTable:
-    """A market's own tools and the kernel's."""
+    """A market's own tools and the kernel's, made once per market type."""
+    # By identity and not by name: tests and authors build several types of one name.
     known = _TABLES.get(id(market_type))
     if known is None or known[0] is not market_type:
         known = (market_type, ToolTable(*market_type.tools.values(), *KERNEL_TOOLS.values()))
@@ -645,6 +731,7 @@ _TABLES: dict[int, tuple[MarketType, ToolTable]] = {}
 
 
 def _sorts(tool: Tool, inner: bool) -> tuple[str, ...]:
+    """What a call would count as if it were accepted."""
     return ("inner", "accepted") if inner else (tool.kind, "accepted")
 
 
@@ -657,6 +744,7 @@ def _dump(model: BaseModel) -> bytes:
 
 
 def _cut(encoded: bytes) -> dict[str, Any]:
+    """The beginning of large arguments that are never re-run, with size and digest of the whole."""
     return {
         "cut": encoded[:INLINE_BYTES].decode(errors="ignore"),
         "size": len(encoded),
@@ -665,7 +753,7 @@ def _cut(encoded: bytes) -> dict[str, Any]:
 
 
 def _storable_name(name: str) -> str:
-    # In process, lone surrogates arrive as they are.
+    # In process, lone surrogates arrive as they are; orjson would refuse to write the event.
     return name[:_MAX_NAME].encode(errors="replace").decode()
 
 

@@ -31,7 +31,10 @@ class SeatRecord(BaseModel):
 
 
 class ManifestCore(BaseModel):
-    """The part of the manifest that is fixed before the first event and hashed as `hash_0`."""
+    """The part of the manifest that is fixed before the first event and hashed as `hash_0`.
+
+    `scenario` is its full content, data of the user included: a trace re-executes without any file.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -47,6 +50,7 @@ class ManifestCore(BaseModel):
 
 
 class _Event(BaseModel):
+    # "allow": a later version may add a field to an event; exports keep it.
     model_config = ConfigDict(frozen=True, extra="allow")
 
     seq: int
@@ -63,7 +67,7 @@ class EpisodeStarted(_Event):
 
 
 class Input(_Event):
-    """An external fact that the rules consumed."""
+    """An external fact that the rules consumed; `for` is the id of the call that asked for it, null for none."""
 
     event: Literal["input"]
     for_call: str | None = Field(alias="for")
@@ -83,7 +87,11 @@ class ErrorRecord(BaseModel):
 
 
 class ToolCalled(_Event):
-    """One tool call, whatever became of it. A result over 2 kB lies in the blob `result_ref`."""
+    """One tool call, whatever became of it. A result over 2 kB lies in the blob `result_ref`.
+
+    `parent` is the id of the `execute_code` call that made this one. `read_through` is the inbox row up to which an
+    action acknowledges messages, `refs` are ids of objects that the result shows. `result_size` counts bytes.
+    """
 
     event: Literal["tool_called"]
     call: str
@@ -110,14 +118,14 @@ class SeatLapsed(_Event):
 
 
 class PhaseClosed(_Event):
-    """Simultaneous actions are revealed."""
+    """A phase before the round's last one has closed; `public` is what all seats now see."""
 
     event: Literal["phase_closed"]
     public: JsonValue
 
 
 class RoundClosed(_Event):
-    """A round has closed: what everyone sees, the hidden truth, the state's digest."""
+    """A round has closed: what all seats see, the hidden truth, the state's digest (hex)."""
 
     event: Literal["round_closed"]
     public: JsonValue
@@ -126,7 +134,7 @@ class RoundClosed(_Event):
 
 
 class EpisodeEnded(_Event):
-    """The last event."""
+    """The last event: why the episode ended, and the truth at its end."""
 
     event: Literal["episode_ended"]
     reason: str

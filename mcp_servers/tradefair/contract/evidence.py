@@ -17,6 +17,8 @@ Scope: TypeAlias = str | Callable[[Mapping[str, Any], Any], Collection[str] | No
 class Need:
     """One of the categories in `any_of` should have been looked at within `window` before the action.
 
+    Declared per action by a market, read by evaluation: whether an agent looked before it acted. Core enforces nothing.
+
     An integer window counts rounds; `since_close` counts from the last closure of any kind. `from_round` is the first
     round in which the need exists, `when(scenario)` whether it exists at all, `object_arg` a path into the action's
     arguments (`lines.product_id`) when the evidence must be about the same object.

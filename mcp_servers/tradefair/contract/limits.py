@@ -12,7 +12,7 @@ Counted = Literal["read", "analysis", "action", "rejected", "inner", "accepted"]
 
 
 class Limit(BaseModel):
-    """At most `max` calls of the counted sorts per seat and phase or round; `then` says what one more does.
+    """At most `max` calls of the counted sorts per seat and phase or round; `then` says what one call more does.
 
     `rejected` counts refused arguments too; `inner` counts calls made by `execute_code`, which count as nothing else;
     `accepted` counts calls that were carried out. `refuse` answers `call_limit`; `lapse` also lapses the seat for the
@@ -44,6 +44,7 @@ class LimitBook:
 
     def __init__(self, limits: tuple[Limit, ...]) -> None:
         self._limits = limits
+        # (index of the limit, seat) -> (window in which it was counted, calls); a later window overwrites it
         self._used: dict[tuple[int, SeatId], tuple[object, int]] = {}
 
     def __bool__(self) -> bool:
@@ -52,20 +53,21 @@ class LimitBook:
     def exceeded(self, seat: SeatId, sorts: tuple[str, ...], window: tuple[int, str]) -> Limit | None:
         """The first limit that one more call of `sorts` would break; `window` is (round, phase)."""
         for index, limit in enumerate(self._limits):
+            # Whether a call will be rejected is not known yet, so a limit on rejections watches every call.
             watched = "rejected" in limit.counts or any(sort in limit.counts for sort in sorts)
             if watched and self._count(index, seat, window) >= limit.max:
                 return limit
         return None
 
     def add(self, seat: SeatId, sorts: tuple[str, ...], window: tuple[int, str]) -> None:
-        """Count one call of `sorts`."""
+        """Count one call of `sorts`, at most once per limit; `window` is (round, phase)."""
         for index, limit in enumerate(self._limits):
             if any(sort in limit.counts for sort in sorts):
                 key = self._window(limit, window)
                 self._used[index, seat] = (key, self._count(index, seat, window) + 1)
 
     def states(self, seat: SeatId, window: tuple[int, str]) -> list[LimitState]:
-        """What `view_turn` shows."""
+        """What `view_turn` shows: each limit with the calls used in the open window."""
         return [
             LimitState(
                 counts=limit.counts,

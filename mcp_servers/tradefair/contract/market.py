@@ -21,7 +21,10 @@ LapseReason = Literal["deadline", "call_limit", "reject_limit", "agent_limit", "
 
 
 class Clock(NamedTuple):
-    """The logical clock. `revision` counts closures only, never sealed actions."""
+    """The logical clock; rounds count from 1. `revision` counts closures only, never sealed actions.
+
+    A revision that moved with sealed actions would tell a seat that another one has acted.
+    """
 
     round: int
     phase: str
@@ -44,7 +47,7 @@ class InputRequest(NamedTuple):
 
 
 class Brief(NamedTuple):
-    """What a seat is told about itself before it plays."""
+    """What a seat reads about itself before it plays; `view_rules` repeats it."""
 
     role: str
     objective: str
@@ -52,7 +55,7 @@ class Brief(NamedTuple):
 
 
 class DataCheck(NamedTuple):
-    """What a market says of a folder of data: `report` for programs, rows (what, figure, share) for people.
+    """What a market finds in a folder of data: `report` for programs, rows (what, figure, share) for people.
 
     `problems` make the data unplayable; each names the file and the field.
     """
@@ -83,11 +86,14 @@ class Market(Protocol):
         ...
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
-        """Take the stated default action for a silent seat; its name."""
+        """Take the stated default action for a silent seat; its name. The seat must not be awaited afterwards."""
         ...
 
     def advance(self) -> Closure:
-        """Close the open phase; called while nobody is awaited. May jump several rounds."""
+        """Close the open phase; called while no seat is awaited. May jump several rounds.
+
+        Returns what all seats now see, and for a round its hidden truth.
+        """
         ...
 
     def feed(self, source: str, payload: JsonValue) -> None:
@@ -107,11 +113,11 @@ class Market(Protocol):
         ...
 
     def news_mark(self, seat: SeatId) -> int:
-        """Grows when something reached the seat; `await_turn` waits on it in free mode."""
+        """A count that grows when something has reached the seat; `await_turn` waits on it under a free clock."""
         ...
 
     def privileged(self) -> object:
-        """Hidden truth, for privileged policies in process only."""
+        """Hidden truth, for privileged policies in process only; no tool answers it."""
         ...
 
     def ending_facts(self) -> BaseModel:
@@ -119,7 +125,11 @@ class Market(Protocol):
         ...
 
     def digest(self) -> bytes:
-        """Canonical, order-free digest of the whole state; flat cost (closed history enters as a running hash)."""
+        """Canonical, order-free digest of the whole state, 32 bytes.
+
+        Equal states have equal digests, whatever order the seats acted in. The cost must stay flat over an episode:
+        closed history enters as a running hash.
+        """
         ...
 
 
@@ -194,7 +204,7 @@ class MarketType(Protocol):
 
 @runtime_checkable
 class Wakes(Protocol):
-    """A market with a free clock: it awaits nobody, and says which seats have a reason to act."""
+    """A market with a free clock: it awaits no seat, and says which seats have a reason to act."""
 
     def wants_turn(self, seat: SeatId) -> bool:
         """Whether news or a tick that it waited for has reached this seat since it ended its turn."""

@@ -15,6 +15,7 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
     """
     if isinstance(amount, bool):
         raise ValueError("an amount is a number, not true or false")
+    # repr is the shortest text that gives the same double: 0.1 is read as 0.1, not as its binary expansion.
     text = amount if isinstance(amount, str) else repr(amount)
     try:
         value = Decimal(text)
@@ -22,6 +23,7 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
         raise ValueError(f"{text!r} is not an amount") from None
     if not value.is_finite():
         raise ValueError("an amount must be finite")
+    # int() would write out each of the million digits of "1e999999".
     if value and value.adjusted() > 30:
         raise ValueError("the amount is out of range")
     minor = value.scaleb(decimals)
@@ -36,7 +38,10 @@ def from_minor(minor: int, *, decimals: int = 2) -> str:
 
 
 def divide_half_even(numerator: int, denominator: int) -> int:
-    """`numerator / denominator` (denominator > 0) to the nearest integer, exact halves to the even one."""
+    """`numerator / denominator` (denominator > 0) to the nearest integer, exact halves to the even one.
+
+    In integers: the same quotient as a float would be off by one for amounts beyond 2^53.
+    """
     quotient, rest = divmod(numerator, denominator)
     twice = rest + rest
     return quotient + (twice > denominator or (twice == denominator and quotient & 1 == 1))

@@ -87,6 +87,7 @@ class Draw:
     @classmethod
     def of(cls, seed: int, seat: SeatId, policy_key: int = 0) -> Draw:
         """The draws of one seat under a seed; another `policy_key` gives other draws under the same market luck."""
+        # Hashed, so that no draw of a policy tells the seed, which decides the market's luck.
         text = f"{salts.POLICY}:{seed}:{seat}:{policy_key}".encode()
         return cls(hashlib.blake2b(text, digest_size=32).hexdigest())
 
@@ -99,9 +100,9 @@ class Draw:
 class PolicySpec:
     """A named scripted policy; `make` of a privileged one gives a `PrivilegedPolicy`.
 
-    A `reference` is played beside an agent in the same seat on the same seed; what is a reference `on_every_seat`, such
-    as an equilibrium or a population, on all seats at once.
-    The `stand_in` for a role is what an agent in such a seat thinks with when no model is named.
+    A `reference` is played in an agent's seat on the same seed, to compare with; a reference `on_every_seat`, such as
+    an equilibrium or a population, plays all seats at once.
+    The `stand_in` of a role decides for an agent in such a seat when no model is named.
 
     `fast` is a pure shortcut for tournaments: rules only, no events; tests hold it equal to `turn`.
     """
@@ -121,7 +122,10 @@ _SPELLING = re.compile(r"(?:policy:)?([a-z][a-z0-9_]*)(?:\((.*)\))?", re.DOTALL)
 
 
 def parse_policy(text: str) -> tuple[str, dict[str, JsonValue]]:
-    """`policy:name(param=value, …)` as name and parameters; values are JSON, bare words are text."""
+    """`policy:name(param=value, …)` as name and parameters; values are JSON, bare words are text.
+
+    ScenarioError for text in another form. Whether such a policy exists is the market's to say.
+    """
     match = _SPELLING.fullmatch(text.strip())
     if match is None:
         raise ScenarioError(f"{text!r} is not a policy: write name or name(param=value)")

@@ -1,6 +1,7 @@
 """Re-execution: the recorded commands of a trace through Core, compared byte by byte.
 
-Resume, verify, fork and policies that are brought up to date all stand on `replay`.
+Resume, verify, fork and the replaying of policies all rest on this module. A command (call, lapse, input, end) is run
+again; what it did must then be the next stored events, down to the last byte.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tradefair.contract.errors import TraceError, TradefairError
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.market import LapseReason, MarketType
 
+# A rejection comes from the rules, so it is run again; the other refusals were made before the rules and are copied.
 _RE_EXECUTED = ("ok", "rejected")
 _REFUSED = ("invalid", "denied", "failed")
 
@@ -45,7 +47,9 @@ class Replayed:
     def __init__(self, core: Core) -> None:
         self.core = core
         self.answer: Answer | None = None
+        # events that the last command produced and that the log must hold next
         self._due: deque[Record] = deque()
+        # inputs of a call stand before it in the log, but only the call says what they were for
         self._inputs: list[tuple[Mapping[str, Any], bytes]] = []
 
     def due(self) -> bool:
@@ -81,6 +85,7 @@ class Replayed:
         except TradefairError as error:
             reason = f"the recorded {event['event']} cannot be re-executed: {error}"
             raise Divergence(place, reason, recorded=body) from error
+        # A damaged event may lack any field or hold another type anywhere: these errors come from reading it.
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             reason = f"the recorded {event['event']} is damaged: {error!r}"
             raise Divergence(place, reason, recorded=body) from error
@@ -145,7 +150,10 @@ class Replayed:
 
 
 def replay(market_type: MarketType, manifest: ManifestCore, bodies: Iterable[bytes]) -> Iterator[Step]:
-    """Re-execute stored events in order. Raises Divergence at the first that differs, TraceError for foreign traces."""
+    """Re-execute stored events in order, one `Step` each. Nothing is kept, so an episode of any length can be checked.
+
+    Raises Divergence at the first event that differs, TraceError for a trace of other rules, tools or schema.
+    """
     follower = Replayed(Core.restore(market_type, manifest))
     for body in bodies:
         yield follower.step(body)

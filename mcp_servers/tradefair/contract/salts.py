@@ -1,4 +1,4 @@
-"""Keys of random streams and digests. They are data: another spelling is another luck.
+"""Keys of random streams and digests. They are data: other bytes are other luck.
 
 They keep the project's first name, byte for byte: renaming one changes every figure that was ever published.
 """

@@ -42,7 +42,7 @@ class Scenario(BaseModel):
 
     @classmethod
     def prepared(cls, content: Mapping[str, Any]) -> Mapping[str, Any]:
-        """The content of a file with a market's shorthands spelled out; what is wrong is left for validation."""
+        """The content of a file with a market's shorthands written out; what is wrong is left for validation."""
         return content
 
 
@@ -108,7 +108,7 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
 
 
 def _complaints(content: Mapping[str, Any], error: ValidationError) -> str:
-    """Every wrong key once; where it may be one of several things, what each of them allows."""
+    """Every wrong key once; where it may be one of several things, what all of them allow."""
     told: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
         subject, complaint = _described(item, _keys(content, item))
@@ -133,7 +133,7 @@ def _described(error: Any, keys: Sequence[str]) -> tuple[str, str]:
 
 
 def _keys(content: Any, error: Any) -> list[str]:
-    """The place of an error as the file has it: the validator puts types in between, which nobody has written."""
+    """The path to an error as the file has it: the validator puts types in between, which the file does not have."""
     keys: list[str] = []
     for place in error["loc"]:
         try:

@@ -115,7 +115,9 @@ class SealedRounds(ABC, Generic[Act]):
         self.terminated: EndReason | None = None
         self.read_marks: dict[SeatId, int] = {}
         self.sealed: dict[SeatId, Act] = {}
+        # Derived from seats and sealed, so not state; see `awaited`.
         self._everyone = self._missing = frozenset(self.seats)
+        # What has closed, whether or not the market keeps it.
         self._past = hashlib.blake2b(digest_size=HASH_SIZE)
 
     # --- what a market writes -----------------------------------------------------------------------------------------
@@ -159,6 +161,7 @@ class SealedRounds(ABC, Generic[Act]):
             raise IllegalAction("wrong_phase", f"the open phase is {self.clock.phase}", hint=hint)
         if seat in self.sealed:
             raise IllegalAction("already_acted", "one act per phase", hint="call await_turn", retryable=False)
+        # A market may await some of its seats only, such as one speaker; it overrides `awaited`.
         if seat not in self.awaited():
             raise IllegalAction("wrong_phase", f"{seat} does not act now", hint="call await_turn")
 
@@ -182,6 +185,7 @@ class SealedRounds(ABC, Generic[Act]):
         """Seal the default act of a silent seat; its name. HarnessFailure for a seat that is not awaited."""
         if seat not in self.awaited():
             raise HarnessFailure(f"{seat} cannot lapse ({reason}): it is not awaited")
+        # Sealed like any act: that a seat has lapsed shows when the phase closes, not before.
         act, name = self.default(seat, self.clock.phase)
         self.sealed[seat] = act
         return name
@@ -203,6 +207,7 @@ class SealedRounds(ABC, Generic[Act]):
         """The acts of the phase that may close now, in seat order."""
         if self.terminated is not None or self.awaited():
             raise HarnessFailure("a phase closes when no seat is awaited and the episode is not over")
+        # Through the seats, not through the mapping: it has the order of arrival.
         return {seat: self.sealed[seat] for seat in self.seats if seat in self.sealed}
 
     def _open_next(self) -> None:
@@ -260,12 +265,14 @@ class SealedRounds(ABC, Generic[Act]):
 
     def perturbed(self, seat: SeatId, salt: int) -> Self:
         """An independent copy with the same public past, in which everything private to the other seats differs."""
+        # Attributes with an underscore stay shared: constants, and caches that are replaced, never changed.
         twin = copy.copy(self)
         # One deepcopy for all attributes: two that share an object share its copy too.
         vars(twin).update(
             copy.deepcopy({name: value for name, value in vars(self).items() if not name.startswith("_")})
         )
         twin._past = self._past.copy()
+        # A key of its own: the luck of the episode must not move with the salt.
         chance = Chance(f"sealed.perturb:{salt}")
         for other in self.seats:
             if other != seat:

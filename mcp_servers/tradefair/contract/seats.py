@@ -34,7 +34,7 @@ def check_seat_id(text: str) -> SeatId:
 
 
 def natural_order(seat: SeatId) -> tuple[str, int]:
-    """Sort key that puts B2 before B10 and all B before all S."""
+    """Sort key that puts B2 before B10 and all B before all S; an id without a number comes before B1."""
     head = seat.rstrip("0123456789")
     tail = seat[len(head) :]
     return head, int(tail) if tail else -1

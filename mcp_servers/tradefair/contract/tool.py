@@ -43,7 +43,7 @@ class _Parameters(BaseModel):
 
 
 class Untrusted:
-    """Marks text that somebody else wrote: `text: Annotated[str, Untrusted()]`. Data, never instructions."""
+    """Marks text that another seat wrote: `text: Annotated[str, Untrusted()]`. Data, never instructions."""
 
     def __get_pydantic_json_schema__(self, schema: Any, handler: Any) -> dict[str, Any]:
         """The flag `x-untrusted` in every schema that holds such text."""
@@ -52,7 +52,14 @@ class Untrusted:
 
 @dataclass(frozen=True)
 class Tool:
-    """One declared tool. `subject` says whether its function gets the market or the kernel's `Core`."""
+    """One declared tool; made by `@tool`.
+
+    `subject` says whether its function gets the market or the kernel's episode. `evidence` are the categories that a
+    look gives, `scope` the objects that it is about. `roles` and `when(scenario)` decide which seats are offered it.
+    `recorded` results are stored by the host and never re-run. `shown(result)` is the highest inbox row that an answer
+    has shown, `refs(result)` are the ids in it. `needs` names an outside service, which answers the function's
+    `inputs`. `finish` completes an action's result after the closures that it caused. `observer`: for observers too.
+    """
 
     name: str
     kind: Kind
@@ -116,7 +123,7 @@ class Tool:
 
     @cached_property
     def untrusted_paths(self) -> tuple[tuple[str, ...], ...]:
-        """Where the result holds text by somebody else, `*` standing for every item of a list or map."""
+        """Paths to text by others in the result: ("messages", "*", "text"), where `*` is any item of a list or map."""
         schema = self.result_schema
         return tuple(_untrusted(schema, schema.get("$defs", {}), (), 0))
 
@@ -244,6 +251,7 @@ def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
 def _untrusted(
     schema: dict[str, Any], defs: dict[str, Any], path: tuple[str, ...], depth: int
 ) -> Iterator[tuple[str, ...]]:
+    # A model that contains itself has no end; no market nests results half as deep.
     if depth > 12:
         return
     if schema.get("x-untrusted"):

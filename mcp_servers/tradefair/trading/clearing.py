@@ -1,6 +1,14 @@
 """The call auction: k-th highest bid with k-th lowest ask, each pair at its own midpoint; benchmarks from true values.
 
-Double_auction page, 6.3 to 6.5; bargaining page, 6.3. Prices, values and payoffs are integers of one grid 0..P.
+Double_auction page, 6.3 to 6.5; bargaining page, 6.3. Prices, values and payoffs are integers of one grid 0..P: one
+point of the grid is one tick and one minor unit of the ledger.
+
+Example, quote order B1 B2 S1 S2, bids B1 60, B2 52 and asks S1 45, S2 55. Rank 1 is B1 with S1: 60 >= 45, so they trade
+at 105 / 2 = 52.5, which a coin rounds to 52 or 53. Rank 2 is B2 with S2: 52 < 55, no trade. The residual spread is
+55 - 52 = 3.
+
+This is no uniform-price auction: pairs of one round trade at different prices. Only quotes are matched here; true
+values enter `benchmarks` and `potentials` alone.
 """
 
 from __future__ import annotations
@@ -21,7 +29,11 @@ class Pair(NamedTuple):
 
 
 class Match(NamedTuple):
-    """One trade. `coin` is null for an even sum of bid and ask; `maker` is a label without economic effect."""
+    """One trade of one unit at `price`, ask <= price <= bid.
+
+    `coin` says how a half tick was rounded; null for an even sum of bid and ask. `maker` is the seat that public logs
+    name as the first of the pair: a label without economic effect.
+    """
 
     buyer: str
     seller: str
@@ -35,7 +47,9 @@ class Match(NamedTuple):
 class Benchmarks(NamedTuple):
     """What the true values allow in one round.
 
-    `max_surplus` is W*, `trades` is q*; [p_lo, p_hi] is the competitive price interval, null when q* = 0.
+    `max_surplus` is W*, the sum of value minus cost over all pairs that gain; `trades` is q*, the number of these
+    pairs. [p_lo, p_hi] is the competitive price interval: at any price in it exactly q* units are wanted and offered,
+    but for ties. Null when q* = 0.
     """
 
     max_surplus: int
@@ -50,10 +64,11 @@ class Benchmarks(NamedTuple):
 
 
 def _ranked(quotes: Mapping[str, int], quote_order: Sequence[str], *, best_is_high: bool) -> list[str]:
-    """Seats with a quote, best price first, ties in quote order (the sort is stable in both directions)."""
+    """Seats with a quote, best price first, ties in quote order. HarnessFailure where the order misses a seat."""
     seats = [seat for seat in quote_order if seat in quotes]
     if len(seats) != len(quotes):
         raise HarnessFailure(f"the quote order {list(quote_order)} does not name every quoting seat once")
+    # The sort is stable, also with reverse: seats with equal quotes keep the fair random order of the round.
     seats.sort(key=quotes.__getitem__, reverse=best_is_high)
     return seats
 
@@ -65,22 +80,26 @@ def clear(
     round_up: Callable[[Pair], bool],
     maker: Callable[[Pair, str], str] | None = None,
 ) -> list[Match]:
-    """Match and price one round; trades in rank order (double_auction page, 6.3 and 6.4).
+    """Match and price one round; returns the trades in rank order (double_auction page, 6.3 and 6.4).
 
-    `bids` and `asks` hold the quotes by seat (a forfeiting seat is absent); `quote_order` names at least every quoting
-    seat. For each pair in rank order `round_up(pair)` is asked if bid + ask is odd, then `maker(pair, earlier)`, where
-    `earlier` is the pair's first seat in the quote order; without `maker` that seat is the maker.
+    `bids` and `asks` hold the quotes by seat (a forfeiting seat is absent); `quote_order` names at least all quoting
+    seats, once each. For each pair in rank order `round_up(pair)` is asked if bid + ask is odd, then
+    `maker(pair, earlier)`, where `earlier` is the pair's first seat in the quote order; without `maker` that seat is
+    the maker. HarnessFailure where the quote order does not name a quoting seat.
     """
     buyers = _ranked(bids, quote_order, best_is_high=True)
     sellers = _ranked(asks, quote_order, best_is_high=False)
     matches: list[Match] = []
     for buyer, seller in zip(buyers, sellers, strict=False):
         bid, ask = bids[buyer], asks[seller]
+        # Bids fall and asks rise with the rank, so no later pair can cross either.
         if bid < ask:
             break
         pair = Pair(buyer, seller)
         coin: Coin | None = None
+        # Integers throughout: a float midpoint would have to be rounded somewhere, and not by a fair coin.
         price, odd = divmod(bid + ask, 2)
+        # Coin before maker, and no coin for an even sum: logs drew in this order, and their seeds must give their luck.
         if odd:
             coin = "up" if round_up(pair) else "down"
             price += coin == "up"
@@ -91,7 +110,10 @@ def clear(
 
 
 def residual_spread(bids: Mapping[str, int], asks: Mapping[str, int], matches: Sequence[Match]) -> int | None:
-    """Lowest unmatched ask minus highest unmatched bid: >= 1, or null when either side has none."""
+    """Lowest unmatched ask minus highest unmatched bid, in ticks: at least 1, or None when either side has none.
+
+    At least 1, because a smaller difference would have been a trade.
+    """
     count = len(matches)
     if count >= len(bids) or count >= len(asks):
         return None
@@ -101,10 +123,13 @@ def residual_spread(bids: Mapping[str, int], asks: Mapping[str, int], matches: S
 def benchmarks(values: Iterable[int], costs: Iterable[int], price_max: int) -> Benchmarks:
     """W*, q* and the competitive interval of buyers' `values` and sellers' `costs` (double_auction page, 6.5).
 
-    A missing v(q*+1) counts as 0, a missing c(q*+1) as `price_max`.
+    With values v(1) >= v(2) >= ... and costs c(1) <= c(2) <= ...: q* = #{k: v(k) > c(k)}, W* = sum of v(k) - c(k) up to
+    q*, p_lo = max(c(q*), v(q*+1)), p_hi = min(v(q*), c(q*+1)). A missing v(q*+1) counts as 0, a missing c(q*+1) as
+    `price_max`.
     """
     demand = sorted(values, reverse=True)
     supply = sorted(costs)
+    # Strictly above: a pair without gain may trade, but adds nothing to W* and is not counted in q*.
     gains = [value - cost for value, cost in zip(demand, supply, strict=False) if value > cost]
     count = len(gains)
     if not count:
@@ -115,7 +140,11 @@ def benchmarks(values: Iterable[int], costs: Iterable[int], price_max: int) -> B
 
 
 def potentials(values: Mapping[str, int], costs: Mapping[str, int]) -> dict[str, int]:
-    """Per seat the largest profit of a round that leaves the partner without loss; buyers first (6.5)."""
+    """Per seat the largest profit of a round that leaves the partner without loss, >= 0; buyers first (6.5).
+
+    A buyer's is v - min(costs), a seller's max(values) - c: against the best partner, at that partner's own limit. Both
+    sides need at least one seat.
+    """
     lowest_cost, highest_value = min(costs.values()), max(values.values())
     found = {seat: max(0, value - lowest_cost) for seat, value in values.items()}
     found.update((seat, max(0, highest_value - cost)) for seat, cost in costs.items())
