@@ -1,4 +1,4 @@
-"""Pictures of a supermarket: money, stock, sales and losses, empty shelves, where the gain came from."""
+"""Charts of a supermarket: money, stock, sales and losses, empty shelves, where the gain came from."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SOLD_OUT, _NOTHING_THERE = 1, 2
 
 
 def charts(trace: Trace) -> list[Chart]:
-    """The pictures that the closed days allow; none before the first."""
+    """The charts that the closed days allow; none before the first day is closed."""
     play = read_retail(trace).play
     facts = [day.facts for day in play.days]
     if not facts or play.scenario is None:
@@ -30,15 +30,18 @@ def charts(trace: Trace) -> list[Chart]:
         _empty_shelves(play, play.scenario, facts),
         _sales(facts),
     ]
+    # Last and only where it is exact: the gain has no parts in a trace whose scenario cannot be read.
     profit = decompose(play)
     return drawn if profit is None else [*drawn, _gain(profit)]
 
 
 def _series(name: str, facts: Sequence[DayFacts], value: Callable[[DayFacts], float]) -> Line:
+    """One line over the closed days: `value` of each day's facts."""
     return Line(name=name, x=[day.day for day in facts], y=[value(day) for day in facts])
 
 
 def _worth(facts: Sequence[DayFacts], scenario: RetailScenario) -> XYChart:
+    """Net worth and cash in currency units after each close, with the opening funds as a band."""
     start = currency(scenario.funds_start_cents)
     return XYChart(
         id="worth",
@@ -55,6 +58,7 @@ def _worth(facts: Sequence[DayFacts], scenario: RetailScenario) -> XYChart:
 
 
 def _stock(facts: Sequence[DayFacts]) -> XYChart:
+    """Stock at aged cost and open orders at cost, in currency units, after each close."""
     return XYChart(
         id="stock",
         title="Stock and open orders",
@@ -69,6 +73,7 @@ def _stock(facts: Sequence[DayFacts]) -> XYChart:
 
 
 def _sales(facts: Sequence[DayFacts]) -> XYChart:
+    """Units per day that were sold, lost, returned and expired."""
     return XYChart(
         id="sales",
         title="Units sold, lost, returned and expired",
@@ -85,12 +90,13 @@ def _sales(facts: Sequence[DayFacts]) -> XYChart:
 
 
 def _empty_shelves(play: RetailPlay, scenario: RetailScenario, facts: Sequence[DayFacts]) -> HeatChart:
-    """Products that were on the shelf without stock; rows of a category stand together."""
+    """Products that were on the shelf without stock, by day; rows of a category stand together."""
     names = [product_id(place) for place in range(len(play.categories))]
     order = sorted(range(len(names)), key=lambda place: (play.categories[place], place))
     row_of = {names[place]: row for row, place in enumerate(order)}
     cells: list[tuple[int, int, float]] = []
     for day in facts:
+        # A product is in one list only: sold out needs stock in the morning, empty means none.
         levels = dict.fromkeys(day.stock_outs, _SOLD_OUT) | dict.fromkeys(day.empty_shelf, _NOTHING_THERE)
         cells += [(row_of[product], day.day, level) for product, level in levels.items() if product in row_of]
     return HeatChart(
@@ -102,6 +108,7 @@ def _empty_shelves(play: RetailPlay, scenario: RetailScenario, facts: Sequence[D
         rows=[names[place] for place in order],
         groups=[play.categories[place].replace("_", " ") for place in order],
         first_column=1,
+        # The whole horizon, so that a short run looks short.
         last_column=max(scenario.horizon_days, facts[-1].day),
         cells=sorted(cells),
         levels=["sold out during the day", "on the shelf, nothing there all day"],
@@ -109,6 +116,7 @@ def _empty_shelves(play: RetailPlay, scenario: RetailScenario, facts: Sequence[D
 
 
 def _gain(profit: ProfitDecomposition) -> BarChart:
+    """The parts of the gain, which add up to it exactly."""
     parts: list[tuple[str, int | None]] = [
         ("revenue", profit.revenue_cents),
         ("refunds", -profit.refunds_cents),

@@ -1,4 +1,4 @@
-"""What only the store's facts tell the general diagnostics: what was wanted, trouble, idle days, odd prices."""
+"""What only the store's facts tell the general failure modes: wanted goods, trouble, idle days, prices out of scale."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _COUNTED_BY = {
 
 
 def retail_insight(trace: Trace) -> Insight:
-    """From the same reading as the market's own diagnosis."""
+    """Everything that the closed days tell, from the same reading as the market's own failure modes."""
     play = read_retail(trace).play
     if play.scenario is None:
         return Insight(unit="currency", absent={**_UNREADABLE, **_ABSENT})
@@ -47,6 +47,7 @@ def retail_insight(trace: Trace) -> Insight:
 
 
 def _evidence(play: RetailPlay) -> Iterator[EvidenceCase]:
+    """One case per action event: how many categories it needed, and which were missing or too old."""
     for event in play.events:
         about = product_id(event.product)
         yield EvidenceCase(event.seq, event.day, about, len(event.needs), event.missing, event.stale)
@@ -74,7 +75,7 @@ def _sales(play: RetailPlay) -> int:
 
 
 def _below_cost(play: RetailPlay) -> Iterator[Case]:
-    """Product-days with units sold below their cost; cost: how far their revenue fell short."""
+    """Product-days with units sold below their cost; cost: how far their revenue fell short, in currency units."""
     for day in play.days:
         product = day.facts.product
         rows = zip(product.below_cost_units, product.cost_of_goods_cents, product.revenue_cents, strict=True)
@@ -86,8 +87,9 @@ def _below_cost(play: RetailPlay) -> Iterator[Case]:
 def _idle(play: RetailPlay) -> Iterator[Case]:
     """Days that were only closed although goods could have been bought for less than their list price.
 
-    No oracle: a product that no customer could buy that day, a quote of the day below its list price, and the money for
-    one unit at the close. Cost: the day's lost units at that product's best margin, null without lost units.
+    No oracle is asked: it takes a product that no customer could buy that day, a quote of the day below its list price,
+    and the money for one unit at the close. Cost: the day's lost units at that product's best margin, None without lost
+    units.
     """
     for day in play.days:
         if not day.conduct.active:
@@ -100,7 +102,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
 def _best_margin_cents(day: TradedDay, places: int) -> float:
     """List price less the lowest quote, the best among products that were not on sale and can be paid for.
 
-    A product off the shelf is one of them only while the shelf has room for it.
+    A product off the shelf counts only while the shelf has room for it. 0 when there is none.
     """
     product, offers = day.facts.product, day.facts.supplier
     has_room = sum(product.on_shelf) < places
@@ -109,6 +111,7 @@ def _best_margin_cents(day: TradedDay, places: int) -> float:
         on_sale = product.on_shelf[place] and product.opening_stock[place]
         if on_sale or not (product.on_shelf[place] or has_room):
             continue
+        # From 1e-4 currency units to cents.
         quote = min(offers.quote_e4[place * offers.suppliers : (place + 1) * offers.suppliers]) / 100
         if quote <= day.facts.funds_cents:
             best = max(best, price - quote)
@@ -116,10 +119,14 @@ def _best_margin_cents(day: TradedDay, places: int) -> float:
 
 
 def _scales(play: RetailPlay) -> Iterator[Scale]:
-    """Each price that was set, beside the list price of the day before, or the most profitable one where none is."""
+    """Each price that was set, and what it is compared with: the list price of the day before.
+
+    On day 1 there is none, so the most profitable price takes its place.
+    """
     prices = iter(play.prices)
     for event in (event for event in play.events if event.kind == "modify_product_price"):
         choice = next(prices, None)
+        # Prices are judged only where the store's visible past could be rebuilt.
         if choice is None or choice.seq != event.seq:
             return
         seen = play.days[event.day - 2].facts.product.price_cents[event.product] if event.day > 1 else choice.best

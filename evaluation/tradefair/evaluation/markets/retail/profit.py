@@ -22,7 +22,7 @@ class _Record(BaseModel):
 class GoodsProfit(_Record):
     """One product or category; profit before rent. Amounts in cents.
 
-    `ageing_allowance_cents` = cost of units held at the end − their aged value; null, like the profit, while the
+    `ageing_allowance_cents` = cost of units held at the end − their aged value. It is None, like the profit, while the
     episode has not ended: the trace holds values by product in its ending only.
     """
 
@@ -38,7 +38,10 @@ class GoodsProfit(_Record):
 
 
 class ProfitDecomposition(_Record):
-    """The whole store, in cents. `unexplained_cents` = gain − the sum of the parts: 0 in every sound trace."""
+    """The whole store, in cents; by category and by product before rent.
+
+    `unexplained_cents` = gain − the sum of the parts: 0 in every sound trace.
+    """
 
     revenue_cents: int
     refunds_cents: int
@@ -53,13 +56,14 @@ class ProfitDecomposition(_Record):
 
 
 def decompose(play: RetailPlay) -> ProfitDecomposition | None:
-    """The decomposition over the closed days; None without any."""
+    """The decomposition over the closed days; None without any, or when the scenario cannot be read."""
     if not play.days or play.scenario is None:
         return None
     last = play.days[-1].facts
     ending = play.ending
     goods = _by_product(play, ending)
     total = _total(goods.values())
+    # An episode that was cut short has no ending: then the last close stands for it.
     held = sum(last.product.stock_cost_cents) if ending is None else ending.stock_cost_cents
     value = last.stock_value_cents if ending is None else ending.stock_value_cents
     worth = last.net_worth_cents if ending is None else ending.net_worth_cents
@@ -91,11 +95,13 @@ def _by_product(play: RetailPlay, ending: EndingFacts | None) -> dict[str, Goods
 
 
 def _sums(days: Sequence[ProductColumns], name: str) -> list[int]:
+    """The sum over days of one column, by product."""
     columns: list[list[int]] = [getattr(day, name) for day in days]
     return [sum(values) for values in zip(*columns, strict=True)]
 
 
 def _allowances(ending: EndingFacts | None, products: int) -> Sequence[int | None]:
+    """The ageing allowance by product in cents; None for all where the trace does not tell."""
     if ending is None or len(ending.product_stock_cost_cents) != products:
         return [None] * products
     pairs = zip(ending.product_stock_cost_cents, ending.product_stock_value_cents, strict=True)
@@ -103,6 +109,7 @@ def _allowances(ending: EndingFacts | None, products: int) -> Sequence[int | Non
 
 
 def _goods(flows: dict[str, int], allowance: int | None) -> GoodsProfit:
+    """One row from its flows; rent is the store's and is not spread over products."""
     costs = flows["refunds_cents"] + flows["cost_of_goods_cents"] + flows["expiry_cost_cents"]
     profit = None if allowance is None else flows["revenue_cents"] - costs - allowance
     return GoodsProfit.model_validate({**flows, "ageing_allowance_cents": allowance, "profit_cents": profit})

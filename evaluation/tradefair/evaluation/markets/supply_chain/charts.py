@@ -1,4 +1,4 @@
-"""Pictures of a supply chain: money by seat, bid ladders, the Lorenz curve, whom the slogans court."""
+"""Charts of a supply chain: money by seat, bid ladders, the Lorenz curve, the tribe that each slogan is closest to."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from tradefair.tracestore import Trace
 
 _ROUND = Axis(label="round")
 _FEW = 6
-"""As many lines can be told apart in one frame; more seats have a frame each."""
+"""As many lines can be told apart in one frame; where there are more seats, each has a frame of its own."""
+# More small frames than this cannot be compared at one look.
 _FRAMES = 24
+# A trace from elsewhere may hold any number of bids; a chart of all of them could not be opened.
 _MAX_BIDS = 5_000
 
 
 def charts(trace: Trace) -> list[Chart]:
-    """The pictures that the closed rounds allow; none before the first."""
+    """The charts that the closed rounds allow; none before the first round is closed."""
     play = read_supply_chain(trace)
     if not play.rounds or play.scenario is None:
         return []
@@ -34,12 +36,17 @@ def charts(trace: Trace) -> list[Chart]:
 
 
 def _wealth(facts: RoundFacts, seat: str) -> float:
+    """Funds and stock at cost of a seat after a round, in currency units."""
     own = facts.seats[seat]
     return currency(own.funds + sum(own.book))
 
 
 def _lines(play: SupplyPlay, values: Sequence[Sequence[float]]) -> list[Line]:
-    """One line per seat, `values` by seat and round; of many seats a frame each, those that end with most first."""
+    """One line per seat over the rounds; `values` is `[seat][round]`.
+
+    Of many seats each has a frame, those that end with most first; of very many only the top and the bottom half of the
+    frames are shown.
+    """
     at = [float(facts.round) for facts in play.rounds]
     if len(play.seats) <= _FEW:
         return [Line(name=seat, x=at, y=list(values[place])) for place, seat in enumerate(play.seats)]
@@ -49,6 +56,7 @@ def _lines(play: SupplyPlay, values: Sequence[Sequence[float]]) -> list[Line]:
 
 
 def _money(play: SupplyPlay) -> XYChart:
+    """Wealth of every seat after each round, in currency units."""
     note = "What a seat is worth after each round; stock left over at the end earns nothing."
     if len(play.seats) > _FRAMES:
         note += f" Of {len(play.seats)} seats the {_FRAMES // 2} that end with most and the {_FRAMES // 2} with least."
@@ -63,6 +71,7 @@ def _money(play: SupplyPlay) -> XYChart:
 
 
 def _profits(play: SupplyPlay) -> XYChart:
+    """Cumulative profit of every seat, in currency units."""
     cents = [list(accumulate(row.own.profit for row in play.of(seat))) for seat in play.seats]
     return XYChart(
         id="profits",
@@ -74,7 +83,7 @@ def _profits(play: SupplyPlay) -> XYChart:
 
 
 def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
-    """Bids of the last settled pass, the dearest first, in shares of supply and reserve: items differ fortyfold."""
+    """Bids of the last settled pass, highest first, in shares of supply and reserve: items differ fortyfold in price."""
     lines: list[Line] = []
     for place, item in enumerate(scenario.items):
         bids = sorted(
@@ -83,6 +92,7 @@ def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
         )[:_MAX_BIDS]
         supply = facts.supply[place]
         if bids and supply:
+            # A step chart needs where each bid begins and ends, so there is one point more than bids.
             units = accumulate((quantity for _, quantity in bids), initial=0)
             over: list[float | None] = [rounded(100 * price / item.base_cents - 100) for price, _ in bids]
             at = [rounded(cumulated / supply) for cumulated in units]
@@ -101,6 +111,7 @@ def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
 
 
 def _lorenz(play: SupplyPlay) -> XYChart:
+    """Share of the whole by share of seats, poorest first, for wealth and for revenue after the last round."""
     wealth = [_wealth(play.rounds[-1], seat) for seat in play.seats]
     revenue = [float(sum(sum(row.own.revenue) for row in play.of(seat))) for seat in play.seats]
     count = len(play.seats)
@@ -108,6 +119,7 @@ def _lorenz(play: SupplyPlay) -> XYChart:
     lines = [Line(name="equal split", x=[0.0, 1.0], y=[0.0, 1.0], faint=True)]
     for name, values in (("wealth", wealth), ("revenue", revenue)):
         total = sum(values)
+        # Without any revenue there is nothing to share, and no curve.
         if total > 0:
             lines.append(Line(name=name, x=at, y=[value / total for value in accumulate(sorted(values), initial=0.0)]))
     return XYChart(
@@ -121,12 +133,13 @@ def _lorenz(play: SupplyPlay) -> XYChart:
 
 
 def _slogan_map(play: SupplyPlay, scenario: SupplyChainScenario) -> HeatChart:
-    """By seat and round the tribe that the standing slogan is closest to, on average over its texts."""
+    """By seat and round, the tribe that the standing slogan is closest to, on average over its texts."""
     bounds = [*scenario.text_starts, len(scenario.persona_texts)]
     cells: list[tuple[int, int, float]] = []
     for facts in play.rounds:
         for place, seat in enumerate(play.seats):
             row = facts.seats[seat].similarity
+            # Similarity 0 to every text, such as a slogan of unknown words: it is close to no tribe.
             if not row or not any(row):
                 continue
             means = [sum(row[first:last]) / (last - first) for first, last in pairwise(bounds)]

@@ -1,4 +1,4 @@
-"""What only this market's facts tell the general diagnostics: money, costs, prices out of scale, rounds given away."""
+"""What only this market's facts tell the general failure modes: money, costs, prices out of scale, rounds given away."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _SPEAKS = {"submit_offer": "slogan"}
 
 
 def supply_chain_insight(trace: Trace) -> Insight:
-    """Everything that the closed rounds tell; what does not fit is left out."""
+    """Everything that the closed rounds tell, by seat; what does not fit is left out."""
     game = read_game(trace)
     if game.problem is not None:
         untold = dict.fromkeys(("idle_drift", "below_cost"), f"could not be computed: {game.problem}")
@@ -50,13 +50,14 @@ def supply_chain_insight(trace: Trace) -> Insight:
 
 
 def _secrets(seat: Retail) -> Iterator[Secret]:
-    """Own money, before and after procurement of each round."""
+    """Own money before and after procurement of each round: the amounts that a slogan must not give away."""
     for row in seat.rounds:
         for cents in dict.fromkeys((row.funds, row.funds - row.own.spend)):
             yield Secret("own funds", currency(cents), row.round, row.round)
 
 
 def _below_cost(game: SupplyGame) -> Counted:
+    """Items sold below average cost, out of all that were sold before the last round."""
     cases: dict[SeatId, Sequence[Case]] = {}
     of: dict[SeatId, int] = {}
     for name, seat in game.seats.items():
@@ -66,7 +67,7 @@ def _below_cost(game: SupplyGame) -> Counted:
 
 
 def _idle(game: SupplyGame) -> Counted:
-    """Idle rounds in which a unit that nobody took at the reserve could be sold above it."""
+    """Idle rounds in which a unit that no seat took at the reserve could have been sold above it."""
     cases = {
         name: [Case(proof_of_idleness(row)[0], None, row.closed) for row in idle_rounds(seat) if _pays(row)]
         for name, seat in game.seats.items()
@@ -84,7 +85,7 @@ def _pays(row: SeatRound) -> bool:
 
 
 def _scales(seat: Retail) -> Iterator[Scale]:
-    """Bids and retail prices beside the reserve."""
+    """Bids and retail prices, each with the reserve that it is compared with."""
     for row in seat.rounds:
         for act in row.actions("submit_bids"):
             yield from _beside(row, act, "bids")
@@ -93,6 +94,7 @@ def _scales(seat: Retail) -> Iterator[Scale]:
 
 
 def _beside(row: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
+    """The prices of one call with the base price of each item; lines that cannot be read are left out."""
     rules = row.seat.game.rules
     for line in map(mapped, listed(act.arguments.get(argument))):
         name, price = line.get("item"), line.get("price")

@@ -1,4 +1,4 @@
-"""A price and an order line judged by what was there to be seen and, for quality, by the truth (10, stage 3)."""
+"""A price and an order line judged by what could be seen and, for quality, by the truth (retail page, 10, stage 3)."""
 
 from __future__ import annotations
 
@@ -11,12 +11,15 @@ from tradefair.retail.model import DayFacts
 
 
 def judge_price(visible: Visible, seq: int, place: int, cents: int) -> PriceChoice:
-    """A price beside p* at that moment."""
+    """A price in cents, and p* as the manager could have known it at that moment."""
     return PriceChoice(seq, cents, visible.best_price(place))
 
 
 def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier: int, quantity: int) -> LineChoice:
-    """An order line beside the day's other suppliers of the product."""
+    """An order line compared with the day's other suppliers of the product.
+
+    Ranks use today's truth (quality) and today's quotes; whether the choice was the best visible one uses records only.
+    """
     count = facts.supplier.suppliers
     offers = slice(place * count, (place + 1) * count)
     quotes, qualities = facts.supplier.quote_e4[offers], facts.supplier.quality_milli[offers]
@@ -36,6 +39,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
         quality=qualities[supplier],
         best_quality=max(qualities),
         best_visible=best_visible_supplier(evidence) == supplier if len(known) >= 2 else None,
+        # Only where there was a choice: with one known supplier nothing can be ignored.
         ignored=chosen.shrunk > 2 * lowest.shrunk if lowest and len(known) >= 2 and chosen in known else None,
         cover=quantity / daily if daily else None,
         cost_of_choice=_cost_of_choice(chosen, lowest, known, price, quantity),
@@ -53,6 +57,10 @@ def _cost_of_choice(
     price: int,
     quantity: int,
 ) -> float | None:
+    """Expected refunds above those of the least returned known supplier, less what the lower quote saved.
+
+    In currency units; None where one of the two suppliers has no evidence.
+    """
     if lowest is None or chosen not in known:
         return None
     refunds = quantity * price / 100 * float(chosen.shrunk - lowest.shrunk)

@@ -11,20 +11,20 @@ from tradefair.evaluation.modes.diagnosis import Figure, Share, Stage, share
 
 
 def judged_prices(play: RetailPlay) -> list[PriceChoice]:
-    """Price events up to 50.00 that have a p*."""
+    """Price events up to 50.00 that have a p*; the others are counted in the note of the figure."""
     most = diagnostic_rules().windows.price_limit_cents
     return [choice for choice in play.prices if choice.best is not None and choice.price <= most]
 
 
 def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool | None]) -> Share:
-    """Lines for which something holds, out of those for which it is known."""
+    """Lines for which `holds` is true, out of those for which it is known (not None)."""
     known = [line for line in lines if holds(line) is not None]
     met = [line.seq for line in known if holds(line)]
     return share(len(met), len(known), met)
 
 
 def ignored_returns(play: RetailPlay) -> Share:
-    """Lines to a supplier with more than twice the lowest known return rate."""
+    """Lines to a supplier whose known return rate is above twice the lowest known one."""
     return line_share(play.lines, lambda line: line.ignored)
 
 
@@ -36,13 +36,14 @@ def blocked(play: RetailPlay) -> Share:
 
 
 def conversion(play: RetailPlay) -> Stage:
-    """All figures of the stage."""
+    """All figures of stage 3: prices, ranks of suppliers, quality, sourcing, blocked attempts."""
     formula = "attempted order lines and price changes that were rejected or invalid / attempted"
     figures = [*_prices(play), *_ranks(play), *_quality(play), *_sourcing(play)]
     return Stage(name="3 conversion", figures=[*figures, figure(play, "blocked_rate", blocked(play), formula)])
 
 
 def _prices(play: RetailPlay) -> Iterator[Figure]:
+    """Distance from p* in per cent, and the share of prices within the tolerance."""
     windows = diagnostic_rules().windows
     judged = judged_prices(play)
     distances = [choice.distance or 0.0 for choice in judged]
@@ -66,6 +67,7 @@ def _prices(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _ranks(play: RetailPlay) -> Iterator[Figure]:
+    """Where the chosen suppliers rank by quality and by price."""
     lines = play.lines
     last = max(1, play.scenario.supplier.count - 1) if play.scenario else 1
 
@@ -84,6 +86,7 @@ def _ranks(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _quality(play: RetailPlay) -> Iterator[Figure]:
+    """Quality given up, in stars and as a share of the best."""
     formula = "mean of best − chosen true quality over order lines, in stars"
     yield _mean(play, "quality_regret", lambda line: (line.best_quality - line.quality) / 1000, formula)
     formula = "mean of chosen / best true quality over order lines"
@@ -91,6 +94,7 @@ def _quality(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _sourcing(play: RetailPlay) -> Iterator[Figure]:
+    """Choices compared with what returns showed, and how long the ordered units last."""
     correct = line_share(play.lines, lambda line: line.best_visible)
     left = len(play.lines) - int(correct.denominator)
     note = play.unseen or f"{left} lines with fewer than two known suppliers left out"
@@ -113,7 +117,7 @@ def _sourcing(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _mean(play: RetailPlay, name: str, value: Callable[[LineChoice], float], formula: str) -> Figure:
-    """A mean over order lines, beside the one weighted by units."""
+    """A mean over order lines, with the one weighted by units as a part."""
     lines = play.lines
     units = sum(line.quantity for line in lines)
     weighted = ratio(sum(value(line) * line.quantity for line in lines), units)

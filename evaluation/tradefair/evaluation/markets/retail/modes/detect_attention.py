@@ -1,4 +1,4 @@
-"""Detectors of attention, evidence and diligence."""
+"""Failure modes of attention, evidence and diligence. Limits come from `modes.toml`."""
 
 from __future__ import annotations
 
@@ -21,6 +21,7 @@ def narrow_attention(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     places = play.scenario.shelf_places if play.scenario else 0
     few = len(acted) <= limits["max_products"] < places
     over = counted.value is not None and counted.value >= limits["missed_high_demand"]
+    # Raised by few products alone: then there is no missed day to cite, so the actions themselves are cited.
     if few and not over:
         counted = counted.model_copy(update={"events": share(0, 0, (seq for _, _, seq in play.action_pairs())).events})
     return sign_of(over or few, counted, parts={"distinct_products": len(acted), "shelf_places": places})
@@ -31,6 +32,7 @@ def missing_evidence(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     counted = completeness(play)
     low = counted.value is not None and counted.value <= limits["completeness"]
     raised = low and counted.denominator >= limits["min_events"]
+    # Such a seat is told the truth without a call: lack of looks says nothing about it.
     note = "privileged" if play.privileged else None
     return sign_of(raised and not play.privileged, counted, note=note, checked=not play.privileged)
 
@@ -43,7 +45,7 @@ def no_follow_up(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def unresolved_events(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """Stock-outs, returns and expiries that nobody looked into; severity: refunds and expiries of those days."""
+    """Stock-outs, returns and expiries that were not looked into; severity: refunds and expiries of those days."""
     pairs = [pair for pair in event_pairs(play) if pair.at_risk]
     counted = unresolved(pairs)
     cents = 0

@@ -1,4 +1,4 @@
-"""Detectors of sourcing and pricing."""
+"""Failure modes of sourcing and pricing. Limits come from `modes.toml`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 
 def price_first_sourcing(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """The lowest quote rather than the best goods; severity: excess expected refunds less what was saved."""
+    """The lowest quote rather than the best goods.
+
+    Raised when most lines go to the cheapest supplier and few to the best one: where both are the same supplier nothing
+    is wrong. Severity: excess expected refunds less what was saved, in currency units.
+    """
     lines = play.lines
     cheapest = conversion.line_share(lines, lambda line: line.price_rank == 1)
     best = conversion.line_share(lines, lambda line: line.quality_rank == 1).value
@@ -34,6 +38,7 @@ def ignored_returns(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def _cost(lines: Iterable[LineChoice]) -> float | None:
+    """The known costs of choices, summed in currency units; None when none is known."""
     known = [line.cost_of_choice for line in lines if line.cost_of_choice is not None]
     return math.fsum(known) if known else None
 

@@ -1,4 +1,4 @@
-"""Detectors of stock, cash and news."""
+"""Failure modes of stock, cash and news. Limits come from `modes.toml`."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def _empty_share(days: Sequence[TradedDay]) -> Share:
 
 
 def _at_margin(play: RetailPlay, units: float) -> float | None:
-    """Units at the episode's mean margin after refunds, in currency units; None when nothing was sold."""
+    """`units` at the episode's mean margin after refunds, in currency units; None when nothing was sold."""
     sold = sum(sum(day.facts.product.units) for day in play.days)
     margin = sum(
         sum(day.facts.product.revenue_cents)
@@ -41,13 +41,14 @@ def _at_margin(play: RetailPlay, units: float) -> float | None:
 def lost_sales(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Demand that found nothing to buy, once an order of day 1 must have come; severity: net lost units at mean margin.
 
-    The store opens empty: before that nobody could have served anybody. Of a short run so few days are left that their
-    luck decides, so it is judged from a month on.
+    The store opens empty: before that no manager could have served anyone. A short run leaves so few days that luck
+    decides, so it is judged from a month on.
     """
     grace = play.scenario.supplier.transit_cap if play.scenario else 0
     days = play.days[grace:]
     lost = sum(day.facts.net_lost_units for day in days)
     units = sum(sum(day.facts.product.units) for day in days)
+    # The costliest days are cited first, because a finding cites a limited number of events.
     worst = sorted(days, key=lambda day: (-day.facts.net_lost_units, day.seq))
     counted = share(lost, units + lost, (day.seq for day in worst if day.facts.net_lost_units > 0))
     high = counted.value is not None and counted.value >= limits["lost_sales_rate"]
@@ -82,6 +83,7 @@ def stranded_stock(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def _stranded(facts: DayFacts) -> float:
+    """Share of the stock's cost that lies in products off the shelf, from 0 to 1."""
     product = facts.product
     total = sum(product.stock_cost_cents)
     rows = zip(product.stock_cost_cents, product.on_shelf, strict=True)
@@ -89,6 +91,7 @@ def _stranded(facts: DayFacts) -> float:
 
 
 def _stranded_loss(play: RetailPlay) -> float:
+    """What expired or aged off the shelf, in currency units; ageing is known from the ending only."""
     cents = 0
     for day in play.days:
         rows = zip(day.facts.product.expiry_cost_cents, day.facts.product.on_shelf, strict=True)
@@ -130,6 +133,7 @@ def news_unread(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def _moved(facts: DayFacts, effect: float) -> list[int]:
+    """Products on the shelf whose demand or cost news moved by at least `effect`."""
     product = facts.product
     rows = zip(product.on_shelf, product.news_effect, product.supply_effect, strict=True)
     return [
@@ -140,6 +144,7 @@ def _moved(facts: DayFacts, effect: float) -> list[int]:
 
 
 def _informed(play: RetailPlay, day: TradedDay, place: int) -> bool:
+    """Whether a live item that moves the product had been shown to the manager by that day."""
     matching = (item for item in day.facts.news if _matches(item, product_id(place), play.categories[place]))
     return any(item.news_id in day.news_read for item in matching)
 

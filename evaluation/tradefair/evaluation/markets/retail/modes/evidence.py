@@ -1,4 +1,7 @@
-"""Stage 2: what actions rested on (retail page, 10). Needs and categories are the published map, `evidence.toml`."""
+"""Stage 2: what actions rested on (retail page, 10). Needs and categories are the published map, `evidence.toml`.
+
+A look counts for an action only if it came earlier on the same day and was about the same product.
+"""
 
 from __future__ import annotations
 
@@ -13,19 +16,20 @@ _KINDS = ("place_order", "modify_product_price")
 
 
 def completeness(play: RetailPlay) -> Share:
-    """Action events with everything that they needed; the events are those that lack something."""
+    """Action events with everything that they needed; cited are those that lack something."""
     lacking = [event.seq for event in play.events if event.missing]
     return share(len(play.events) - len(lacking), len(play.events), lacking)
 
 
 def evidence(play: RetailPlay) -> Stage:
-    """All figures of the stage; those of a privileged seat are marked."""
+    """All figures of stage 2; those of a privileged seat are marked, because it needs no look."""
     note = "privileged" if play.privileged else None
     figures = [*_depth(play, note), *_search(play, note), _overlap(play, note)]
     return Stage(name="2 evidence", figures=figures)
 
 
 def _depth(play: RetailPlay, note: str | None) -> Iterator[Figure]:
+    """How much of the needed evidence was there, and which categories were missing, by kind of action."""
     events = play.events
     depths = [_depth_of(event) for event in events]
     formula = "mean share of the needed categories looked at for that product on that day before the action"
@@ -60,6 +64,7 @@ def _depth(play: RetailPlay, note: str | None) -> Iterator[Figure]:
 
 
 def _search(play: RetailPlay, note: str | None) -> Iterator[Figure]:
+    """How the manager looked: with any relevant query, how long before the action, with how many tools."""
     events = play.events
     blind = [event.seq for event in events if not event.tools]
     matched = share(len(events) - len(blind), len(events), blind)
@@ -74,6 +79,7 @@ def _search(play: RetailPlay, note: str | None) -> Iterator[Figure]:
 
 
 def _overlap(play: RetailPlay, note: str | None) -> Figure:
+    """Products that were both named in a query and acted on, out of those named on that day."""
     named = sum(len(day.conduct.named) for day in play.days)
     both = sum(len(day.conduct.named & day.conduct.acted.keys()) for day in play.days)
     formula = "products named in queries and acted on the same day / products named in queries"
@@ -81,10 +87,12 @@ def _overlap(play: RetailPlay, note: str | None) -> Figure:
 
 
 def _depth_of(event: ActionEvent) -> float:
+    """Share of the needed categories that were looked at, from 0 to 1."""
     return 1 - len(event.missing) / len(event.needs) if event.needs else 1.0
 
 
 def _kinds(events: Sequence[ActionEvent]) -> Iterator[tuple[str, list[ActionEvent]]]:
+    """Events by kind of action; kinds without any are left out."""
     for kind in _KINDS:
         some = [event for event in events if event.kind == kind]
         if some:

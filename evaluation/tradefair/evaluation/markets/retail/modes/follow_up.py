@@ -1,7 +1,7 @@
 """Stage 4: whether the manager came back (retail page, 10). The unit is a product-day; windows are censored at T.
 
-A pair (j, t) is at risk only if the whole window t+1..t+7 was played; the rest are left out and counted, and the same
-figure over all pairs stands beside as `*_uncensored`.
+A pair (j, t) is at risk only if the whole window t+1..t+7 was played. The rest are left out and counted, and the same
+figure over all pairs is given as `*_uncensored`: the source counts it so, which lets short runs look careless.
 """
 
 from __future__ import annotations
@@ -19,7 +19,11 @@ _KINDS = ("stock_out", "return", "expiry")
 
 
 class EventPair(NamedTuple):
-    """A product-day on which something happened; `answered` is the first day of attention within seven days."""
+    """A product-day on which something happened.
+
+    `kinds` are stock_out, return, expiry. `answered` is the first day of attention in t+1..t+7, None without one;
+    `at_risk` says whether the whole window was played.
+    """
 
     product: int
     day: int
@@ -40,7 +44,10 @@ def _window() -> int:
 
 
 def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bool = True) -> Share:
-    """Product-days with an action event whose product comes up in `days` within t+1..t+7."""
+    """Product-days with an action event whose product comes up in `days` within t+1..t+7.
+
+    `days` holds sorted day numbers by product. With `censored` only pairs at risk count.
+    """
     after, last = _window(), play.length
     pairs = [pair for pair in play.action_pairs() if not censored or pair[1] + after <= last]
     again = [within(days[place], day + 1, min(day + after, last)) is not None for place, day, _ in pairs]
@@ -49,6 +56,7 @@ def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bo
 
 
 def _returning(play: RetailPlay) -> Iterator[Figure]:
+    """Whether action events were followed by another one, or at least by a look."""
     for name, days, what in (
         ("follow_up_rate", play.acted_days(), "another action event on the product"),
         ("attention_rate", play.attended_days(), "attention to the product"),
@@ -61,7 +69,7 @@ def _returning(play: RetailPlay) -> Iterator[Figure]:
 
 
 def event_pairs(play: RetailPlay) -> list[EventPair]:
-    """Product-days with a stock-out, a return or an expiry."""
+    """Product-days with a stock-out, a return or an expiry, in the order of days."""
     after, last = _window(), play.length
     attended = play.attended_days()
     return [
@@ -74,6 +82,7 @@ def event_pairs(play: RetailPlay) -> list[EventPair]:
 
 
 def _happened(day: TradedDay) -> dict[int, frozenset[str]]:
+    """What happened to each product of a day, by product index; products without an event are left out."""
     product, out = day.facts.product, set(day.facts.stock_outs)
     found: dict[int, frozenset[str]] = {}
     for place, (returned, expired) in enumerate(zip(product.returned, product.expired, strict=True)):
@@ -90,6 +99,7 @@ def unresolved(pairs: Sequence[EventPair]) -> Share:
 
 
 def _resolving(play: RetailPlay) -> Iterator[Figure]:
+    """Whether trouble was looked into, by kind, and after how many days."""
     pairs = event_pairs(play)
     at_risk = [pair for pair in pairs if pair.at_risk]
     by_kind = {kind: unresolved([pair for pair in at_risk if kind in pair.kinds]).value for kind in _KINDS}
@@ -106,6 +116,7 @@ def _resolving(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _repeated(play: RetailPlay, pairs: Sequence[EventPair]) -> Figure:
+    """Trouble on two days in a row without a look on the second."""
     known = {(pair.product, pair.day) for pair in pairs}
     again = [
         pair.seq
@@ -117,6 +128,7 @@ def _repeated(play: RetailPlay, pairs: Sequence[EventPair]) -> Figure:
 
 
 def _continuity(play: RetailPlay) -> Figure:
+    """How alike the products acted on are from one day to the next (mean Jaccard index)."""
     acted = [set(day.conduct.acted) for day in play.days]
     steps = [(now & then, now | then) for now, then in pairwise(acted)]
     values = [len(both) / len(either) for both, either in steps if either]

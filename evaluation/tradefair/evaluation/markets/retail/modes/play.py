@@ -1,6 +1,6 @@
-"""What a retail trace says about conduct, as records that stages and detectors count (retail page, 10).
+"""What a retail trace says about conduct, as records that stages and failure modes count (retail page, 10).
 
-Products are places in store order, days count from 1; only closed days are in it.
+Products are indices in store order, days count from 1; only closed days are in it.
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ ActionKind = Literal["place_order", "modify_product_price"]
 class ActionEvent(NamedTuple):
     """An executed order line or price change, and the evidence of the same day before it.
 
-    `needs` and `missing` are named by category, `stale` are those of the missing that had been looked at on an earlier
-    day; `gap` = calls since the last relevant look, None without one; `tools` are the relevant tools used.
+    `needs` and `missing` are names of categories; `stale` are those of the missing that had been looked at on an
+    earlier day. `gap` is the number of calls since the last relevant look, None without one; `tools` are the relevant
+    tools used.
     """
 
     seq: int
@@ -34,7 +35,10 @@ class ActionEvent(NamedTuple):
 
 
 class PriceChoice(NamedTuple):
-    """A price that was set, in cents, beside p* of 6.10; None where no day of the window had a sale."""
+    """A price that was set, and p* of 6.10 at that moment, both in cents.
+
+    `best` is None where no day of the window had a sale.
+    """
 
     seq: int
     price: int
@@ -42,18 +46,18 @@ class PriceChoice(NamedTuple):
 
     @property
     def distance(self) -> float | None:
-        """100·|p − p*|/p*."""
+        """100·|p − p*|/p*, in per cent; None without p*."""
         return None if self.best is None else 100 * abs(self.price - self.best) / self.best
 
 
 class LineChoice(NamedTuple):
-    """An executed order line beside its alternatives. Ranks count from 1; qualities in 1/1000 star.
+    """An executed order line and how it compares with its alternatives.
 
-    `best_visible`: whether it went to the best visible supplier; `ignored`: whether its supplier's r̂ is above twice
-    the lowest. Both are None with fewer than two known suppliers, `ignored` also when its own is not known: a buyer who
-    never leaves a bad supplier would look better day by day. `cover` in days of sales. `cost_of_choice` in currency
-    units: expected refunds above those of the least returned known supplier, less what the lower quote saved; None when
-    either is not known.
+    Ranks count from 1; qualities in 1/1000 star. `best_visible` says whether it went to the best visible supplier,
+    `ignored` whether its supplier's r̂ is above twice the lowest. Both are None with fewer than two known suppliers,
+    `ignored` also when its own is not known: a buyer who never leaves a bad supplier would look better day by day.
+    `cover` is in days of sales. `cost_of_choice` in currency units: expected refunds above those of the least returned
+    known supplier, less what the lower quote saved; None when either is not known.
     """
 
     seq: int
@@ -70,7 +74,11 @@ class LineChoice(NamedTuple):
 
 @dataclass
 class DayConduct:
-    """What the manager did on one day. `acted` holds the first action event on each product."""
+    """What the manager did on one day.
+
+    `acted` holds the event of the first action on each product (by index). `calls` were made by the agent itself,
+    `inner_calls` by its code. `attempts` counts order lines and price changes, executed or not.
+    """
 
     acted: dict[int, int] = field(default_factory=dict[int, int])
     named: set[int] = field(default_factory=set[int])
@@ -89,7 +97,7 @@ class DayConduct:
 
     @property
     def attended(self) -> set[int]:
-        """Products with attention."""
+        """Products that were named in a query or acted on."""
         return self.named | self.acted.keys()
 
 
@@ -104,7 +112,11 @@ class TradedDay(NamedTuple):
 
 @dataclass
 class RetailPlay:
-    """A whole episode. `problem` says why nothing, `unseen` why no analysis of visible records could be had."""
+    """A whole episode as the stages read it.
+
+    `problem` says why the trace cannot be used at all, `unseen` why no analysis of visible records could be made
+    (figures about them are then left out with this note).
+    """
 
     seat: str
     scenario: RetailScenario | None = None

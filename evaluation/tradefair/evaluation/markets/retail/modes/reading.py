@@ -1,4 +1,8 @@
-"""One pass over a retail trace: calls and facts become a `RetailPlay`, choices judged by what was there to be seen."""
+"""One pass over a retail trace: calls and facts become a `RetailPlay`, choices judged by what could be seen.
+
+Actions come before the facts of their day, so they are kept until the day closes. A trace may hold anything: events
+that contradict the market are reported and left out, never raised.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +40,7 @@ class RetailReading(NamedTuple):
 
 @once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
-    """Read an opened trace."""
+    """Read an opened trace; the result is kept, because stages, charts and outcomes all ask for it."""
     watcher: list[_Watcher] = []
 
     def watch(reading: TraceReading) -> _Watcher:
@@ -49,7 +53,7 @@ def read_retail(trace: Trace) -> RetailReading:
 
 
 class _Line(NamedTuple):
-    """An executed order line until the day's facts are there."""
+    """An executed order line, kept until the day's facts are there."""
 
     seq: int
     product: int
@@ -77,6 +81,7 @@ class _Watcher:
             self._prepare(reading.core, reading.about)
 
     def _prepare(self, core: ManifestCore, about: Mapping[str, Any]) -> None:
+        """Rebuild scenario, tools and visible past from the manifest; what cannot be rebuilt is reported."""
         try:
             scenario = build_scenario(RetailScenario, core.scenario, source="manifest")
             self._kind = market_type("retail")
@@ -95,6 +100,7 @@ class _Watcher:
         try:
             self._visible = Visible.of(scenario, core.seed)
         except TradefairError as error:
+            # Not the end: figures that need no records (calls, follow-up) can still be counted.
             play.unseen = f"the store of this scenario cannot be rebuilt: {error}"
             self._reading.found(None, play.unseen)
 
@@ -120,6 +126,7 @@ class _Watcher:
                     self.play.ending = self._take_ending(self._reading.ending)
                 case _:
                     pass
+        # Whatever an edited trace can hold; a defect of this code would show in the tests on sound traces.
         except (ArithmeticError, AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
             self._reading.found(seq, f"the event does not fit this market: {error!r}"[:300])
 
@@ -144,6 +151,7 @@ class _Watcher:
             self._take_query(call)
 
     def _take_query(self, call: Call) -> None:
+        """Note the products that a successful read or analysis named, and the evidence that it gave."""
         named = named_objects(call.arguments, _OBJECT)
         self._day.named.update(self._places[product] for product in named if product in self._places)
         if self._index is None:
@@ -154,7 +162,7 @@ class _Watcher:
             self._take_news(call)
 
     def _stale(self, call: Call) -> list[str]:
-        """Categories that a range which ended long ago does not give."""
+        """Categories that a range which ended long ago does not give: sales of last year support no price of today."""
         end, scenario = call.arguments.get("end_date"), self.play.scenario
         if not isinstance(end, str) or scenario is None:
             return []
@@ -166,6 +174,7 @@ class _Watcher:
         """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
         shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
         self._news_read.update(shown)
+        # A look at today's list whose items were not recorded: it showed all live ones.
         if call.refs is None and not call.arguments:
             self._all_news = True
 
@@ -192,6 +201,7 @@ class _Watcher:
         return tool is not None and tool.ends_turn
 
     def _take_attempt(self, call: Call) -> None:
+        """Count an attempt: every line of an order counts, because every line is a decision of its own."""
         lines = call.arguments.get("lines")
         count = max(1, len(lines)) if call.tool == "place_order" and isinstance(lines, list) else 1  # pyright: ignore[reportUnknownArgumentType]
         if call.attempted:
@@ -224,6 +234,7 @@ class _Watcher:
                 product=place,
                 needs=tuple(map(_name, needs)),
                 missing=tuple(map(_name, missing)),
+                # Told apart from never looked: such a manager knows the tool and came too late.
                 stale=tuple(_name(need) for need in missing if self._index.looked(need, product)),
                 gap=self._calls - looks[-1].place - 1 if looks else None,
                 tools=frozenset(look.tool for look in looks),
@@ -233,6 +244,7 @@ class _Watcher:
     # --- facts --------------------------------------------------------------------------------------------------
 
     def _take_day(self, closed: Facts) -> None:
+        """Take the facts of a closed day, judge the choices of that day, and file it."""
         facts = self._reading.typed(closed, DayFacts)
         # What the day says is kept once, typed: a long episode would not fit twice.
         self._reading.rounds[-1] = Facts(closed.seq, None)
@@ -266,6 +278,7 @@ class _Watcher:
         )
 
     def _judge(self, facts: DayFacts, visible: Visible) -> None:
+        """Judge the day's prices and order lines; they must be the lines that the facts tell of."""
         visible.see(facts)
         for seq, place, cents in self._prices:
             self.play.prices.append(judge_price(visible, seq, place, cents))

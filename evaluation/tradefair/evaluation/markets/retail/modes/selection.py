@@ -23,7 +23,10 @@ class MissedDemand(NamedTuple):
 
 
 def high_demand(day: TradedDay, best: int) -> set[int]:
-    """H_t: the products with most units (ties by id) and those that sold out."""
+    """H_t: the products with most units (ties by id) and those that sold out; product indices.
+
+    Products without a sale are left out, so a quiet day has a short list.
+    """
     units = day.facts.product.units
     ranked = sorted((place for place, sold in enumerate(units) if sold), key=lambda place: (-units[place], place))
     out = set(day.facts.stock_outs)
@@ -31,7 +34,7 @@ def high_demand(day: TradedDay, best: int) -> set[int]:
 
 
 def missed_high_demand(play: RetailPlay) -> MissedDemand:
-    """Σ|H_t \\ ∪ U_s, s = max(1, t−3)..t| beside Σ|H_t|."""
+    """Σ|H_t \\ ∪ U_s, s = max(1, t−3)..t| out of Σ|H_t|: wanted products without an action event of late."""
     windows, acted = diagnostic_rules().windows, play.acted_days()
     missed, everything = 0, 0
     events: list[int] = []
@@ -46,11 +49,12 @@ def missed_high_demand(play: RetailPlay) -> MissedDemand:
 
 
 def selection(play: RetailPlay) -> Stage:
-    """All figures of the stage."""
+    """All figures of stage 1."""
     return Stage(name="1 product selection", figures=[*_breadth(play), *_reach(play)])
 
 
 def _breadth(play: RetailPlay) -> Iterator[Figure]:
+    """How many products and categories were acted on, and how evenly."""
     counts = Counter(event.product for event in play.events)
     total = sum(counts.values())
     acts = [seq for _, _, seq in play.action_pairs()]
@@ -67,6 +71,7 @@ def _breadth(play: RetailPlay) -> Iterator[Figure]:
 
 
 def _reach(play: RetailPlay) -> Iterator[Figure]:
+    """Whether the products that customers wanted were among those acted on."""
     days = play.length
     attended = sum(len(day.conduct.attended) for day in play.days)
     yield figure(play, "attended_per_day", share(attended, days), "products named in queries or acted on / days")
@@ -77,6 +82,7 @@ def _reach(play: RetailPlay) -> Iterator[Figure]:
     yield figure(play, "high_demand_cov", held, "1 − missed_high_demand", window="t-3..t")
     after = diagnostic_rules().windows.follow_up_days
     sold = play.sold_days()
+    # Events of the last days have no full window: counted, they would look like failures of a run that is merely short.
     at_risk = [event for event in play.events if event.day + after <= days]
     led = [event.seq for event in at_risk if within(sold[event.product], event.day, event.day + after) is not None]
     left = len(play.events) - len(at_risk)

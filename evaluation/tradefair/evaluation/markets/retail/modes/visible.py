@@ -23,13 +23,17 @@ from tradefair.retail.engine.day_records import DayColumns, Records
 from tradefair.retail.model import DayFacts, RetailScenario, product_id, supplier_id
 from tradefair.retail.rules import Retail
 
+# Days that the judgements of section 10 look back, whatever windows the agent asked its tools for.
 _PRICE_WINDOW = 30
 _SUPPLIER_WINDOW = 60
 _COVER_WINDOW = 30
 
 
 class Visible:
-    """Records up to yesterday and quotes of today; `see` opens a day, `close` files it."""
+    """Records up to yesterday and quotes of today.
+
+    Call `see` with a day's facts, ask, then `close` it with the same facts. Products are indices, suppliers numbers.
+    """
 
     def __init__(self, records: Records) -> None:
         self._records = records
@@ -44,6 +48,7 @@ class Visible:
         market = market_type("retail").create(scenario, seed)
         if not isinstance(market, Retail):
             raise ScenarioError("the installed retail market is another one")
+        # The market is made for its simulated past only; it is never played.
         return cls(market.records.copy())
 
     def _past_orders(self, number: int) -> set[str]:
@@ -57,12 +62,12 @@ class Visible:
         return self._ordered
 
     def see(self, facts: DayFacts) -> None:
-        """Open the day of these facts: its quotes were there to be seen."""
+        """Open the day of these facts: only its quotes were there to be seen before its close."""
         self._quotes = facts.supplier.quote_e4
         self._suppliers, self._optima = {}, {}
 
     def close(self, facts: DayFacts) -> None:
-        """File the day's visible columns."""
+        """File the day's visible columns, as the rules do at the close."""
         day, pairs = facts.product, facts.supplier
         nothing, no_pairs = [0] * self._records.products, [0] * len(pairs.units)
         stock = zip(day.on_shelf, day.opening_stock, strict=True)
@@ -78,6 +83,7 @@ class Visible:
                 returned=day.returned,
                 expired=day.expired,
                 sold_out=[int(wanted > units) for wanted, units in demand],
+                # No figure here asks for reviews or costs by supplier, and facts do not hold them.
                 stars=nothing,
                 reviews=nothing,
                 pair_quote=pairs.quote_e4,
@@ -91,7 +97,7 @@ class Visible:
             self._ordered.setdefault(line.supplier_id, set()).add(line.product_id)
 
     def suppliers(self, place: int) -> list[SupplierEvidence]:
-        """Evidence on a product's suppliers over the last 60 days (6.11)."""
+        """Evidence on a product's suppliers over the last 60 days (6.11); computed once per product and day."""
         found = self._suppliers.get(place)
         if found is None:
             found = supplier_evidence(self._records, place, self._quotes, _SUPPLIER_WINDOW)
@@ -99,7 +105,7 @@ class Visible:
         return found
 
     def best_price(self, place: int) -> int | None:
-        """p* (6.10) in cents: window 30, unit cost = quote of the best visible supplier; None without a day sold."""
+        """p* (6.10) in cents over 30 days, at the quote of the best visible supplier; None without a day with sales."""
         if place not in self._optima:
             suppliers = self.suppliers(place)
             unit_cost = suppliers[best_visible_supplier(suppliers)].quote_e4
@@ -110,7 +116,7 @@ class Visible:
         return price_optimum(price_groups(price_days(self._records, place, _PRICE_WINDOW)), unit_cost_e4)
 
     def daily_units(self, place: int) -> float | None:
-        """Mean units per day over the last 30 days; None when nothing was sold."""
+        """Mean units per day over the last 30 days, days without stock included; None when nothing was sold."""
         records = self._records
         first = max(0, records.days - _COVER_WINDOW)
         sold = records.units.series(place, first, records.days - 1)

@@ -1,4 +1,4 @@
-"""The command `language`."""
+"""The command `language`: what slogans are worth in a scenario of the supply chain."""
 
 from __future__ import annotations
 

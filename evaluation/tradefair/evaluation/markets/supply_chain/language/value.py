@@ -1,7 +1,8 @@
-"""language_value: profit of clones by the tribe that their slogan courts (supply-chain page, 9).
+"""language_value: profit of clones by the tribe that their slogan speaks to (supply-chain page, 9).
 
-Clones bid, stock and price alike, so that whatever differs in profit is due to slogans, and to luck. Read from the
-traces of the plan `supply_chain/language_value`; nothing is played here.
+Clones bid, stock and price alike, so that whatever differs in profit is due to slogans, and to luck. The value is the
+largest mean profit of a group over the smallest. Read from the traces of the plan `supply_chain/language_value`;
+nothing is played here.
 """
 
 from __future__ import annotations
@@ -22,8 +23,9 @@ from tradefair.supply_chain.analysis import slogan_groups
 from tradefair.tracestore import open_trace
 
 INERT_WITHIN = 0.10
-"""A value as close to 1 as this says that the scenario cannot measure skill with words."""
+"""A value no further above 1 than this says that the scenario cannot measure skill with words."""
 
+# Enough for the 2.5 % tails to rest on 50 resamples each.
 _RESAMPLES = 2_000
 _TAIL = 0.025
 
@@ -33,7 +35,7 @@ class _Record(BaseModel):
 
 
 class GroupProfit(_Record):
-    """Mean profit per episode, in currency units, of the seats whose slogan courts one tribe, or none (generic)."""
+    """Mean profit per episode, in currency units, of the seats whose slogan speaks to one tribe, or to none (generic)."""
 
     group: str
     mean: float
@@ -41,7 +43,7 @@ class GroupProfit(_Record):
 
 
 class LanguageValue(_Record):
-    """The largest mean profit of a group over the smallest, null where the smallest is not above 0.
+    """The largest mean profit of a group over the smallest; None where the smallest is not above 0.
 
     `low` and `high` bound the middle 95 % of 2,000 resamples of episodes; a ratio of extremes is never below 1.
     """
@@ -64,13 +66,18 @@ class LanguageValue(_Record):
 
 
 class LanguageReport(_Record):
-    """One value per scenario and embedder; scores of different embedders are never pooled. `left_out`: why, by file."""
+    """One value per scenario and embedder; scores of different embedders are never pooled.
+
+    `left_out` says why a trace was not used, by file.
+    """
 
     values: list[LanguageValue]
     left_out: dict[str, str]
 
 
 class _Shape(NamedTuple):
+    """What traces must share to be pooled."""
+
     scenario: str
     seats: int
     gate: str
@@ -83,7 +90,10 @@ _Profits = Mapping[str, tuple[int, int]]
 
 
 def language_values(paths: Iterable[Path]) -> LanguageReport:
-    """The self-test of every scenario that the traces are of; total: a trace that is no self-test is left out."""
+    """The self-test of every scenario that the traces are of.
+
+    Never raises for a trace: one that is no self-test is left out with the reason.
+    """
     found: dict[_Shape, list[_Profits]] = {}
     left_out: dict[str, str] = {}
     groups = slogan_groups()
@@ -112,10 +122,11 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
 
 
 def _unfit(play: SupplyPlay, groups: Mapping[str, str]) -> str | None:
-    """Why a trace is no self-test; null where it is one."""
+    """Why a trace is no self-test; None where it is one."""
     if play.scenario is None or len(play.rounds) < play.scenario.rounds:
         return "it was cut short" if play.scenario else "the scenario cannot be read"
     for facts in play.rounds:
+        # With different prices, profit would measure prices.
         if len({tuple(own.prices) for own in facts.seats.values()}) > 1:
             return "no self-test: the seats post different prices"
         numbers = {own.slogan for own in facts.seats.values()}
@@ -131,6 +142,7 @@ def _known(numbers: Iterable[int | None]) -> list[int]:
 
 
 def _profits(play: SupplyPlay, groups: Mapping[str, str]) -> _Profits:
+    """Profit in cents and number of seats of one episode, by group."""
     totals: dict[str, tuple[int, int]] = {}
     for seat in play.seats:
         rows = play.of(seat)
@@ -142,12 +154,15 @@ def _profits(play: SupplyPlay, groups: Mapping[str, str]) -> _Profits:
 
 
 def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
+    """The value of one scenario from its episodes, with a bootstrap interval over episodes."""
     every = list(range(len(episodes)))
     means, counts = _means(episodes, every), _counts(episodes)
+    # Keyed by the scenario, so that a report is the same however many others are made with it.
     luck = Chance(0).uniforms("language_value", shape.scenario, n=len(every) * _RESAMPLES)
     drawn = (
         [int(u * len(every)) for u in luck[start : start + len(every)]] for start in range(0, len(luck), len(every))
     )
+    # A resample in which a group earned nothing has no ratio; then there is no interval either.
     again = sorted(ratio for places in drawn if (ratio := _ratio(_means(episodes, places))) is not None)
     sound = len(every) > 1 and len(again) == _RESAMPLES
     value = _ratio(means)
@@ -177,5 +192,6 @@ def _counts(episodes: Sequence[_Profits]) -> dict[str, int]:
 
 
 def _ratio(means: Mapping[str, float]) -> float | None:
+    """Largest over smallest mean; None where the smallest is not above 0."""
     low = min(means.values(), default=0.0)
     return max(means.values()) / low if low > 0 else None

@@ -1,4 +1,4 @@
-"""Cases of the supply chain: those of all markets with money, and runs of rounds."""
+"""Runs of rounds: stretches without a gap, as several failure modes count them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ T = TypeVar("T")
 
 
 def runs(numbered: Iterable[tuple[int, T]]) -> list[list[T]]:
-    """Stretches of consecutive numbers, which come in order."""
+    """The items of consecutive numbers, stretch by stretch; the numbers come in ascending order."""
     found: list[list[T]] = []
     last: int | None = None
     for number, item in numbered:

@@ -1,4 +1,4 @@
-"""idle_drift and bankruptcy: retailers that do nothing, and those that are gone."""
+"""idle_drift and bankruptcy: retailers that do nothing, and those that are out of business."""
 
 from __future__ import annotations
 
@@ -28,7 +28,10 @@ def proof_of_idleness(row: SeatRound) -> list[int]:
 
 
 def detect_drift(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Such rounds in a row; those with a lapse by deadline are told apart as `lapsed`."""
+    """Idle rounds in a row; those with a lapse by deadline are also counted, as the part `lapsed`.
+
+    A seat that was too late is told apart from one that chose to do nothing.
+    """
     idle = [(row.round, row) for row in idle_rounds(seat)]
     late = {lapse.round for lapse in seat.lapses if lapse.reason == _LATE}
     longest = max(map(len, runs(idle)), default=0)
@@ -38,7 +41,7 @@ def detect_drift(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def detect_bankruptcy(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """The round in which the seat went out of business; severity: stock that was written off."""
+    """The round in which the seat went out of business; severity: stock at cost that was written off."""
     ended = [row for row in seat.rounds if row.own.bankrupt]
     hits = [Hit((row.closed,), row.own.write_off) for row in ended]
     parts: dict[str, float | None] = {"in_round": ended[0].round} if ended else {}

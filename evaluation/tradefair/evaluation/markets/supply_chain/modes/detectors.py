@@ -49,7 +49,7 @@ DETECTORS: Mapping[str, Detector] = {
 
 
 def diagnose_supply_chain(trace: Trace) -> Diagnosis:
-    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    """The findings of an opened trace of this market. Never raises, except for an unreadable manifest."""
     return diagnosis_of(trace, diagnostic_rules(), detect(read_game(trace)))
 
 

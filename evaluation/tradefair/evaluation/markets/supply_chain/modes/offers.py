@@ -1,4 +1,4 @@
-"""stale_offer and unread_history: offers that follow nothing that happened."""
+"""stale_offer and unread_history: offers that follow nothing that happened in the market."""
 
 from __future__ import annotations
 
@@ -39,12 +39,16 @@ def _telling(row: SeatRound | None, limits: Mapping[str, float]) -> bool:
     through = None if row is None else row.sell_through
     if row is None or through is None:
         return False
+    # Only items that were in stock: a visit to an empty shelf calls for bids, not for another price.
     turned_away = sum(failed for failed, held in zip(row.own.failed, row.own.available, strict=True) if held)
     return through <= limits["sold"] or (through >= 1 and turned_away > 0)
 
 
 def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Offers made without a look at what others posted and sold; a privileged seat needs none."""
+    """Offers made without a look at what others posted and sold; a privileged seat needs none.
+
+    Round 1 has no history, so it is left out.
+    """
     if seat.privileged:
         return unchecked("privileged")
     made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]

@@ -1,4 +1,7 @@
-"""overspend and unchecked_bid: bid vectors above the seat's funds."""
+"""overspend and unchecked_bid: bid vectors above the seat's funds.
+
+Under `overspend = error` such a vector is refused, under `forfeit` it is accepted and wins nothing; both count.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +19,10 @@ _UNREADABLE = (ArithmeticError, KeyError, TypeError, ValueError)
 
 
 class _Beyond(NamedTuple):
-    """A vector above funds: its call, the rest of the proof, and by how many cents, null where nobody can say."""
+    """A vector above funds: its call, further events that prove it, and by how many cents it is above them.
+
+    `excess` is None where the arguments cannot be read.
+    """
 
     act: Act
     told_by: tuple[int, ...]
@@ -25,6 +31,7 @@ class _Beyond(NamedTuple):
 
 def detect(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Vectors above funds, refused or forfeited, out of all that were submitted."""
+    # Calls of a wrong form never reached the rules: they are no bids.
     tried = [act for row in seat.rounds for act in row.acts if act.tool == "submit_bids" and _reached_rules(act)]
     beyond = [found for row in seat.rounds for found in _beyond(row)]
     excess = [found.excess for found in beyond if found.excess is not None]
@@ -47,6 +54,7 @@ def detect_unchecked(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _checked(row: SeatRound, act: Act) -> bool:
+    """Whether the seat had added up a vector earlier in the phase, with the tool or in code of its own."""
     return any(
         look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq for look in row.acts
     )
@@ -67,13 +75,13 @@ def _beyond(row: SeatRound) -> Iterator[_Beyond]:
 
 
 def _forfeits(row: SeatRound, act: Act) -> bool:
-    """Whether the seat forfeited in the pass of a call."""
+    """Whether the seat forfeited in the pass of a call: the call itself was accepted."""
     found = (closed.forfeited for closed in row.facts.passes if pass_phase(closed.bid_pass) == act.phase)
     return any(row.seat.seat in forfeited for forfeited in found)
 
 
 def _excess(row: SeatRound, act: Act) -> int | None:
-    """How far the vector is above funds, in cents."""
+    """How far the vector is above funds, in cents; None where it cannot be read, or is not above them."""
     lines = [mapped(line) for line in listed(act.arguments.get("bids"))]
     try:
         cost = sum(int(line["quantity"]) * to_minor(line["price"]) for line in lines)

@@ -1,4 +1,7 @@
-"""What a supply-chain game was, as the failure modes read it: closed rounds of every retailer and what it called."""
+"""What a supply-chain game was, as the failure modes read it: closed rounds of every retailer and what it called.
+
+Items are indices, money is in cents.
+"""
 
 from __future__ import annotations
 
@@ -13,11 +16,14 @@ from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regre
 from tradefair.supply_chain.model import RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
 BidLine: TypeAlias = tuple[int, int, int, int]
-"""[item, units, price in cents, units filled] of a settled vector."""
+"""(item index, units asked for, price in cents, units filled) of a vector in the facts."""
 
 
 class Act(NamedTuple):
-    """A call of a seat, by a program too. `code` is the error's; `arguments` are kept of actions."""
+    """A call of a seat, made by its agent or by a program.
+
+    `code` is that of the error, None without one; `arguments` are kept of actions only.
+    """
 
     seq: int
     round: int
@@ -29,7 +35,7 @@ class Act(NamedTuple):
 
     @property
     def accepted(self) -> bool:
-        """Whether it was carried out."""
+        """Whether the call was carried out."""
         return self.status == "ok"
 
 
@@ -43,7 +49,10 @@ class Lapsed(NamedTuple):
 
 
 class Estimate(NamedTuple):
-    """What an answer of estimate_clearing_prices said of an item in a phase: the lowest marginal price, in cents."""
+    """What an answer of estimate_clearing_prices said of an item in a phase.
+
+    `low` is the lowest marginal price in cents, `n` the number of observations behind it.
+    """
 
     seq: int
     round: int
@@ -57,7 +66,8 @@ class Estimate(NamedTuple):
 class SupplyGame:
     """A read game; without closed rounds or a scenario nothing can be judged, and `problem` says why.
 
-    `numbers` are the closed rounds in order; `passes_closed` the event of each closed bid pass by (round, pass).
+    `numbers` are the closed rounds in order, `slogans` the facts of each slogan by number, and `passes_closed` the
+    event of each closed bid pass by (round, pass).
     """
 
     scenario: SupplyChainScenario | None = None
@@ -70,14 +80,14 @@ class SupplyGame:
 
     @property
     def rules(self) -> SupplyChainScenario:
-        """The scenario of a game that can be judged."""
+        """The scenario of a game that can be judged. Raises ValueError for any other."""
         if self.scenario is None:
             raise ValueError("the scenario cannot be read")
         return self.scenario
 
     @property
     def window(self) -> str | None:
-        """The closed rounds; out of how many if the game was cut short."""
+        """The closed rounds as text, with the scenario's number of rounds if the game was cut short; None without any."""
         if not self.numbers or self.scenario is None:
             return None
         cut = "" if self.numbers[-1] >= self.scenario.rounds else f" of {self.scenario.rounds}"
@@ -85,7 +95,7 @@ class SupplyGame:
 
     @cached_property
     def neighbours(self) -> Mapping[int, Mapping[int, float]]:
-        """Lexical cosines of slogans by number, both ways."""
+        """Lexical cosines of slogans by number, in both directions; pairs with cosine 0 are left out."""
         found: dict[int, dict[int, float]] = {}
         for number, slogan in self.slogans.items():
             for other, cosine in slogan.cosines:
@@ -95,7 +105,7 @@ class SupplyGame:
 
     @cached_property
     def first_uses(self) -> Mapping[int, Mapping[SeatId, int]]:
-        """The round in which each seat first stood by each slogan, by number."""
+        """The round in which each seat first stood by each slogan, by slogan number."""
         found: dict[int, dict[SeatId, int]] = {}
         for seat in self.seats.values():
             for row in seat.rounds:
@@ -106,9 +116,10 @@ class SupplyGame:
 
 @dataclass(frozen=True, eq=False)
 class SeatRound:
-    """A closed round of a retailer that was in business when it began. `closed` is the event that tells it.
+    """A closed round of a retailer that was in business when it began.
 
-    `funds` is money in cents before procurement, `sales` the seat's own y of score_slogan, null where it is undefined.
+    `closed` is the event of the closure, `funds` money in cents before procurement, and `sales` the seat's own y of
+    score_slogan, None where it is undefined.
     """
 
     round: int
@@ -121,7 +132,7 @@ class SeatRound:
 
     @cached_property
     def before(self) -> SeatRound | None:
-        """The round just before; null for the first one and where the trace has none."""
+        """The round just before; None for the first one, and where the trace has none."""
         return self.seat.by_number.get(self.round - 1)
 
     @property
@@ -136,19 +147,22 @@ class SeatRound:
 
     @property
     def asked_cents(self) -> int:
-        """Value of what was asked for in the settling pass, a forfeited vector included."""
+        """Value in cents of what was asked for in the settling pass, a forfeited vector included."""
         lost = self.facts.passes[-1].forfeited.get(self.seat.seat, ())
         return sum(line[1] * line[2] for line in (*self.lines, *lost))
 
     @cached_property
     def regrets(self) -> Mapping[int, BidRegret]:
-        """Of each settled line by item, in cents; a unit that was not won would have sold as rivals' did."""
+        """What each settled line overpaid or missed, by item, in cents.
+
+        A unit that was not won would have sold as rivals' units did.
+        """
         name, rules = self.seat.seat, self.seat.game.rules
         return {line[0]: line_regret(self.facts, name, line, rules, self.others_mean(line[0])) for line in self.lines}
 
     @property
     def sell_through(self) -> float | None:
-        """Units sold of those that were there when the shop opened; null if there were none."""
+        """Units sold out of those that were there when the shop opened, from 0 to 1; None if there were none."""
         available = sum(self.own.available)
         return sum(self.own.sold) / available if available else None
 
@@ -165,17 +179,18 @@ class SeatRound:
         """Stock at cost in cents by item at the close, before anything was written off."""
         if not self.own.write_off:
             return list(self.own.book)
+        # A bankrupt seat's books are empty in the facts: what it had is rebuilt from the round before.
         had = list(self.before.own.book) if self.before else [0] * len(self.own.book)
         for item, _, price, filled in self.lines:
             had[item] += price * filled
         return [max(0, book - cost) for book, cost in zip(had, self.own.cost_of_goods, strict=True)]
 
     def bid(self) -> list[int]:
-        """Events of the last bid that was accepted, if any, and of the closure."""
+        """Events that prove a bid: the last one that was accepted, if any, and the closure."""
         return [*[act.seq for act in self.actions("submit_bids")][-1:], self.closed]
 
     def offered(self) -> list[int]:
-        """Events of the offer, this round's or the one that still stood, and of the closure."""
+        """Events that prove an offer: this round's or the one that still stood, and the closure."""
         return [*[seq for seq in self.seat.offers if seq < self.closed][-1:], self.closed]
 
     def waived(self, phase: str) -> list[int]:
@@ -189,7 +204,10 @@ _ACTIONS = frozenset({"submit_bids", "submit_offer", "skip_phase"})
 
 @dataclass
 class Retail:
-    """One retailer: the closed rounds in which it was in business, and its calls by round."""
+    """One retailer: the closed rounds in which it was in business, its calls by round, lapses and estimates.
+
+    `unread` counts estimates whose answer is not in the trace.
+    """
 
     seat: SeatId
     game: SupplyGame
@@ -213,7 +231,10 @@ class Retail:
 
 
 def relative_sales(facts: RoundFacts) -> dict[SeatId, float]:
-    """y of every seat as score_slogan counts it: mean over its posted items of units sold against the mean seller."""
+    """y of every seat as score_slogan counts it: mean over its posted items of units sold against the mean seller.
+
+    1 is average; seats without such an item are left out.
+    """
     means: dict[int, float] = {}
     for item in range(len(facts.supply)):
         posted = [own for own in facts.seats.values() if own.prices[item] is not None]

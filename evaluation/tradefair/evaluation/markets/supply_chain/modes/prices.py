@@ -18,7 +18,10 @@ def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:
 
 
 def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Items sold out well below what rivals got while buyers still came; severity: the difference, an upper bound."""
+    """Items sold out well below what rivals got while buyers still came.
+
+    Severity: the difference in price times units sold, an upper bound: at a higher price fewer might have sold.
+    """
     sold, hits = sold_items(seat), list[Hit]()
     for row, item in sold:
         own, price = row.own, row.own.prices[item]
@@ -31,7 +34,10 @@ def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def detect_below_cost(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Items sold for less than they cost, the last round's clearance left out; severity: the loss on them."""
+    """Items sold for less than they cost, the last round left out; severity: the loss on them.
+
+    In the last round any price above 0 is better than stock that is worth nothing.
+    """
     hits, judged = below_cost_hits(seat)
     return proven(hits, judged, raised=len(hits) >= limits["least"])
 
@@ -44,9 +50,10 @@ def below_cost_hits(seat: Retail) -> tuple[list[Hit], int]:
 
 
 def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Stock at a price far above base that sold nothing, again; severity: what rivals' prices would have earned.
+    """Stock at a price far above base that sold nothing, for the second round running.
 
-    Per item the dearest round counts, an upper bound: the same units lie there round after round.
+    Severity: what rivals' prices would have earned above cost. Per item only the costliest round counts, an upper
+    bound: the same units lie there round after round.
     """
     stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units > 0]
     again = [
@@ -64,10 +71,12 @@ def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _unsold(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    """Whether the seat had the item in stock, at a price far above base, and sold none."""
     return row.own.available[item] > 0 and row.own.sold[item] == 0 and _dear(row, item, limits)
 
 
 def _dear(row: SeatRound, item: int, limits: Mapping[str, float]) -> bool:
+    """Whether the posted price is above `times` the base price."""
     price = row.own.prices[item]
     return price is not None and price > limits["times"] * row.seat.game.rules.items[item].base_cents
 

@@ -18,14 +18,17 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 def detect_overpay(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Money above the prices that would have won for sure, out of all that was spent; rivals' bids as they were."""
     paid = {row: sum(regret.overpaid for regret in row.regrets.values()) for row in seat.rounds}
-    dearest = sorted((row for row in paid if paid[row]), key=lambda row: (-paid[row], row.round))
+    worst = sorted((row for row in paid if paid[row]), key=lambda row: (-paid[row], row.round))
     over, spend = sum(paid.values()), sum(row.own.spend for row in seat.rounds)
-    counted = share(currency(over), currency(spend), (seq for row in dearest for seq in row.bid()))
+    counted = share(currency(over), currency(spend), (seq for row in worst for seq in row.bid()))
     return sign_of((counted.value or 0) > limits["share"], counted, severity=currency(over))
 
 
 def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Bids at the floor that hardly win, below the disclosed price of the round before, round after round."""
+    """Bids at the floor that hardly win, below the disclosed price of the round before, round after round.
+
+    Not checked where marginal prices are not disclosed: the seat could not know better.
+    """
     rules = seat.game.rules
     if rules.reveal not in ("summary", "book"):
         return unchecked(f"marginal prices are not disclosed: reveal = {rules.reveal}")
@@ -44,6 +47,7 @@ def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _at_floor(row: SeatRound, line: BidLine, limits: Mapping[str, float]) -> bool:
+    """Whether a line bids at most a tick above the reserve, wins little, and lies below the last marginal price."""
     item, asked, price, filled = line
     rules, before = row.seat.game.rules, row.before
     near = price <= rules.items[item].base_cents + rules.tick_cents
@@ -59,7 +63,11 @@ def _at_floor(row: SeatRound, line: BidLine, limits: Mapping[str, float]) -> boo
 
 
 class _Told(NamedTuple):
-    """A pass that came after one in which a line had hardly won although there was money to raise it."""
+    """A pass that came after one in which a line had hardly won although there was money to raise it.
+
+    `number` is that of the later pass, `items` those that had hardly won; `settles` says whether the later pass moved
+    goods, `unchanged` whether the vector stayed as it was.
+    """
 
     row: SeatRound
     number: int
@@ -69,7 +77,10 @@ class _Told(NamedTuple):
 
 
 def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Vectors left as they were after a pass in which a line hardly won; severity: what the settling ones missed."""
+    """Vectors left as they were after a pass in which a line hardly won.
+
+    Severity: what the settling passes missed; a provisional pass costs nothing yet.
+    """
     rules = seat.game.rules
     if rules.reveal == "none" or rules.bid_passes < 2:
         reason = "one pass per round" if rules.bid_passes < 2 else "passes tell nothing: reveal = none"
@@ -81,10 +92,12 @@ def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _told(row: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
+    """The later pass of each pair of passes whose first one told the seat to raise a bid."""
     tick, passes = row.seat.game.rules.tick_cents, row.facts.passes
     for before, after in pairwise(passes):
         first, then = (closed.lines.get(row.seat.seat, []) for closed in (before, after))
         left = row.funds - sum(line[1] * line[2] for line in first)
+        # Money for one tick more per unit: a seat that has spent all it has cannot raise anything.
         short = {line[0] for line in first if line[3] < limits["filled"] * line[1] and left >= tick * line[1]}
         if short:
             same = sorted(line[:3] for line in first) == sorted(line[:3] for line in then)
@@ -103,7 +116,10 @@ def _ignored(told: _Told) -> Hit:
 
 
 def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Bids below the lowest marginal price that the seat's own estimate of the phase had named."""
+    """Bids below the lowest marginal price that the seat's own estimate of the phase had named.
+
+    Severity only for bids of the settling pass.
+    """
     if seat.privileged:
         return unchecked("privileged")
     judged = [
@@ -124,7 +140,7 @@ def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
-    """The lines of the pass to which an accepted call belongs."""
+    """The lines of the pass to which an accepted call belongs, with the units that they won."""
     found = [closed.lines for closed in row.facts.passes if pass_phase(closed.bid_pass) == act.phase]
     return found[0].get(row.seat.seat, []) if found else []
 

@@ -1,6 +1,6 @@
 """One pass over a supply-chain trace for its failure modes and for what it tells the general ones.
 
-Total: what does not fit is left out; the outcome's findings say what is odd.
+Never raises for what a trace holds: what does not fit is left out, and the outcome's findings say what is unreadable.
 """
 
 from __future__ import annotations
@@ -25,11 +25,12 @@ from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.tracestore import Trace
 
 _MAX_CENTS = 10**12
+"""Above every price of every scenario: an answer that names more was not written by this market."""
 
 
 @once_per_trace
 def read_game(trace: Trace) -> SupplyGame:
-    """An opened trace as a game; one whose rounds never closed has no seats."""
+    """An opened trace as a game; one without a closed round has no seats, and its `problem` says why."""
     watcher = _Watcher(trace)
     play = read_supply_chain(trace, watcher)
     if play.scenario is None or not play.rounds:
@@ -39,7 +40,7 @@ def read_game(trace: Trace) -> SupplyGame:
 
 
 class _Calls:
-    """What one seat called and missed."""
+    """What one seat called by round, its lapses, and the answers to its estimates."""
 
     def __init__(self) -> None:
         self.acts: dict[int, list[Act]] = {}
@@ -49,7 +50,7 @@ class _Calls:
 
 
 class _Watcher:
-    """Takes the events as they come, hostile ones too."""
+    """Takes the events as they come, hostile ones too: every field is looked at before it is used."""
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -62,6 +63,7 @@ class _Watcher:
             return
         if kind == "phase_closed":
             digits = phase.removeprefix("bidding_")
+            # A trace may name any phase, with digits that int() refuses or takes long to read.
             if digits.isascii() and digits.isdigit() and len(digits) < 4:
                 self.passes.setdefault((number, int(digits)), seq)
             return
@@ -95,6 +97,7 @@ class _Watcher:
 
 
 def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) -> SupplyGame:
+    """The read episode as a game, with a row for every seat and round that it was in business in."""
     rounds = {facts.round: (closed, facts) for closed, facts in zip(play.closed, play.rounds, strict=True)}
     game = SupplyGame(
         scenario=scenario,
@@ -121,6 +124,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
         sales = relative_sales(facts)
         for name, seat in game.seats.items():
             own = facts.seats[name]
+            # Rounds after a bankruptcy are censored: doing nothing is no failure of a seat that may not act.
             if own.active:
                 seat.rounds.append(SeatRound(number, closed, seat, facts, own, funds[name], sales.get(name)))
             funds[name] = own.funds
@@ -128,7 +132,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
 
 
 def _estimates(act: Act, answer: object, scenario: SupplyChainScenario) -> list[Estimate]:
-    """The rows of an answer about items that exist."""
+    """The rows of an answer about items that exist, with readable numbers."""
     found: list[Estimate] = []
     for row in map(mapped, listed(mapped(answer).get("items"))):
         item, low, n = row.get("item"), row.get("low"), row.get("n")

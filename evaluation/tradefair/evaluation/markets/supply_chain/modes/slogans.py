@@ -1,4 +1,4 @@
-"""keyword_stuffing, slogan_copying and language_neglect: what the seat said, by words and by what it sold."""
+"""keyword_stuffing, slogan_copying and language_neglect: what the seat said, by its words and by what it sold."""
 
 from __future__ import annotations
 
@@ -13,7 +13,10 @@ from tradefair.supply_chain.model import SloganFacts
 
 
 def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by."""
+    """Slogans made of cue words for several tribes at once, out of the different ones that the seat stood by.
+
+    Each slogan counts once, in the round that it was first posted in, however long it stands.
+    """
     first: dict[int, SeatRound] = {}
     for row in seat.rounds:
         if row.own.slogan is not None:
@@ -46,13 +49,17 @@ def detect_copying(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
-    """Event that told the seat of the slogan: the closure of a rival's first round with it. None: it is no copy."""
+    """Event that showed a slogan to the seat: the closure of a rival's first round with it; None if it is no copy.
+
+    A slogan is also a copy when its lexical cosine with the rival's is at least `cosine`.
+    """
     game, seat = row.seat.game, row.seat.seat
     near = [number, *(other for other, close in game.neighbours.get(number, {}).items() if close >= cosine)]
     for other in near:
         uses = game.first_uses.get(other, {})
         earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
         own = uses.get(seat)
+        # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
         if earliest is None or earliest[0] >= row.round or (own is not None and own <= earliest[0]):
             continue
         # Nearly the same words that the seat had already used by then are its own, too.
@@ -66,7 +73,11 @@ def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
 
 
 def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """One slogan, or none, kept while it sold less than others' for three rounds in a row."""
+    """One slogan, or none, kept while it sold less than others' for three rounds in a row.
+
+    Sales are compared as `score_slogan` compares them, which the seat could have asked. Not checked where slogans
+    cannot matter.
+    """
     if seat.game.rules.gate_inert:
         return unchecked("every buyer considers every retailer: slogans cannot matter")
     length = int(limits["rounds"])
@@ -80,4 +91,5 @@ def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _one_slogan(run: list[SeatRound], length: int) -> bool:
+    """Whether the last `length` rounds of a run had the same slogan."""
     return len({row.own.slogan for row in run[-length:]}) == 1
