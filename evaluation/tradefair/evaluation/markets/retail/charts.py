@@ -30,7 +30,6 @@ def charts(trace: Trace) -> list[Chart]:
         _empty_shelves(play, play.scenario, facts),
         _sales(facts),
     ]
-    # Last and only where it is exact: the gain has no parts in a trace whose scenario cannot be read.
     profit = decompose(play)
     return drawn if profit is None else [*drawn, _gain(profit)]
 

@@ -83,7 +83,10 @@ def _profits(play: SupplyPlay) -> XYChart:
 
 
 def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
-    """Bids of the last settled pass, highest first, in shares of supply and reserve: items differ fortyfold in price."""
+    """Bids of the last settled pass, highest first, in shares of supply and reserve.
+
+    Not in units and money: items differ fortyfold in price.
+    """
     lines: list[Line] = []
     for place, item in enumerate(scenario.items):
         bids = sorted(

@@ -1,4 +1,4 @@
-"""What only this market's facts tell the general failure modes: money, costs, prices out of scale, rounds given away."""
+"""What only this market's facts tell the general failure modes: money, costs, prices out of scale, idle rounds."""
 
 from __future__ import annotations
 

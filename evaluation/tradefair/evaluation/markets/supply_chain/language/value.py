@@ -35,7 +35,7 @@ class _Record(BaseModel):
 
 
 class GroupProfit(_Record):
-    """Mean profit per episode, in currency units, of the seats whose slogan speaks to one tribe, or to none (generic)."""
+    """Mean profit per episode, in currency units, of the seats whose slogan speaks to one tribe, or to none."""
 
     group: str
     mean: float

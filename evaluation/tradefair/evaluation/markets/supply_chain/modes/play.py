@@ -87,7 +87,7 @@ class SupplyGame:
 
     @property
     def window(self) -> str | None:
-        """The closed rounds as text, with the scenario's number of rounds if the game was cut short; None without any."""
+        """The closed rounds as text, and out of how many if the game was cut short; None without any."""
         if not self.numbers or self.scenario is None:
             return None
         cut = "" if self.numbers[-1] >= self.scenario.rounds else f" of {self.scenario.rounds}"
