@@ -112,14 +112,14 @@ def reply_id(state: ActState, later: int = 0) -> str:
 
 def spent(state: ActState, limits: RoundLimits, *asked: Asked) -> dict[str, Any]:
     """The counters of a round after some replies; `stop` when its tokens are used up."""
-    read = state["input_tokens"] + sum(one.input_tokens for one in asked)
-    written = state["output_tokens"] + sum(one.output_tokens for one in asked)
+    read = state["input_tokens"] + sum(reply.input_tokens for reply in asked)
+    written = state["output_tokens"] + sum(reply.output_tokens for reply in asked)
     over = limits.tokens is not None and read + written > limits.tokens
     return {
         "replies": state["replies"] + len(asked),
         "input_tokens": read,
         "output_tokens": written,
-        "estimated": state["estimated"] or any(one.estimated for one in asked),
+        "estimated": state["estimated"] or any(reply.estimated for reply in asked),
         "stop": "token_limit" if over else state["stop"],
     }
 

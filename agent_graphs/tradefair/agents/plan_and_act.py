@@ -111,7 +111,7 @@ async def _ask_for_plan(
 
 def _situation(state: PlanState, reason: str) -> str:
     """What the planner is shown; answers that hold words of others are not in it."""
-    lines = [act_line(one) for one in state["acts"][-_SHOWN_CALLS:]]
+    lines = [act_line(act) for act in state["acts"][-_SHOWN_CALLS:]]
     done = "\n".join(("What was done in this round so far:", *lines)) if lines else ""
     plan = "" if state["progress"] is None else str(state["progress"])
     parts = (opening(state["view"], state["carried"]), done, plan, f"Why you are asked: {_WHY[reason]}.")

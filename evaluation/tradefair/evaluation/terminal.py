@@ -129,7 +129,7 @@ def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> No
     evaluator = evaluator_of(pairs[0][0].market)
     markets = [[outcome.market_outcome for outcome in side] for side in zip(*pairs, strict=True)]
     rows = [
-        [name.replace("_", " "), *(number_text(_mean([getattr(one, name) for one in side])) for side in markets)]
+        [name.replace("_", " "), *(number_text(_mean([getattr(market, name) for market in side])) for side in markets)]
         for name in evaluator.market_columns
     ]
     console.print(f"\nthe market, means over {len(pairs)} episodes", style="bold")
@@ -166,7 +166,7 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
         if len(seats) > len(shown):
             console.print(f"… and {len(seats) - len(shown)} more seats; {_ALL}", style="dim")
     columns = evaluator_of(outcome.market).seat_columns
-    known = {name for name in columns for one in outcome.seats.values() if getattr(one, name, None) is not None}
+    known = {name for name in columns for seat in outcome.seats.values() if getattr(seat, name, None) is not None}
     _show_footnotes(console, [name for name in columns if name in known])
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
@@ -260,7 +260,7 @@ def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], 
 
 def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
     """The id of a finding, with its seats where it is not about all of them."""
-    seats = {seat for each in diagnosis.findings for seat in each.seats}
+    seats = {seat for finding in diagnosis.findings for seat in finding.seats}
     if seats == set(finding.seats):
         return finding.id
     return f"{finding.id} of {_some(finding.seats)}"

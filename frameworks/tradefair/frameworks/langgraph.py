@@ -73,8 +73,8 @@ class LangGraphAgent:
 
 def _count(report: SeatReport, asked: Sequence[Asked]) -> None:
     report.replies += len(asked)
-    report.input_tokens += sum(one.input_tokens for one in asked)
-    report.output_tokens += sum(one.output_tokens for one in asked)
+    report.input_tokens += sum(reply.input_tokens for reply in asked)
+    report.output_tokens += sum(reply.output_tokens for reply in asked)
 
 
 react = partial(LangGraphAgent, "react")

@@ -66,7 +66,7 @@ def choose_games(games: Sequence[Game]) -> list[Chosen]:
 
 
 def _left(games: Sequence[Game], chosen: Sequence[Chosen]) -> list[Game]:
-    taken = {one.game.key for one in chosen}
+    taken = {choice.game.key for choice in chosen}
     return [game for game in games if game.key not in taken]
 
 

@@ -50,7 +50,7 @@ class Canary(NamedTuple):
 def find_canaries(text: str) -> Iterator[Canary]:
     """Every well-formed canary of a text."""
     for found in _CANARY.finditer(text):
-        fields = {each["field"]: _plain(each["value"]) for each in _FIELD.finditer(found["rest"])}
+        fields = {match["field"]: _plain(match["value"]) for match in _FIELD.finditer(found["rest"])}
         yield Canary(found["id"], found["tool"], tuple(sorted(fields.items())))
 
 

@@ -28,8 +28,8 @@ def proven(
 ) -> Sign:
     """Hits out of how many cases; cited are their events, the dearest first. Severity in currency units."""
     dearest = sorted(hits, key=lambda one: -(one.cents or 0))
-    costs = [one.cents for one in hits if one.cents is not None]
-    counted = share(len(hits), of, (seq for one in dearest for seq in one.events))
+    costs = [hit.cents for hit in hits if hit.cents is not None]
+    counted = share(len(hits), of, (seq for hit in dearest for seq in hit.events))
     severity = rounded(round(math.fsum(costs)) / 100) if costs else None
     return sign_of(raised, counted, parts=parts, severity=severity, note=note)
 

@@ -107,7 +107,10 @@ def rate_once(
     present = np.ones_like(members, np.bool_)
     rows = _Episodes(members, present, present[:, 1:], np.array(tied, np.bool_).reshape(1, -1))
     _update(mean, variance, rows, np.zeros(1, np.int64), constants)
-    return [Skill(float(one), math.sqrt(float(two))) for one, two in zip(mean[0], variance[0], strict=True)]
+    return [
+        Skill(float(mu), math.sqrt(float(sigma_squared)))
+        for mu, sigma_squared in zip(mean[0], variance[0], strict=True)
+    ]
 
 
 def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episodes:
@@ -175,7 +178,9 @@ def _messages(
                 # A draw says that both performed equally: each is told what is known of the other.
                 drawn = draws[here]
                 to_better, to_worse = (
-                    _Messages(*(np.where(drawn, one, two) for one, two in zip(told, ranked, strict=True)))
+                    _Messages(
+                        *(np.where(drawn, for_draw, for_rank) for for_draw, for_rank in zip(told, ranked, strict=True))
+                    )
                     for told, ranked in ((worse, to_better), (better, to_worse))
                 )
             for place, old, new in ((here, down, to_better), (after, up, to_worse)):

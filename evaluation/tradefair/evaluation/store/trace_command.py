@@ -112,7 +112,7 @@ def _table(answer: Answer, width: int) -> Table:
             table.add_row(*row)
         return table
     widest = [max(len(row[place]) for row in cells) for place in range(len(names))]
-    short = [one for one in widest if one <= _MAX_UNBROKEN]
+    short = [width for width in widest if width <= _MAX_UNBROKEN]
     fits = sum(short) + 2 * len(names) + (len(widest) - len(short)) * _MAX_UNBROKEN <= width
     for place, name in enumerate(names):
         whole = widest[place] <= _MAX_UNBROKEN and (fits or answer.columns[place] == "seat")

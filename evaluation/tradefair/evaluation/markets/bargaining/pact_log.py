@@ -114,7 +114,7 @@ def _compare(game: GameLog, init: Init, bodies: Sequence[bytes], report: GameRep
         report.compare("limits", limit, limits[seat], init.line, f"data.agents.{seat}")
     before = {BUYER: 0, SELLER: 0}
     for logged, facts in zip(game.rounds, rounds, strict=False):
-        _compare_talk(logged, facts, [one for one in said if one["round"] == logged.number], report)
+        _compare_talk(logged, facts, [message for message in said if message["round"] == logged.number], report)
         _compare_trade(logged, facts, report)
         _compare_money(logged, facts, before, report)
         before = dict(facts.profit)
@@ -126,7 +126,7 @@ def _closes_round(body: bytes) -> bool:
 
 
 def _compare_talk(logged: LoggedRound, facts: RoundFacts, said: Sequence[dict[str, Any]], report: GameReport) -> None:
-    heard = {one["seat"]: one["text"] for one in said}
+    heard = {message["seat"]: message["text"] for message in said}
     for row in logged.messages:
         report.compare("messages", row.message, heard.get(row.player_id), row.line, "message")
     if len(logged.messages) == 2:

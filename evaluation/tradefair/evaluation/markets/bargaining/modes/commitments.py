@@ -46,7 +46,7 @@ def condition_held(side: Side, statement: Statement, number: int) -> bool:
     rounds = range(statement.round, number) if first > statement.round else (number,)
     if statement.condition.now:
         rounds = (statement.round,)
-    quotes = [side.their_quote(each) for each in rounds]
+    quotes = [side.their_quote(number) for number in rounds]
     return all(quote is not None and statement.condition.holds(quote) for quote in quotes)
 
 

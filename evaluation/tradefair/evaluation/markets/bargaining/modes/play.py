@@ -100,17 +100,17 @@ class Side:
     @cached_property
     def own_messages(self) -> list[Message]:
         """What the seat said, silence left out."""
-        return [one for one in self.game.messages if one.seat == self.seat and one.text.strip()]
+        return [message for message in self.game.messages if message.seat == self.seat and message.text.strip()]
 
     @cached_property
     def their_messages(self) -> list[Message]:
         """What the counterpart said, silence left out."""
-        return [one for one in self.game.messages if one.seat == self.other and one.text.strip()]
+        return [message for message in self.game.messages if message.seat == self.other and message.text.strip()]
 
     @cached_property
     def said(self) -> list[Said]:
         """Every own statement, in the order in which they were made."""
-        return [Said(one.seq, statement) for one in self.own_messages for statement in one.statements]
+        return [Said(message.seq, statement) for message in self.own_messages for statement in message.statements]
 
     @property
     def counterpart(self) -> Side:

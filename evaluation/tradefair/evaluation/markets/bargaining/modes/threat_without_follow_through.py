@@ -105,7 +105,7 @@ def _carried_out(side: Side, statement: Statement, number: int) -> bool:
 
 def _trouble(side: Side, said: Said, number: int, test: _Test) -> Trouble:
     game = side.game
-    cost = sum(game.rounds[each].profits[side.other] for each in test.rounds if each in game.rounds)
+    cost = sum(game.rounds[number].profits[side.other] for number in test.rounds if number in game.rounds)
     threat = "no trade" if said.statement.kind == "no_trade" else spelled(said.statement.x)
     condition = said.statement.condition
     bound = "" if condition is None else f" from {spelled(condition.y)} on"

@@ -30,8 +30,8 @@ class _Told(NamedTuple):
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """The first message that states or fixes the own limit; parts: how, and in how many messages again."""
     told = sorted(_disclosures(side, limits["near"]), key=lambda one: one.said.seq)
-    ways = Counter(one.how for one in told)
-    messages = len({one.said.seq for one in told})
+    ways = Counter(leak.how for leak in told)
+    messages = len({leak.said.seq for leak in told})
     parts = {**{how: ways[how] for how in ("stated", "near", "determined")}, "repeats": max(0, messages - 1)}
     troubles = [_trouble(side, told[0], int(limits["trades_each_side"]))] if told else []
     return Verdict(troubles, len(side.own_messages), parts)
