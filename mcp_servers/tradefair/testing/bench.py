@@ -15,7 +15,7 @@ from tradefair.testing.playthrough import Playthrough, Service, play_scripted
 RANDOM = "random_legal"
 PASSIVE = "passive"
 SLOW_MARK = "(slow)"
-"""A scenario whose description holds this is left out unless the author asks for it."""
+"""A scenario with this in its description is left out unless the author asks for it."""
 
 
 class Failure(NamedTuple):

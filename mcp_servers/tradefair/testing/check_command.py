@@ -72,7 +72,7 @@ def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
 
 
 def _loaded(market: str) -> MarketType:
-    # A market whose module fails while it is imported is its author's to mend, and no fault of the harness.
+    # A module that fails while it is imported is for its author to mend: usage (2), not a failure of the harness (3).
     found, fault = collected(lambda: [market_type(market)])
     if fault is not None:
         raise ScenarioError(f"the market {market} cannot be loaded: {fault}")

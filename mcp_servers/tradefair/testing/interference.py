@@ -144,9 +144,10 @@ def _look(seated: Seated, questions: Sequence[Question]) -> list[_Heard]:
 
 
 def _differences(when: str, mine: Sequence[_Heard], other: Sequence[_Heard]) -> Iterator[str]:
-    for one, two in zip(mine, other, strict=False):
-        if one != two:
-            yield f"{one.question} {when} tells {_cut(one.told)} or {_cut(two.told)}, depending on what is private"
+    for first, second in zip(mine, other, strict=False):
+        if first != second:
+            answers = f"{_cut(first.told)} or {_cut(second.told)}"
+            yield f"{first.question} {when} tells {answers}, depending on what is private"
             return
     if len(mine) != len(other):
         yield f"{when}: {len(mine)} or {len(other)} calls are possible, depending on what is private"

@@ -154,9 +154,9 @@ def play_scripted(
     makers: dict[SeatId, Callable[[], Policy]] = {}
     privileged: set[SeatId] = set()
     for spec in core.market.seats.values():
-        spelling = policies if isinstance(policies, str) else policies.get(spec.id, policies.get(spec.role, ""))
-        makers[spec.id] = policy_maker(market_type, spec, spelling, seed)
-        if market_type.policies[parse_policy(spelling)[0]].privileged:
+        policy_text = policies if isinstance(policies, str) else policies.get(spec.id, policies.get(spec.role, ""))
+        makers[spec.id] = policy_maker(market_type, spec, policy_text, seed)
+        if market_type.policies[parse_policy(policy_text)[0]].privileged:
             privileged.add(spec.id)
     scripted = Scripted(makers, privileged=frozenset(privileged))
     if services:
@@ -182,10 +182,10 @@ def evenly(items: Sequence[_T], count: int) -> list[_T]:
 
 
 def policy_maker(
-    market_type: MarketType, spec: SeatSpec, spelling: str, seed: int, policy_key: int = 0
+    market_type: MarketType, spec: SeatSpec, policy_text: str, seed: int, policy_key: int = 0
 ) -> Callable[[], Policy]:
     """Makes a seat's policy afresh. Raises ScenarioError when the market has none of this name for its role."""
-    name, params = parse_policy(spelling)
+    name, params = parse_policy(policy_text)
     known = market_type.policies.get(name)
     if known is None or spec.role not in known.roles:
         raise ScenarioError(f"{market_type.name} has no policy {name!r} for the role {spec.role}")

@@ -178,7 +178,7 @@ def _source(name: str) -> Source | None:
 
 
 def raised_codes(source: Source) -> Iterator[tuple[int, str]]:
-    """Line number and code of every `IllegalAction("code", …)` whose code stands there as text."""
+    """Line number and code of every `IllegalAction("code", …)` that names its code as text."""
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and node.args and _called(node) == "IllegalAction":
             code = node.args[0]
