@@ -20,6 +20,7 @@ from benchmarks.figures import Figure
 
 _NAMES = (
     "startup",
+    "api",
     "calls",
     "quotes",
     "verifying",

@@ -41,7 +41,7 @@ from tradefair.evaluation.modes.thresholds import ModeRules, RuleBook
 from tradefair.frameworks import find
 from tradefair.frameworks.langgraph import GRAPHS
 
-Definition: TypeAlias = ast.ClassDef | ast.FunctionDef
+Definition: TypeAlias = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
 
 ROOT = Path(__file__).resolve().parent.parent
 DEMO = ("play", "double_auction", "--scenario", "double_auction/bazaar", "--seed", "7", "--out", "runs/demo")
@@ -67,8 +67,12 @@ def pages() -> dict[Path, str]:
     made = {folder / f"{name}.md": market_page(market_type(name)) for name in market_names()}
     made[folder / "kernel.md"] = kernel_page()
     readme, guide = ROOT / "README.md", ROOT / "docs" / "writing-a-market.md"
-    made[readme] = filled(readme, r"<!-- begin demo -->", lambda _: fenced("text", demo_output()))
-    for page in (guide, ROOT / "docs" / "frameworks.md"):
+    made[readme] = filled(
+        readme,
+        r"<!-- begin (?:demo|code (\S+) ([^>]+)) -->",
+        lambda found: excerpt(found[1], found[2].split()) if found[1] else fenced("text", demo_output()),
+    )
+    for page in (guide, ROOT / "docs" / "frameworks.md", ROOT / "docs" / "python.md"):
         made[page] = filled(
             page, r"<!-- begin code (\S+) ([^>]+) -->", lambda found: excerpt(found[1], found[2].split())
         )
@@ -280,8 +284,13 @@ def filled(path: Path, begin: str, content: Callable[[re.Match[str]], str]) -> s
 
 
 def excerpt(source: str, names: Sequence[str]) -> str:
-    """Definitions of a module as they stand in its file: names of its own, or `Class.name` of one class."""
+    """Definitions of a module as they stand in its file: names of its own, or `Class.name` of one class.
+
+    The name `*` is the whole file without its docstring.
+    """
     text = (ROOT / source).read_text(encoding="utf-8")
+    if names == ["*"]:
+        return fenced("python", "\n".join(text.splitlines()[ast.parse(text).body[0].end_lineno :]).strip())
     owner = names[0].rpartition(".")[0]
     parts = [_lines(text, definition(ast.parse(text), name.split("."))) for name in names]
     return fenced("python", f"class {owner}:\n" + "\n\n".join(parts) if owner else "\n\n\n".join(parts))
@@ -295,7 +304,7 @@ def _lines(text: str, node: Definition) -> str:
 def definition(scope: ast.Module | Definition, path: Sequence[str]) -> Definition:
     """The class or function at `path` below `scope`."""
     for node in scope.body:
-        if isinstance(node, ast.ClassDef | ast.FunctionDef) and node.name == path[0]:
+        if isinstance(node, Definition) and node.name == path[0]:
             return node if len(path) == 1 else definition(node, path[1:])
     raise SystemExit(f"there is no {path[0]} to show")
 

@@ -13,7 +13,7 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "verifying", "rounds"]
+QUICK = ["startup", "api", "verifying", "rounds"]
 SLOW = (
     "calls",
     "calls_at_scale",

@@ -1,4 +1,4 @@
-"""The promised faces: three packages whose names stand in a stub and load on first use."""
+"""The promised faces: four packages whose names stand in a stub and load on first use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from types import ModuleType
 import pytest
 
 ROOT = Path(__file__).resolve().parent.parent
-FACES = ("tradefair.contract", "tradefair.evaluation", "tradefair.testing")
+FACES = ("tradefair.api", "tradefair.contract", "tradefair.evaluation", "tradefair.testing")
 each_face = pytest.mark.parametrize("name", FACES)
 
 
@@ -52,7 +52,7 @@ def test_a_face_does_not_know_a_name_that_is_not_promised(name: str) -> None:
 
 @each_face
 def test_importing_a_face_costs_no_library(name: str) -> None:
-    heavy = {"pydantic", "orjson", "mcp", "numpy", "typer", "rich"}
+    heavy = {"pydantic", "scipy", "orjson", "mcp", "numpy", "typer", "rich"}
     assert loaded(f"import sys, {name}; print(sorted({heavy!r} & set(sys.modules)))") == "[]"
 
 

@@ -101,7 +101,7 @@ def test_the_wheel_from_the_sdist_holds_every_source_and_data_file(wheel: Path) 
     assert "tradefair/double_auction/scenarios/bazaar.toml" in held
     assert "tradefair/agents/prompts/react.md" in held
     # Without its stub a lazy face cannot be imported at all.
-    assert {f"tradefair/{face}/__init__.pyi" for face in ("contract", "evaluation", "testing")} <= held
+    assert {f"tradefair/{face}/__init__.pyi" for face in ("api", "contract", "evaluation", "testing")} <= held
 
 
 @pytest.mark.slow

@@ -167,6 +167,8 @@ PACKAGES = {
         "mcp langchain_core langgraph openai agents pydantic_ai langchain starlette uvicorn httpx2 typer",
     ),
     # `play` ends with a scored summary: the runner hands finished traces to evaluation, never the other way.
+    # pandas, polars: imported where a user asks for their frames, and never installed by us.
+    "api": _allowed("contract tracestore catalog host runner agents frameworks evaluation", "pandas polars"),
     "runner": _allowed(
         "contract tracestore catalog host agents frameworks evaluation cli", "mcp typer rich ray yaml numpy"
     ),

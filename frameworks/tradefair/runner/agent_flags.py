@@ -17,8 +17,8 @@ from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models.faults import FAULTS
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
+from tradefair.runner.play_setup import calls_per_round, with_stand_in
 
-_DEFAULT_CALLS = 60
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."
 
@@ -62,11 +62,7 @@ class AgentFlags(PlayerFlags):
 
         Raises ScenarioError for limits that nothing would keep.
         """
-        spec = replace(AgentSpec(limits=self._limits(scenario)), **self._given)
-        if spec.model is None and spec.replay is None and spec.framework != OUTSIDE:
-            named = [policy.name for policy in kind.policies.values() if policy.stand_in and roles <= policy.roles]
-            spec = replace(spec, model=f"policy:{named[0]}" if named else None)
-        return self._checked(spec)
+        return self._checked(with_stand_in(kind, AgentSpec(**self._given, limits=self._limits(scenario)), roles))
 
     def over(self, recorded: AgentSpec | None) -> AgentSpec:
         """The recorded agent, changed by what was given; another one where a framework was. Raises ScenarioError."""
@@ -84,10 +80,7 @@ class AgentFlags(PlayerFlags):
         return {name: value for name, value in given.items() if value not in (None, "")}
 
     def _limits(self, scenario: Scenario | None) -> Limits:
-        """As many calls as the scenario grants a seat in a round; an agent that makes more is only refused."""
-        limits = scenario.limits if scenario is not None else ()
-        granted = [limit.max for limit in limits if limit.per == "round" and "read" in limit.counts]
-        return Limits(self.max_calls_per_round or min(granted, default=_DEFAULT_CALLS), self.max_tokens)
+        return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)
 
     def _checked(self, spec: AgentSpec) -> AgentSpec:
         if spec.framework in (NATIVE, OUTSIDE):

@@ -34,6 +34,8 @@ AskPerson: TypeAlias = "Callable[[SeatId], Approve]"
 
 NATIVE = "policy"
 OUTSIDE = "external"
+OWN = "own:"
+"""Begins the framework's name of an agent that is its caller's code (`tradefair.api`): a trace cannot name it again."""
 
 _POLICY = "policy:"
 _REPLAY = "replay:"
@@ -97,6 +99,8 @@ class AgentSpec:
         try:
             texts = {name: record.get(name) for name in _TEXTS}
             trials = record.get("trials")
+            if record["framework"].startswith(OWN):
+                raise TypeError("code of its own")
             said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
             if not all(isinstance(text, str) for text in said):
                 raise TypeError("not text")

@@ -13,7 +13,7 @@ from typing import Annotated, NamedTuple
 
 import typer
 
-from tradefair.catalog import default_scenario, load_scenario, market_names, market_type, use_data
+from tradefair.catalog import market_names, market_type, use_data
 from tradefair.cli.options import EpisodeFlags, grouped
 from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.market import MarketType
@@ -26,12 +26,8 @@ from tradefair.runner.agent_spec import OUTSIDE, AgentSpec, ready
 from tradefair.runner.approval import TerminalApproval
 from tradefair.runner.episode_runner import PlaySpec, play_episode, ready_again, recorded_agent, resume_episode
 from tradefair.runner.outside import open_door
-from tradefair.runner.references import (
-    play_on_every_seat,
-    play_references,
-    policies_on_every_seat,
-    reference_policies,
-)
+from tradefair.runner.play_setup import chosen_scenario
+from tradefair.runner.references import references_of
 from tradefair.runner.series import play_series
 from tradefair.runner.summary import Shown, Summary, show, show_progress, summarise
 from tradefair.runner.trials import play_trials
@@ -108,14 +104,7 @@ class _Stage(NamedTuple):
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
         played = await play_episode(spec, opened=partial(self.around, title=title))
-        beside: dict[str, Path] = {}
-        if references:
-            roles = seat_roles(spec.kind, spec.scenario)
-            if len(played.agents) == 1:
-                policies = reference_policies(spec.kind, roles[played.agents[0]])
-                beside = await play_references(spec, played.agents, policies, by_seed=bool(title))
-            everywhere = policies_on_every_seat(spec.kind, roles.values())
-            beside |= await play_on_every_seat(spec, everywhere, by_seed=bool(title))
+        beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
         return summarise(played, beside)
 
     @asynccontextmanager
@@ -169,4 +158,4 @@ def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:
     if not market:
         raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")
     kind = market_type(market)
-    return kind, load_scenario(market, episode.scenario or default_scenario(market), overrides)
+    return kind, chosen_scenario(kind, episode.scenario, overrides)

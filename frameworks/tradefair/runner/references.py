@@ -26,6 +26,20 @@ def policies_on_every_seat(kind: MarketType, roles: Iterable[str]) -> list[str]:
     return [spec.name for spec in kind.policies.values() if spec.on_every_seat and needed <= spec.roles]
 
 
+async def references_of(spec: PlaySpec, agents: Sequence[SeatId], *, by_seed: bool = False) -> dict[str, Path]:
+    """Play all references of an episode: traces by label, under `references/` of its folder.
+
+    Those for the agent's seat only where there is one such seat: in several, one policy is no reference for the others.
+    `by_seed` puts the seed into their names, for folders of several episodes.
+    """
+    roles = seat_roles(spec.kind, spec.scenario)
+    played: dict[str, Path] = {}
+    if len(agents) == 1:
+        played = await play_references(spec, agents, reference_policies(spec.kind, roles[agents[0]]), by_seed=by_seed)
+    everywhere = policies_on_every_seat(spec.kind, roles.values())
+    return played | await play_on_every_seat(spec, everywhere, by_seed=by_seed)
+
+
 async def play_references(
     spec: PlaySpec, seats: Sequence[SeatId], policies: Sequence[str], *, by_seed: bool = False
 ) -> dict[str, Path]:

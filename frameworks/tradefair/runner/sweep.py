@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
@@ -21,6 +21,8 @@ from tradefair.runner.sweep_table import Counts, SweepTable
 from tradefair.tracestore import StorePlace, fetch_trace
 
 Executor: TypeAlias = Literal["local", "process", "ray"]
+Run: TypeAlias = Callable[[Coroutine[Any, Any, None]], None]
+"""Runs a coroutine to its end, as `asyncio.run` does."""
 EXECUTORS: tuple[Executor, ...] = get_args(Executor)
 
 MAX_PROCESSES = 256
@@ -121,12 +123,12 @@ class Sweep(NamedTuple):
         }
 
 
-def sweep(spec: SweepSpec, watch: Watch | None = None) -> Sweep:
+def sweep(spec: SweepSpec, watch: Watch | None = None, *, run: Run = asyncio.run) -> Sweep:
     """Play the episodes of a plan that `folder` does not hold yet and no other command plays. Idempotent.
 
     It ends when all are played, here or elsewhere, or when the budget is used up. Raises ScenarioError (another plan's
     folder, a budget that fits no agent), StorageUnavailable, HarnessFailure when every episode fails, KeyboardInterrupt
-    when stopped: what was done is kept, and running it again goes on.
+    when stopped: what was done is kept, and running it again goes on. `run` runs the one coroutine that plays.
     """
     account = Account.of(spec.work.agents, spec.budget, spec.providers)
     with SweepTable(spec.folder) as table:
@@ -139,7 +141,7 @@ def sweep(spec: SweepSpec, watch: Watch | None = None) -> Sweep:
             plain = plain_table(spec.work, spec.pauses, spec.store)
             work = Work(plain, spec.folder, feed, table.lease, spec.at_a_time, 1 if scripted else 0)
             if left:
-                _run(work, executor, workers, spec.processes)
+                _run(run, work, executor, workers, spec.processes)
         counts, totals = table.counts(), table.totals()
         return Sweep(
             spec.work.name,
@@ -172,16 +174,16 @@ def _fetching(spec: SweepSpec) -> Fetch:
     return fetch
 
 
-def _run(work: Work, executor: Executor, workers: int, asked_for: int | None) -> None:
+def _run(run: Run, work: Work, executor: Executor, workers: int, asked_for: int | None) -> None:
     try:
         if executor == "local":
-            asyncio.run(play_here(work))
+            run(play_here(work))
         elif executor == "process":
-            asyncio.run(play_in_processes(work, workers))
+            run(play_in_processes(work, workers))
         else:
             from tradefair.runner.sweep_ray import play_on_ray
 
-            asyncio.run(play_on_ray(work, asked_for))
+            run(play_on_ray(work, asked_for))
     except* TradefairError as group:
         # Lanes and workers stop together; one reason is enough.
         failure = next(_leaves(group))

@@ -154,6 +154,8 @@ def open_trace(path: str | Path) -> Trace:
             head = file.read(16)
     except OSError as error:
         raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
+    except ValueError as error:  # a name that no file can have, such as one with a null character
+        raise NotATrace(f"{str(place)!r}: {error}") from None
     if head == _MAGIC:
         return Trace(place, _Sqlite(place))
     if head.startswith(b'{"about":'):
@@ -226,6 +228,9 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
     except sqlite3.Error:
         database.close()
         raise
+    except UnicodeDecodeError as error:  # a damaged name in the file, which SQLite's own message would have shown
+        database.close()
+        raise sqlite3.DatabaseError(str(error)) from None
     return database
 
 
@@ -298,7 +303,7 @@ class _Sqlite:
             # Not `yield from`: that would close the cursor when the reader stops early, after its database.
             for row in self._db.execute(sql, values):  # noqa: UP028
                 yield row
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise TraceError(f"{self._path}: cannot be read further: {error}") from None
 
 

@@ -33,7 +33,7 @@ def test_the_effect_of_talk_is_paired_across_the_two_scenarios(play_seeds: PlayS
     assert found.pairs[0].a[0].label == "policy:cartel_sellers in double_auction/collusion"
     values = next(item for item in found.attributes if item.name == "scenario values")
     assert (values.a[0][:24], len(values.a), len(values.b)) == ('chat = {"enabled":true,"', 1, 1)
-    assert "the scenarios differ" in found.verdict
+    assert "the scenarios differ" in found.verdict.text
     assert "market_price_mean" in found.pairs[0].differences
     # The ring talks its price up: without talk the same sellers shade by 5 only.
     assert all((pair.differences["market_price_mean"] or 0) < 0 for pair in found.pairs)

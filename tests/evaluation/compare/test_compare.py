@@ -55,7 +55,7 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
     assert {item.name for item in found.differs} == {"agent", "model"}
     assert {"scenario", "opponents", "seeds", "policy key"} <= {item.name for item in found.pinned}
     assert found.conclusion == "b_better"
-    assert "B (policy:zip) is better than A (policy:truthful)" in found.verdict
+    assert "B (policy:zip) is better than A (policy:truthful)" in found.verdict.text
     other = compare_folders(Path(found.b.name), Path(found.a.name))
     assert other.conclusion == "a_better"
     assert metric(other, "payoff").losses == payoff.wins
@@ -64,7 +64,7 @@ def test_two_policies_on_sixteen_paired_seeds(play_seeds: PlaySeeds) -> None:
 def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zip"), play_seeds("b", "zip"))
     assert found.conclusion == "identical"
-    assert found.verdict == "identical on all pairs (16 of 16)"
+    assert found.verdict.text == "identical on all pairs (16 of 16)"
     assert found.first_divergence is None
 
 
@@ -74,7 +74,7 @@ def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noi
     found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
     assert [item.name for item in found.differs] == ["policy key"]
     assert found.conclusion == "no_difference"
-    assert found.verdict.startswith("no difference detectable. A and B are the same agent under other draws (A/A)")
+    assert found.verdict.text.startswith("no difference detectable. A and B are the same agent under other draws (A/A)")
     (floor,) = found.noise_floor
     payoff = metric(found, "payoff")
     assert payoff.interval is not None
@@ -82,7 +82,7 @@ def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noi
     assert payoff.minimum_detectable is not None
     assert floor.half_width is not None
     assert floor.half_width < payoff.minimum_detectable
-    assert f"±{floor.half_width:.3f}".rstrip("0") in found.verdict
+    assert f"±{floor.half_width:.3f}".rstrip("0") in found.verdict.text
 
 
 def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds: PlaySeeds) -> None:
@@ -94,7 +94,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
     assert difference is not None
     assert floor.half_width is not None
     assert floor.within == (abs(difference) <= floor.half_width)
-    assert "the A/A noise floor ±" in found.verdict
+    assert "the A/A noise floor ±" in found.verdict.text
     with pytest.raises(ScenarioError, match="must be A's agent again"):
         compare_folders(a, b, Options(noise=b))
     with pytest.raises(ScenarioError, match="under other draws"):
@@ -104,7 +104,7 @@ def test_a_noise_floor_of_its_own_is_as_agent_again_under_other_draws(play_seeds
 def test_fewer_than_eight_pairs_are_exploratory_and_nothing_is_verdict_on(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "truthful", range(5)), play_seeds("b", "zip", range(5)))
     assert found.conclusion == "exploratory"
-    assert found.verdict.startswith("exploratory, no test: 5 pairs, fewer than 8")
+    assert found.verdict.text.startswith("exploratory, no test: 5 pairs, fewer than 8")
     tested = ("interval", "p", "p_holm", "minimum_detectable", "pairs_needed")
     assert all(getattr(row, name) is None for row in found.metrics for name in tested)
     assert found.early_ends is not None
@@ -125,7 +125,7 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
     # Who sold nothing has no return ratio; too few are left to test.
     assert (returned.n, returned.p) == (8 - returned.undefined, None)
     assert returned.undefined > 0
-    assert "defined on" in found.verdict
+    assert "defined on" in found.verdict.text
     (regret,) = found.regret
     assert (regret.metric, regret.n, regret.missing) == ("gain", 2, 6)
     assert regret.a is not None
@@ -137,7 +137,7 @@ def test_the_supermarket_is_compared_and_its_regret_taken_from_the_references_be
 def test_two_managers_on_sixteen_seeds_of_the_smoke_store(play_seeds: PlaySeeds) -> None:
     shop: dict[str, Any] = {"scenario": "retail/smoke", "seat": "manager", "overrides": {}}
     found = compare_folders(play_seeds("a", "reorder_point", **shop), play_seeds("b", "careful_reader", **shop))
-    assert found.verdict.startswith(
+    assert found.verdict.text.startswith(
         "B (policy:careful_reader) is better than A (policy:reorder_point). gain: B − A = +"
     )
     assert [row.p_method for row in found.metrics if row.primary] == ["exact", "exact"]

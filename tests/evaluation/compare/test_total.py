@@ -68,7 +68,7 @@ def test_a_comparison_with_a_spoilt_trace_is_an_answer_or_a_trace_error(
         except TradefairError:
             continue
         assert found.model_dump_json()
-        assert found.verdict
+        assert found.verdict.text
     try:
         with open_trace(sides / "a" / "game.trace") as a, open_trace(spoilt) as b:
             account(b)

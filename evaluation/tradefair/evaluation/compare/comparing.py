@@ -68,15 +68,19 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     seat; ScenarioError for a folder without traces and for a success that names no metric.
     """
     asked = options or Options()
-    a, b = load_side(path_a), load_side(path_b)
+    return compare_sides(load_side(path_a), load_side(path_b), asked)
+
+
+def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
+    """Compare side B with side A, as `compare_folders` does with what it has read."""
     named = [_named(path) for path in (asked.noise, asked.oracle, asked.passive)]
     if not a.runs or not b.runs:
         first = next(iter([*a.damaged, *b.damaged]), None)
         because = f": {first[0].name}: {first[1]}" if first else ""
-        raise TraceError(f"{path_b if a.runs else path_a}: no trace here can be read{because}")
+        raise TraceError(f"{b.path if a.runs else a.path}: no trace here can be read{because}")
     market, other = a.runs[0].core.market, b.runs[0].core.market
     if market != other:
-        raise TraceError(f"{path_a} holds traces of {market}, {path_b} of {other}: only one market can be compared")
+        raise TraceError(f"{a.path} holds traces of {market}, {b.path} of {other}: only one market can be compared")
     if asked.across_scenarios:
         _check_across(asked)
         a, b = pair_across(a, b)
@@ -92,14 +96,12 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
     same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
     floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
-    conclusion, verdict = judge(
-        pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs))
-    )
+    verdict = judge(pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs)))
     return Comparison(
         market=market,
         seats=seats,
-        a=arm_of(str(path_a), [pair.a for pair in pairs], seats),
-        b=arm_of(str(path_b), [pair.b for pair in pairs], seats),
+        a=arm_of(str(a.path), [pair.a for pair in pairs], seats),
+        b=arm_of(str(b.path), [pair.b for pair in pairs], seats),
         attributes=attributes,
         pairs=pairs,
         dropped=dropped,
@@ -110,7 +112,7 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
         regret=[] if asked.across_scenarios else _regret(pairs, primary, [a, b], seats, named[1], named[2]),
         noise_floor=floor,
         findings=_findings(a, b),
-        conclusion=conclusion,
+        conclusion=verdict.conclusion,
         verdict=verdict,
     )
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from collections.abc import Mapping
+from typing import Any, Literal, NamedTuple
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.accounts import Account
@@ -224,8 +225,15 @@ class Arm(_Record):
     cost_usd: float | None
 
 
+class Verdict(NamedTuple):
+    """The conclusion and the sentences for it."""
+
+    conclusion: Conclusion
+    text: str
+
+
 class Comparison(_Record):
-    """All of `tradefair compare A B`. `seats` are the compared ones; `verdict` is the conclusion in words.
+    """All of `tradefair compare A B`. `seats` are the compared ones; `verdict.text` is the conclusion in words.
 
     `attributes` hold what differs and what is pinned; `findings` name traces that are damaged.
     """
@@ -244,7 +252,21 @@ class Comparison(_Record):
     noise_floor: list[NoiseFloor]
     findings: list[str]
     conclusion: Conclusion
-    verdict: str
+    verdict: Verdict
+
+    # In the JSON `verdict` is the text alone: the conclusion has a key of its own there.
+    @field_serializer("verdict")
+    def _in_words(self, verdict: Verdict) -> str:
+        return verdict.text
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_back(cls, content: Any) -> Any:
+        if isinstance(content, Mapping):
+            told: Mapping[str, Any] = content  # pyright: ignore[reportUnknownVariableType]
+            if isinstance(told.get("verdict"), str):
+                return {**told, "verdict": (told.get("conclusion"), told["verdict"])}
+        return content  # pyright: ignore[reportUnknownVariableType]
 
     @property
     def differs(self) -> list[Attribute]:

@@ -119,8 +119,13 @@ def load_side(path: Path) -> Side:
     """
     if path.is_dir() and not _holds_traces(path):
         raise ScenarioError(f"{path}: no trace here (*.trace or *.trace.jsonl); name a folder that play wrote into")
+    return load_files(path, _files(path))
+
+
+def load_files(path: Path, files: Iterable[Path]) -> Side:
+    """Read these traces; `path` names the side. What lies in a folder of references below it is a reference."""
     side = Side(path)
-    for file in _files(path):
+    for file in files:
         try:
             loaded = load_run(file)
         except TraceError as error:

@@ -33,7 +33,7 @@ def show(comparison: Comparison) -> None:
     """Print the verdict, then the tables, then the verdict again: a long table scrolls the first one away."""
     console = Console(highlight=False)
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
-    console.print(Text(f"\n{comparison.verdict}\n"), style="bold", soft_wrap=True)
+    console.print(Text(f"\n{comparison.verdict.text}\n"), style="bold", soft_wrap=True)
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
     _show_pairs(console, comparison)
@@ -45,7 +45,7 @@ def show(comparison: Comparison) -> None:
             _show_divergence(console, comparison)
     for finding in comparison.findings:
         console.print(Text(finding), style="red", soft_wrap=True)
-    console.print(Text(f"\n{comparison.verdict}"), style="bold", soft_wrap=True)
+    console.print(Text(f"\n{comparison.verdict.text}"), style="bold", soft_wrap=True)
 
 
 def decision_text(decision: Decision | None) -> str:

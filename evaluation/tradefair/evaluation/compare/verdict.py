@@ -3,20 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
 
-from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair
+from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair, Verdict
 from tradefair.evaluation.table import decimals, number_text
 
 LEVEL = 0.05
 _SMALL = 0.001  # ties are named when they keep the least possible p above this
-
-
-class Verdict(NamedTuple):
-    """The conclusion and the sentences for it."""
-
-    conclusion: Conclusion
-    text: str
 
 
 def judge(

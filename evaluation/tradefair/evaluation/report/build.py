@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of
@@ -33,6 +33,9 @@ from tradefair.evaluation.report.page_data import (
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
+
+MAX_TRACES = 40
+"""Traces that one page shows at most: each adds its events to the page's size."""
 
 
 class Report(NamedTuple):
@@ -98,6 +101,29 @@ def build_report(
         rated=boards.rated,
     )
     return Report(html_page(data), data)
+
+
+def write_report(
+    paths: Sequence[str | Path],
+    output: Path,
+    *,
+    compare: bool = False,
+    check: bool = True,
+    progress: Progress | None = None,
+    populations: Populations | None = None,
+) -> Report:
+    """Build a page as `build_report` does and write it to the file `output`.
+
+    Raises ScenarioError for more than 40 traces, TraceError for a file that is none, StorageUnavailable.
+    """
+    if len(paths) > MAX_TRACES:
+        raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view")
+    made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations)
+    try:
+        output.write_bytes(made.html)
+    except OSError as error:
+        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    return made
 
 
 def episode_page(path: str | Path, *, check: bool = True, populations: Populations | None = None) -> EpisodePage:

@@ -7,10 +7,6 @@ from typing import Annotated
 
 import typer
 
-from tradefair.contract.errors import StorageUnavailable
-
-_MOST = 40
-
 
 def report(
     paths: Annotated[list[Path], typer.Argument(metavar="TRACE...", exists=True, help="Trace files or folders.")],
@@ -30,20 +26,18 @@ def report(
     """
     from tradefair.evaluation.population import Populations
     from tradefair.evaluation.progress import show_progress
-    from tradefair.evaluation.report.build import build_report
+    from tradefair.evaluation.report.build import MAX_TRACES, write_report
     from tradefair.tracestore import find_traces
 
     files = [file for path in paths for file in find_traces(path)]
     if compare and len(files) != 2:
         raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
-    if len(files) > _MOST:
-        raise typer.BadParameter(f"{len(files)} traces are too many for one page (at most {_MOST}); see tradefair view")
+    if len(files) > MAX_TRACES:
+        raise typer.BadParameter(
+            f"{len(files)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view"
+        )
     populations = Populations([references] if references else [])
-    made = build_report(files, compare=compare, check=check, progress=show_progress, populations=populations)
-    try:
-        output.write_bytes(made.html)
-    except OSError as error:
-        raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
+    made = write_report(files, output, compare=compare, check=check, progress=show_progress, populations=populations)
     _tell(output, made.summary(), as_json)
     if not made.sound:
         raise typer.Exit(1)

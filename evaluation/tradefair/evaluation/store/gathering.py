@@ -13,10 +13,11 @@ from tradefair.evaluation.store.source import Source
 from tradefair.tracestore import Trace, open_trace
 
 
-def gather(path: Path, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
-    """The rows of a trace file; `seat`: only what that seat saw, `episode`: another id than its own.
+def gather(path: str | Path, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
+    """The rows of a trace file, or of a stored trace by its address.
 
-    Raises TraceError when the file is no trace, SeatError for a seat that it has not.
+    `seat`: only what that seat saw; `episode`: another id than its own. Raises TraceError when the file is no trace,
+    SeatError for a seat that it has not.
     """
     with open_trace(path) as trace:
         yield from gather_trace(trace, seat=seat, episode=episode)

@@ -1,0 +1,14 @@
+"""tradefair in Python: play episodes, take a seat, load traces, and read them as tables.
+
+    import tradefair.api as tf
+
+    trace = tf.play("double_auction", seed=7, agent="policy:zip")
+    print(trace.outcome.seats["B1"].payoff, trace.verify().sound)
+
+The names of `__init__.pyi` are promised; they load on first use.
+"""
+
+import lazy_loader
+
+# lazy_loader brings no types of its own; the stub next to this file has those of the names.
+__getattr__, __dir__, __all__ = lazy_loader.attach_stub(__name__, __file__)  # pyright: ignore[reportUnknownVariableType]

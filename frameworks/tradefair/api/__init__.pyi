@@ -1,0 +1,24 @@
+# The promised names of the Python face: `tradefair.api` loads from here, type checkers read it.
+from .frames import Frame as Frame
+from .playing import Agent as Agent
+from .playing import Forked as Forked
+from .playing import PolicyMaker as PolicyMaker
+from .playing import ScenarioError as ScenarioError
+from .playing import fork as fork
+from .playing import play as play
+from .playing import play_async as play_async
+from .playing import seat as seat
+from .playing import sweep as sweep
+from .seats import Brief as Brief
+from .seats import HarnessFailure as HarnessFailure
+from .seats import Refused as Refused
+from .seats import Seat as Seat
+from .seats import TurnView as TurnView
+from .traces import Trace as Trace
+from .traces import TraceError as TraceError
+from .traces import Traces as Traces
+from .traces import compare as compare
+from .traces import evaluate as evaluate
+from .traces import load as load
+from .traces import report as report
+from .traces import verify as verify

@@ -1,0 +1,347 @@
+"""Traces: load them, check them, evaluate and compare them, and read them as tables."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import Any, overload
+
+import orjson
+
+from tradefair.api.frames import Frame, Kind
+from tradefair.contract import ScenarioError, SeatId, TraceError
+from tradefair.contract.event import ManifestCore
+from tradefair.evaluation import Check, Evaluation, Finding, Outcome
+from tradefair.evaluation.compare.comparing import Options, compare_sides, parse_success
+from tradefair.evaluation.compare.comparison import Comparison
+from tradefair.evaluation.compare.runs import REFERENCES, Side, load_files, load_side
+from tradefair.evaluation.evaluate import evaluate_file, evaluator_of, insight_of
+from tradefair.evaluation.store.gathering import gather
+from tradefair.evaluation.store.tables import TABLES, Cell
+from tradefair.evaluation.verify import verify_file
+from tradefair.tracestore import StorePlace, find_traces, is_store, open_trace, stored_traces
+
+_FINDINGS: dict[str, Kind] = {
+    **dict.fromkeys(("trace", "seat", "mode", "status"), "TEXT"),
+    **dict.fromkeys(("count", "of", "share", "cost"), "DOUBLE"),
+    **{"price": "TEXT", "seq": "BIGINT", "because": "TEXT"},
+}
+_MESSAGES: dict[str, Kind] = {
+    **{"trace": "TEXT", "seq": "BIGINT", "round": "BIGINT"},
+    **dict.fromkeys(("phase", "seat", "tool", "text", "arguments"), "TEXT"),
+}
+
+
+class Trace:
+    """One recorded episode: a `.trace` or `.jsonl` file, or an episode of a shared store.
+
+    Figures are read once, at first use: load a trace again after its episode has been played on. `place` is what every
+    function of this package takes for it, the file's path or the address of a stored trace; `path` is the file, of a
+    stored trace the episode's name. A damaged file is a Trace too: `verify` and `tradefair.api.evaluate` say what is
+    wrong with it; what cannot be read raises TraceError.
+    """
+
+    def __init__(self, place: str | Path) -> None:
+        text = str(place)
+        self.place: str | Path = text if is_store(text) else Path(place)
+        self.path = Path(StorePlace.of(text).episode) if is_store(text) else Path(place)
+
+    @property
+    def market(self) -> str:
+        """Name of the market."""
+        return self._core.market
+
+    @property
+    def scenario(self) -> str:
+        """Id of the scenario, such as `double_auction/duel`."""
+        return str(self._core.scenario.get("id", ""))
+
+    @property
+    def seed(self) -> int:
+        """The seed, 0 to 2**63 - 1."""
+        return self._core.seed
+
+    def evaluate(self) -> Evaluation:
+        """Outcome, diagnosis, and what is unsound: see `tradefair.api.evaluate`. Read once, never raises."""
+        return self._evaluation
+
+    @property
+    def outcome(self) -> Outcome[Any, Any]:
+        """The economic result: `seats` maps seat id to the seat's figures, `market_outcome` holds the market's.
+
+        The fields and their units are those of the market's page in docs/markets. Raises TraceError.
+        """
+        if self._evaluation.outcome is None:
+            raise TraceError(self._evaluation.problem)
+        return self._evaluation.outcome
+
+    @property
+    def raised(self) -> Sequence[Finding]:
+        """The failure modes that were found, the costliest first. Raises TraceError."""
+        _ = self.outcome
+        return () if self._evaluation.diagnosis is None else self._evaluation.diagnosis.raised
+
+    def events(self) -> Iterator[dict[str, Any]]:
+        """The events as plain data, in order, large results included. Raises TraceError at what cannot be read."""
+        with open_trace(self.place) as opened:
+            yield from opened.decoded()
+
+    def verify(self) -> Check:
+        """Whether the trace is as it was sealed, and whether its rules still give the same bytes. Never raises."""
+        return verify_file(self.place)
+
+    def report(self, output: str | Path | None = None) -> Path:
+        """Write an HTML page about the trace and return its path; see `tradefair.api.report`."""
+        return report(self, output)
+
+    def calls(self) -> Frame:
+        """One row per tool call: see `Traces.calls`."""
+        return Traces([self]).calls()
+
+    def outcomes(self) -> Frame:
+        """One row per number of the outcome: see `Traces.outcomes`."""
+        return Traces([self]).outcomes()
+
+    def findings(self) -> Frame:
+        """One row per failure mode and seat: see `Traces.findings`."""
+        return Traces([self]).findings()
+
+    def messages(self) -> Frame:
+        """One row per message that other seats could read: see `Traces.messages`."""
+        return Traces([self]).messages()
+
+    @property
+    def name(self) -> str:
+        """The place as text, without the password of a store: what the column `trace` of a Frame holds."""
+        return str(StorePlace.of(self.place)) if isinstance(self.place, str) else str(self.place)
+
+    def __repr__(self) -> str:
+        return f"Trace({self.name!r})"
+
+    @cached_property
+    def _core(self) -> ManifestCore:
+        with open_trace(self.place) as opened:
+            return opened.manifest.core
+
+    @cached_property
+    def _evaluation(self) -> Evaluation:
+        return evaluate_file(self.place)
+
+
+class Traces(Sequence[Trace]):
+    """Traces in name order. A slice of them is Traces again.
+
+    The four tables leave out traces that cannot be read, with one warning that names the first. They hold everything in
+    memory: for many thousands of episodes `tradefair export --format parquet` is the way.
+    """
+
+    def __init__(self, traces: Sequence[Trace], *, source: str | Path | None = None) -> None:
+        """`source` is the folder or store that they were loaded from, if it is one."""
+        self._traces = list(traces)
+        self.source = source
+
+    @overload
+    def __getitem__(self, index: int) -> Trace: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Traces: ...
+
+    def __getitem__(self, index: int | slice) -> Trace | Traces:
+        return self._traces[index] if isinstance(index, int) else Traces(self._traces[index])
+
+    def __len__(self) -> int:
+        return len(self._traces)
+
+    def __repr__(self) -> str:
+        return f"Traces({len(self)} of {self.source or 'a selection'})"
+
+    def _repr_html_(self) -> str:
+        return f"<code>{escape(repr(self))}</code>"
+
+    def verify(self) -> list[Check]:
+        """The check of each trace, in order. Takes about as long as playing them did. Never raises."""
+        return [trace.verify() for trace in self]
+
+    def report(self, output: str | Path | None = None) -> Path:
+        """Write one HTML page about all of them and return its path; see `tradefair.api.report`."""
+        return report(self, output)
+
+    def calls(self) -> Frame:
+        """One row per tool call, whatever came of it: `trace` (the path) and the columns of the table `calls`.
+
+        docs/python.md explains the columns; `tradefair trace` queries the same table.
+        """
+        return self._table("calls")
+
+    def outcomes(self) -> Frame:
+        """One row per number of an outcome: trace, episode, seat (empty for the market's own figures), name, value.
+
+        Nested figures have dotted names; what is not known has no row. Units are those of the market's page.
+        """
+        return self._table("outcomes")
+
+    def findings(self) -> Frame:
+        """One row per failure mode and seat, found or not.
+
+        Columns: trace, seat, mode, status (found, not_found, unchecked), count and of (cases, out of how many), share
+        (count / of), cost (estimated, null where unknown), price (the unit of cost), seq (number of the event that is
+        cited first), because (the threshold; for an unchecked mode the reason). A mode that was judged over several
+        seats at once has the same row for each, with the seat's own share.
+        """
+        return self._frame(_FINDINGS, _findings)
+
+    def messages(self) -> Frame:
+        """One row per message that other seats could read, in the order of events.
+
+        Columns: trace, seq (number of the event), round, phase, seat (the sender), tool, text, arguments (all of the
+        call's arguments as JSON). Only messages that the market accepted.
+        """
+        return self._frame(_MESSAGES, _messages)
+
+    def _table(self, name: str) -> Frame:
+        types: dict[str, Any] = {"trace": "TEXT", **{column.name: column.type for column in TABLES[name].columns}}
+        return self._frame(types, lambda trace: _stored(trace, name))
+
+    def _frame(self, types: dict[str, Kind], read: Callable[[Trace], list[tuple[Cell, ...]]]) -> Frame:
+        """The rows that `read` finds in each trace, behind the trace's name."""
+        rows: list[tuple[Cell, ...]] = []
+        unread: list[str] = []
+        for trace in self:
+            try:
+                rows += [(trace.name, *row) for row in read(trace)]
+            except TraceError as error:
+                unread.append(str(error))
+        if unread:
+            # Raising would hide a sweep behind one bad file; leaving it out unsaid would bias every figure.
+            warnings.warn(f"{len(unread)} of {len(self)} traces cannot be read: {unread[0]}", stacklevel=3)
+        return Frame(types, rows)
+
+
+def load(path: str | Path) -> Traces:
+    """The traces of a file, of a folder and all folders below it, or of a shared store (`postgresql://…`).
+
+    References, which `play(references=True)` puts into a folder `references` beside its traces, are loaded only where
+    that folder is named. Nothing is read yet but names. Raises TraceError where there is no trace.
+    """
+    if is_store(str(path)):
+        return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(path))
+    folder = Path(path)
+    files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]
+    if not files:
+        raise TraceError(f"{folder}: holds references only: name its folder {REFERENCES}")
+    return Traces([Trace(file) for file in files], source=folder)
+
+
+def evaluate(trace: str | Path | Trace) -> Evaluation:
+    """What a trace says of its episode: `outcome`, `diagnosis`, and `unsound` where its chain does not hold.
+
+    The same as `tradefair evaluate --json`. Never raises: where nothing can be read, `outcome` is None and `problem`
+    says why.
+    """
+    return evaluate_file(_place(trace))
+
+
+def verify(trace: str | Path | Trace) -> Check:
+    """Check a trace's hash chain and seal, and re-execute every event. Never raises: whatever it holds is a Check.
+
+    `sound` says whether nothing is wrong, `verdict` and `message` what, `seq` at which event.
+    """
+    return verify_file(_place(trace))
+
+
+def compare(
+    a: str | Path | Traces,
+    b: str | Path | Traces,
+    *,
+    seats: Sequence[SeatId] | None = None,
+    success: str | None = None,
+    noise: Path | None = None,
+    reference: Path | None = None,
+    passive: Path | None = None,
+) -> Comparison:
+    """B against A on every scenario and seed that both played; `verdict.text` is the conclusion in a sentence.
+
+    `seats` are compared (default: where the agent sat). `success` is what pass^k counts, "METRIC>NUMBER". `noise` is a
+    folder of A again under another policy key; `reference` and `passive` are folders of the oracle and of the passive
+    policy (default: `references/` beside the traces), for regret. Raises TraceError when markets are mixed or nothing
+    can be read, ScenarioError for a folder without traces, SeatError for a seat that there is not.
+    """
+    wanted = parse_success(success) if success else None
+    return compare_sides(_side(a), _side(b), Options(seats, noise, reference, passive, wanted))
+
+
+def report(traces: str | Path | Trace | Traces, output: str | Path | None = None) -> Path:
+    """Write one self-contained HTML page about up to 40 traces and return its path.
+
+    `output` defaults to T.html beside the trace T.trace, for a folder to report.html in it. Every trace is verified by
+    re-execution for the page. Raises TraceError for what is no trace, ScenarioError for more than 40 traces and where
+    there is no default, StorageUnavailable when the page cannot be written.
+    """
+    from tradefair.evaluation.report.build import write_report
+
+    found = traces if isinstance(traces, Traces) else Traces([traces]) if isinstance(traces, Trace) else load(traces)
+    target = Path(output) if output is not None else _page_of(found)
+    write_report([trace.place for trace in found], target)
+    return target
+
+
+def _page_of(traces: Traces) -> Path:
+    if len(traces) == 1 and isinstance(place := traces[0].place, Path):
+        return place.with_name(place.name.removesuffix(".jsonl").removesuffix(".trace") + ".html")
+    if isinstance(traces.source, Path) and traces.source.is_dir():
+        return traces.source / "report.html"
+    raise ScenarioError("these traces lie in no folder of their own: name the page's file with output=")
+
+
+def _place(trace: str | Path | Trace) -> str | Path:
+    return trace.place if isinstance(trace, Trace) else trace
+
+
+def _side(traces: str | Path | Traces) -> Side:
+    place = traces.source if isinstance(traces, Traces) else traces
+    if place is not None and not is_store(str(place)):
+        return load_side(Path(place))
+    files = [trace.place for trace in traces] if isinstance(traces, Traces) else [place]
+    paths = [file for file in files if isinstance(file, Path)]
+    if len(paths) < len(files):
+        raise ScenarioError("compare reads files: fetch a store's traces with tradefair export first")
+    return load_files(Path(os.path.commonpath([path.parent.absolute() for path in paths] or ["."])), paths)
+
+
+def _stored(trace: Trace, table: str) -> list[tuple[Cell, ...]]:
+    return [row for name, row in gather(trace.place) if name == table]
+
+
+def _findings(trace: Trace) -> list[tuple[Cell, ...]]:
+    diagnosis = trace.evaluate().diagnosis if trace.outcome else None
+    rows: list[tuple[Cell, ...]] = []
+    for finding in diagnosis.findings if diagnosis else ():
+        status = "found" if finding.raised else "not_found" if finding.checked else "unchecked"
+        because = finding.threshold if finding.checked else finding.note or finding.threshold
+        for seat in finding.seats:
+            alone = len(finding.seats) == 1
+            counted = (finding.numerator, finding.denominator) if alone else (None, None)
+            share = finding.value if alone else finding.parts.get(seat, finding.value)
+            first = finding.events[0] if finding.events else None
+            cost, price = finding.severity, finding.severity_unit
+            rows.append((seat, finding.id, status, *counted, share, cost, price, first, because))
+    return rows
+
+
+def _messages(trace: Trace) -> list[tuple[Cell, ...]]:
+    with open_trace(trace.place) as opened:
+        # Only a market's evaluator knows which argument of which tool is a message.
+        spoken = insight_of(opened, evaluator_of(opened.manifest.core.market)).messages
+    rows: list[tuple[Cell, ...]] = []
+    for cells in _stored(trace, "calls"):
+        call = dict(zip(TABLES["calls"].names, cells, strict=True))
+        if call["status"] == "ok" and call["tool"] in spoken:
+            arguments: Any = orjson.loads(str(call["arguments"]))
+            text = arguments.get(spoken[call["tool"]]) if isinstance(arguments, dict) else None  # pyright: ignore
+            when = (call["seq"], call["round"], call["phase"], call["seat"], call["tool"])
+            rows.append((*when, text if isinstance(text, str) else None, call["arguments"]))
+    return rows

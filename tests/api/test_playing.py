@@ -1,0 +1,285 @@
+"""`play`, `sweep` and `fork` from Python: the runner's results, and clear refusals before anything is written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.api.conftest import DUEL, FEW, calls_of, copying, truthful
+
+import tradefair.api as tf
+from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw, ToolCall, Turns, TurnView
+from tradefair.host.setup import seat_policy
+
+SLEEPER = """
+import asyncio, sys
+import tradefair.api as tf
+
+async def asleep(seat):
+    async for turn in seat:
+        print("playing", flush=True)
+        await asyncio.Event().wait()
+
+def play():
+    tf.play("double_auction", seed=1, agent=asleep, folder=sys.argv[1])
+
+async def in_a_loop():
+    play()
+
+asyncio.run(in_a_loop()) if sys.argv[2] == "loop" else play()
+"""
+
+
+def bodies(trace: tf.Trace) -> list[dict[str, Any]]:
+    return list(trace.events())
+
+
+def short(agent: Any, folder: Path, **more: Any) -> tf.Trace:
+    """Four rounds of a duel."""
+    given: dict[str, Any] = {"scenario": DUEL, "seed": 3, "settings": FEW, **more}
+    return tf.play("double_auction", agent=agent, folder=folder, **given)
+
+
+def test_an_agent_that_copies_a_policys_calls_writes_the_same_events(tmp_path: Path) -> None:
+    policy = tf.play("double_auction", scenario=DUEL, seed=7, agent="policy:zip", folder=tmp_path / "policy")
+    own = tf.play(
+        "double_auction", scenario=DUEL, seed=7, agent=copying(calls_of(policy, "B1")), folder=tmp_path / "own"
+    )
+    assert bodies(own) == bodies(policy)
+    assert own.outcome.seats["B1"].label == "own:copy"
+    assert own.verify().verdict == "identical"
+
+
+def test_a_policy_class_plays_as_the_policy_that_it_wraps(tmp_path: Path) -> None:
+    class Wrapped:
+        def __init__(self) -> None:
+            self.policy = seat_policy(market_type("double_auction"), "zip", "buyer", Draw.of(3, "B1"))
+
+        def turn(self, now: TurnView) -> Turns:
+            return self.policy.turn(now)
+
+    assert bodies(short(Wrapped, tmp_path / "own")) == bodies(short("policy:zip", tmp_path / "policy"))
+
+
+def test_a_framework_is_named_as_on_the_command_line(tmp_path: Path) -> None:
+    played = short("react", tmp_path / "react", model="policy:zip")
+    assert played.outcome.seats["B1"].label == "react/policy:zip"
+    assert bodies(played) == bodies(short("policy:zip", tmp_path / "policy"))
+
+
+def test_without_an_agent_the_stand_in_plays(tmp_path: Path) -> None:
+    assert str(short(None, tmp_path).outcome.seats["B1"].label).startswith("policy:")
+
+
+def test_a_loop_with_an_empty_body_ends_with_lapses(tmp_path: Path) -> None:
+    async def idle(seat: tf.Seat) -> None:
+        async for _ in seat:
+            pass
+
+    played = short(idle, tmp_path)
+    assert played.outcome.end_reason == "terminated:rounds_completed"
+    assert played.outcome.seats["B1"].lapses == {"agent_limit": 4}
+
+
+def test_an_agent_that_returns_early_lapses_for_the_rest(tmp_path: Path) -> None:
+    async def one_round(seat: tf.Seat) -> None:
+        async for _ in seat:
+            await seat.call("submit_quote", price=1)
+            break
+
+    async def none(seat: tf.Seat) -> None:
+        return
+
+    assert short(one_round, tmp_path / "one").outcome.seats["B1"].lapses == {"agent_limit": 3}
+    assert short(none, tmp_path / "none").outcome.seats["B1"].lapses == {"agent_limit": 4}
+
+
+def test_one_function_plays_two_seats_in_the_markets_order(tmp_path: Path) -> None:
+    seats: list[str] = []
+
+    async def both(seat: tf.Seat) -> None:
+        seats.append(seat.id)
+        await truthful(seat)
+
+    played = [short(both, tmp_path / str(number), seat=["S1", "B1"]) for number in range(2)]
+    assert sorted(seats) == ["B1", "B1", "S1", "S1"]
+    assert bodies(played[0]) == bodies(played[1])
+
+
+def test_an_agent_that_raises_is_a_failure_that_names_seat_round_and_trace(tmp_path: Path) -> None:
+    async def broken(seat: tf.Seat) -> None:
+        async for turn in seat:
+            if turn.round == 3:
+                raise KeyError("value")
+            await seat.call("submit_quote", price=1)
+
+    with pytest.raises(tf.HarnessFailure, match=r"the agent of B1 failed in round 3: KeyError\('value'\)") as failed:
+        short(broken, tmp_path)
+    (trace,) = tf.load(tmp_path)
+    assert str(trace.path) in str(failed.value)
+    assert isinstance(failed.value.__cause__, KeyError)
+    assert trace.verify().verdict == "identical"
+    assert not trace.verify().sealed
+
+
+@pytest.mark.parametrize("raised", [asyncio.CancelledError(), SystemExit(1), tf.Refused("code", "message")])
+def test_whatever_an_agent_raises_is_its_own_failure(tmp_path: Path, raised: BaseException) -> None:
+    async def broken(seat: tf.Seat) -> None:
+        raise raised
+
+    with pytest.raises(tf.HarnessFailure, match="the agent of B1 failed before its first turn"):
+        short(broken, tmp_path)
+
+
+def test_a_policy_class_that_raises_is_a_failure(tmp_path: Path) -> None:
+    class Broken:
+        def turn(self, now: TurnView) -> Turns:
+            yield ToolCall("view_my_value")
+            raise ValueError(now.round)
+
+    with pytest.raises(tf.HarnessFailure, match=r"the agent of B1 failed in round 1: ValueError\(1\)"):
+        short(Broken, tmp_path)
+
+
+class _Needy:
+    def __init__(self, margin: int) -> None:
+        self.margin = margin
+
+    def turn(self, now: TurnView) -> Turns:
+        yield ToolCall("view_my_value")
+
+
+class _Seer:
+    def turn(self, now: TurnView) -> Turns:
+        yield ToolCall("view_my_value")
+
+    def see(self, truth: object) -> None: ...
+
+
+WRONG: list[tuple[dict[str, Any], str]] = [
+    ({"market": "double_auctoin"}, "did you mean double_auction?"),
+    ({"scenario": "dul"}, "did you mean double_auction/duel?"),
+    ({"scenario": Path("nowhere.toml")}, "nowhere.toml: cannot be read"),
+    ({"scenario": load_scenario("bargaining", "bargaining/smoke")}, "is no scenario of double_auction"),
+    ({"seat": "B9"}, "has no seat 'B9'; seats are B1, S1"),
+    ({"agent": "policy:zpi"}, "has no policy 'zpi'; did you mean zip"),
+    ({"agent": "reactt"}, "'reactt' is not a framework"),
+    ({"agent": "external"}, "tradefair play --agent external"),
+    ({"agent": "policy:zip", "model": "policy:gd"}, "leave model= out"),
+    ({"agent": truthful, "model": "policy:gd"}, "own:truthful asks its model itself"),
+    ({"agent": 3}, "agent= is a int: give text, such as"),
+    ({"agent": print}, "an async function that is given a Seat"),
+    ({"agent": _Needy}, "must be made without arguments"),
+    ({"agent": _Seer}, "sees hidden truth"),
+    ({"others": "zpi"}, "has no policy 'zpi'"),
+    ({"seed": -1}, "allowed is 0 to 2"),
+    ({"seed": 2**63}, "allowed is 0 to 2"),
+    ({"seed": "7"}, "must be an int"),
+    ({"seed": True}, "must be an int"),
+    ({"settings": {"rounds": "many"}}, "rounds = 'many': it should be a whole number"),
+    ({"settings": {"rounds": object()}}, "not plain data"),
+    ({"settings": {"round": 3}}, "round: unknown key"),
+]
+
+
+@pytest.mark.parametrize(("wrong", "told"), WRONG, ids=[next(iter(wrong)) for wrong, _ in WRONG])
+def test_what_cannot_be_played_is_refused_before_anything_is_written(
+    tmp_path: Path, wrong: dict[str, Any], told: str
+) -> None:
+    folder = tmp_path / "runs"
+    given: dict[str, Any] = {"market": "double_auction", "scenario": DUEL, "folder": folder, **wrong}
+    with pytest.raises(tf.ScenarioError) as refused:
+        tf.play(given.pop("market"), **given)
+    assert told in str(refused.value)
+    assert not folder.exists()
+
+
+def test_a_scenario_that_is_made_already_is_played_with_settings(tmp_path: Path) -> None:
+    scenario = load_scenario("double_auction", DUEL)
+    played = tf.play("double_auction", scenario=scenario, seed=3, agent="policy:zip", settings=FEW, folder=tmp_path)
+    assert bodies(played) == bodies(short("policy:zip", tmp_path))
+
+
+def test_references_are_played_on_the_same_luck(tmp_path: Path) -> None:
+    played = short("policy:zip", tmp_path, references=True)
+    references = tf.load(tmp_path / "references")
+    assert {trace.seed for trace in references} == {played.seed}
+    assert len(tf.load(tmp_path)) == 1
+
+
+async def test_the_synchronous_call_works_inside_a_running_loop(tmp_path: Path) -> None:
+    here = short(truthful, tmp_path / "thread")
+    awaited = await tf.play_async(
+        "double_auction", scenario=DUEL, seed=3, agent=truthful, settings=FEW, folder=tmp_path / "awaited"
+    )
+    assert bodies(here) == bodies(awaited)
+    with pytest.raises(tf.ScenarioError):
+        tf.play("double_auctoin")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends SIGINT")
+@pytest.mark.parametrize("where", ["plain", "loop"])
+def test_ctrl_c_leaves_an_unfinished_trace(tmp_path: Path, where: str) -> None:
+    command = [sys.executable, "-c", SLEEPER, str(tmp_path), where]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "playing\n"
+        os.kill(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert "KeyboardInterrupt" in errors
+    (trace,) = tf.load(tmp_path)
+    assert trace.verify().verdict == "identical"
+    assert not trace.verify().sealed
+    if where == "plain":
+        assert f"go on with: tradefair play --resume {trace.path}" in errors
+
+
+PLAN = """
+[plan]
+name = "mine"
+scenarios = ["double_auction/duel"]
+seeds = 2
+
+[grid]
+rounds = [3]
+
+[[agent]]
+model = "policy:zip"
+
+[[agent]]
+model = "policy:gd"
+"""
+
+
+async def test_a_sweep_plays_what_is_missing_and_refuses_another_plans_folder(tmp_path: Path) -> None:
+    plan = tmp_path / "plan.toml"
+    plan.write_text(PLAN)
+    traces = tf.sweep(plan, tmp_path / "runs", processes=1)
+    assert len(traces) == 4
+    assert all(check.sound for check in traces.verify())
+    assert [trace.path for trace in tf.sweep(plan, tmp_path / "runs")] == [trace.path for trace in traces]
+    plan.write_text(PLAN.replace("rounds = [3]", "rounds = [4]"))
+    with pytest.raises(tf.ScenarioError):
+        tf.sweep(plan, tmp_path / "runs")
+    with pytest.raises(tf.ScenarioError):
+        tf.sweep("double_auction/nowhere", tmp_path / "runs")
+
+
+def test_the_arms_of_a_fork_are_traces(tmp_path: Path, duel: tf.Trace) -> None:
+    at = next(event["seq"] for event in duel.events() if event.get("tool") == "submit_quote" and event["round"] == 2)
+    arms = tf.fork(duel, at, agent="policy:gd", folder=tmp_path / "fork", futures=2)
+    assert [len(arm) for arm in (arms.control, arms.kept, arms.fork)] == [2, 2, 2]
+    assert all(check.sound for arm in (arms.control, arms.kept, arms.fork) for check in arm.verify())
+    assert bodies(arms.control[0]) == bodies(duel)
+    with pytest.raises(tf.ScenarioError, match="holds the arms of a fork already"):
+        tf.fork(duel, at, agent="policy:gd", folder=tmp_path / "fork")
+    with pytest.raises(tf.TraceError):
+        tf.fork(duel, 10_000, agent="policy:gd", folder=tmp_path / "other")

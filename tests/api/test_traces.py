@@ -1,0 +1,166 @@
+"""Traces from Python: load, verify, evaluate, compare, report, and the tables of findings, calls and messages."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import orjson
+import pytest
+from tests.api.conftest import DUEL, FEW
+
+import tradefair.api as tf
+from tradefair.cli import run
+from tradefair.evaluation.store.tables import TABLES
+from tradefair.tracestore import jsonl_lines, open_trace
+
+
+@pytest.fixture
+def damaged(duel: tf.Trace, tmp_path: Path) -> Path:
+    """A folder with a sound trace, one with a changed byte, and two files that are no traces."""
+    folder = tmp_path / "mixed"
+    (folder / "deep").mkdir(parents=True)
+    shutil.copyfile(duel.path, folder / "deep" / "a.trace")
+    with open_trace(duel.path) as opened:
+        lines = list(jsonl_lines(opened))
+    (folder / "b.trace.jsonl").write_bytes(b"\n".join(lines).replace(b'"price":', b'"prise":', 1) + b"\n")
+    (folder / "c.trace").write_bytes(b"")
+    (folder / "d.trace").write_bytes(b"SQLite format 3\x00" + b"\xff" * 4_000)
+    return folder
+
+
+def test_a_trace_says_what_was_played(duel: tf.Trace) -> None:
+    assert (duel.market, duel.scenario, duel.seed) == ("double_auction", DUEL, 3)
+    assert set(duel.outcome.seats) == {"B1", "S1"}
+    assert [event["event"] for event in duel.events()][-1] == "episode_ended"
+    assert {finding.id for finding in duel.raised} <= {str(name) for name in duel.findings()["mode"]}
+    assert duel.verify() == tf.verify(duel.path)
+    assert repr(duel) == f"Trace({str(duel.path)!r})"
+
+
+def test_evaluate_is_what_the_command_prints(duel: tf.Trace, capsysbinary: pytest.CaptureFixture[bytes]) -> None:
+    run(["evaluate", str(duel.path), "--json"])
+    printed = orjson.loads(capsysbinary.readouterr().out)["traces"][0]
+    assert tf.evaluate(duel).to_json() == printed
+
+
+def test_load_takes_a_file_a_folder_and_the_folders_in_it(duel: tf.Trace, tmp_path: Path) -> None:
+    assert [trace.path for trace in tf.load(duel.path)] == [duel.path]
+    found = tf.load(tmp_path)
+    assert [trace.path for trace in found] == [duel.path]
+    assert isinstance(found[:1], tf.Traces)
+    assert found[0].seed == 3
+
+
+@pytest.mark.parametrize("missing", ["nowhere", "empty", "null\0name"])
+def test_where_there_is_no_trace_load_says_so(tmp_path: Path, missing: str) -> None:
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(tf.TraceError, match="no trace here"):
+        tf.load(tmp_path / missing)
+
+
+def test_a_damaged_trace_is_a_trace_that_says_so(damaged: Path) -> None:
+    traces = tf.load(damaged)
+    verdicts = {trace.path.name: trace.verify().verdict for trace in traces}
+    assert verdicts["a.trace"] == "identical"
+    assert verdicts["b.trace.jsonl"] == "damaged"
+    assert not any(check.sound for check in traces.verify() if not check.path.endswith("a.trace"))
+    evaluations = {trace.path.name: tf.evaluate(trace) for trace in traces}
+    assert evaluations["b.trace.jsonl"].unsound is not None
+    for name in ("c.trace", "d.trace"):
+        assert evaluations[name].outcome is None
+        assert evaluations[name].problem
+
+
+def test_what_cannot_be_read_raises_and_is_left_out_of_tables_with_a_warning(damaged: Path) -> None:
+    traces = tf.load(damaged)
+    broken = next(trace for trace in traces if trace.path.name == "c.trace")
+    for name in ("market", "scenario", "seed", "outcome", "raised"):
+        with pytest.raises(tf.TraceError):
+            getattr(broken, name)
+    with pytest.warns(UserWarning, match="2 of 4 traces cannot be read"):
+        frame = traces.outcomes()
+    assert {Path(name).name for name in frame["trace"]} == {"a.trace", "b.trace.jsonl"}
+    with pytest.warns(UserWarning, match="1 of 1 traces"):
+        assert broken.messages().height == 0
+
+
+@pytest.mark.parametrize("place", ["nowhere", "null\0name", "postgresql://nobody@127.0.0.1:1/none#x"])
+def test_verify_and_evaluate_never_raise(place: str) -> None:
+    assert not tf.verify(place).sound
+    assert tf.evaluate(place).problem
+    assert "nobody" not in tf.Trace(place).name
+
+
+def test_calls_and_outcomes_have_the_columns_of_the_tables_and_the_trace(duel: tf.Trace) -> None:
+    for name, frame in (("calls", duel.calls()), ("outcomes", duel.outcomes())):
+        assert list(frame) == ["trace", *TABLES[name].names]
+        assert set(frame["trace"]) == {str(duel.path)}
+    payoff = {row["seat"]: row["value"] for row in duel.outcomes().rows() if row["name"] == "payoff"}
+    assert payoff == {seat: result.payoff for seat, result in duel.outcome.seats.items()}
+
+
+def test_findings_have_one_row_per_mode_and_seat(duel: tf.Trace) -> None:
+    frame = duel.findings()
+    rows = list(frame.rows())
+    assert list(frame) == ["trace", "seat", "mode", "status", "count", "of", "share", "cost", "price", "seq", "because"]
+    assert {row["status"] for row in rows} <= {"found", "not_found", "unchecked"}
+    assert len({(row["seat"], row["mode"]) for row in rows}) == len(rows)
+    for row in rows:
+        if row["status"] == "unchecked":
+            assert row["because"]
+        elif row["of"]:
+            assert row["share"] == pytest.approx(row["count"] / row["of"])
+
+
+def test_messages_are_what_other_seats_could_read(tmp_path: Path) -> None:
+    async def talker(seat: tf.Seat) -> None:
+        async for turn in seat:
+            if turn.phase != "quote":
+                await seat.call("send_message", text=f"<b>{turn.round}</b>")
+                with pytest.raises(tf.Refused):
+                    await seat.call("send_message", text="again")
+
+    trace = tf.play("bargaining", scenario="bargaining/smoke", seed=7, agent=talker, folder=tmp_path)
+    own = [
+        row for row in trace.messages().rows() if row["seat"] in trace.outcome.seats and row["text"].startswith("<b>")
+    ]
+    assert own
+    assert own[0]["tool"] == "send_message"
+    assert orjson.loads(own[0]["arguments"]) == {"text": own[0]["text"]}
+    assert "<b>" not in trace.messages()._repr_html_()  # pyright: ignore[reportPrivateUsage]
+
+
+def test_two_folders_are_compared_on_the_same_luck(tmp_path: Path) -> None:
+    for name in ("zip", "gd"):
+        for seed in range(2):
+            tf.play(
+                "double_auction", scenario=DUEL, seed=seed, agent=f"policy:{name}", settings=FEW, folder=tmp_path / name
+            )
+    found = tf.compare(tmp_path / "zip", str(tmp_path / "gd"))
+    assert len(found.pairs) == 2
+    assert found.verdict.text.startswith("exploratory")
+    loaded = tf.compare(tf.load(tmp_path / "zip"), tf.load(tmp_path / "gd"))
+    assert loaded == found
+    assert len(tf.compare(tf.load(tmp_path / "zip")[:1], tf.load(tmp_path / "gd")).pairs) == 1
+    with pytest.raises(tf.ScenarioError, match="reads files"):
+        tf.compare(tmp_path / "zip", "postgresql://host/store#episode")
+    bargain = tf.play("bargaining", scenario="bargaining/smoke", seed=1, folder=tmp_path / "other")
+    with pytest.raises(tf.TraceError, match="only one market can be compared"):
+        tf.compare(tmp_path / "zip", bargain.path)
+
+
+def test_a_report_is_one_page_beside_its_traces(duel: tf.Trace, tmp_path: Path) -> None:
+    page = duel.report()
+    assert page == duel.path.with_suffix(".html")
+    assert page.read_bytes().startswith(b"<!")
+    assert tf.load(duel.path.parent).report() == duel.path.with_suffix(".html")
+    shutil.copyfile(duel.path, duel.path.with_name("second.trace"))
+    assert tf.report(duel.path.parent) == duel.path.parent / "report.html"
+    assert tf.report(str(duel.path), tmp_path / "here.html") == tmp_path / "here.html"
+    with pytest.raises(tf.ScenarioError, match="name the page's file"):
+        tf.Traces([duel, duel]).report()
+    with pytest.raises(tf.ScenarioError, match="at most 40"):
+        tf.Traces([duel] * 41).report(tmp_path / "many.html")
+    with pytest.raises(tf.TraceError):
+        tf.report(tmp_path / "nowhere")
