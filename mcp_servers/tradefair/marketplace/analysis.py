@@ -137,6 +137,7 @@ def _matches(
         if price is None:
             continue
         fits = business.has_amenities_of(customer)
+        # All or nothing: without every amenity the purchase is worth nothing and its price is lost.
         gross = value if fits else 0
         exact = Fraction(price * business.floor_bp, BASIS_POINTS)
         floor = floor_of(price, business.floor_bp)
@@ -198,6 +199,7 @@ def ceilings(catalogue: Catalogue, sets: Sequence[Matches], page_sizes: Sequence
 
     The search is the lexical one at the data's own ratings.
     """
+    # One index for all queries; every order is cut to the largest page once, smaller pages are its beginnings.
     index = LexicalIndex(map(document_of, catalogue.businesses))
     ranks = base_ranks([business.rating_bp for business in catalogue.businesses])
     found: list[Ceiling] = []

@@ -46,6 +46,7 @@ _MAX_LINES = 200
 _MAX_CONTROL = 0x20
 # One number names one of the K! orders of a page; K = 8 gives 40,320, which is the bound of `arrival_permutation` too.
 _EXPLICIT_PAGE = 8
+# Section 2: a budget is 0 (none), or at least half of what the order costs at mean prices.
 _LEAST_BUDGET_BP = 5_000
 # Actions only: an agent may read as often as it likes, since reading changes nothing (decision 0029).
 _LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
@@ -189,6 +190,7 @@ class Catalogue(_Part):
 
     @model_validator(mode="after")
     def _ids_once(self) -> Catalogue:
+        # One name space for both roles: an id is a seat, and `seats` of a scenario may name it.
         ids = [record.id for record in (*self.customers, *self.businesses)]
         if len(set(ids)) < len(ids):
             twice = next(found for index, found in enumerate(ids) if found in ids[:index])

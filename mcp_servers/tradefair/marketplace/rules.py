@@ -26,6 +26,7 @@ from tradefair.marketplace.engine.requirements import acting, addressee, terms_f
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 from tradefair.marketplace.state import State
 
+# Section 4.1: a dead agent must not hold up every round of a market of thousands.
 LAPSES_TO_RETIRE = 3
 _CLOCK_TICK = "clock_tick"
 
@@ -46,6 +47,7 @@ class HiddenTruth(NamedTuple):
         """argmax u(i,b) over B_i, ties to the first registered; None where no utility is above 0."""
         market = self.market
         matches = market.matches[market.participants[customer].index].matches
+        # The index with a minus: `max` takes the larger key, and the first registered is to win a tie.
         best = max(matches, key=lambda match: (match.utility, -match.business), default=None)
         if best is None or best.utility <= 0:
             return None
@@ -140,6 +142,7 @@ class Marketplace(State):
         payer = acting(self, seat)
         offer = untouched_proposal(self, payer, name)
         offer.require_open()
+        # The order of the checks is the order in which a seat learns of its mistakes; the first one is reported.
         total = offer.terms.total
         if expected_total is not None and expected_total != total:
             raise IllegalAction("total_changed", "the total is not the expected one", hint="view_proposals shows it")
@@ -151,6 +154,7 @@ class Marketplace(State):
             raise IllegalAction(
                 "capacity_full", "the business takes no more orders", hint="choose another one", retryable=False
             )
+        # Queued payments count as spent, so that none of them can fail for lack of money at the close.
         left = self.budget_left(seat)
         if left is not None and left < total:
             raise IllegalAction(
@@ -180,6 +184,7 @@ class Marketplace(State):
         participant = acting(self, seat)
         following = self.clock.round + 1
         wakes = following if wait == "next_round" else None if rounds is None else self.clock.round + rounds
+        # The free clock waits for no seat. The call is kept, so that a policy that wants to wait plays both clocks.
         if self.free:
             participant.awake, participant.wake_round = False, wakes
             return wakes
@@ -192,6 +197,7 @@ class Marketplace(State):
         """Leave for good; what has been queued still takes effect. IllegalAction: finished, wrong_phase."""
         participant = acting(self, seat)
         self._take(participant, Act("finish", self.clock.round, reason=reason))
+        # Not `active = False`: what the seat has queued in this round takes effect before it leaves.
         participant.leaving = participant.ended = True
         self.rest(participant)
 

@@ -72,10 +72,12 @@ class State:
         self.participants = self._participants()
         self.by_handle = {participant.handle: participant for participant in self.participants.values()}
         self.seats = {seat: SeatSpec(seat, participant.role) for seat, participant in self.participants.items()}
+        # Registration order: sorting by seat id would put "business_10" before "business_9".
         self.order = {seat: position for position, seat in enumerate(self.participants)}
         self.read_marks: dict[SeatId, int] = dict.fromkeys(self.seats, 0)
         self.ledger = Ledger(self.seats)
         self.proposals: dict[str, Proposal] = {}
+        # Fractions: the base order of the directory is exact, however many orders have been verified.
         self.ratings = [Fraction(business.rating_bp, BASIS_POINTS) for business in catalogue.businesses]
         self.directory = Directory(scenario, self.indexed, self.matches, self.chance, self.ratings)
         self.sent = self.arrived = self.void = 0
@@ -91,6 +93,7 @@ class State:
         self.log = Log()
         self.transit: dict[int, list[Post]] = {}
         self.windows: dict[SeatId, int] = {}
+        # Dicts as ordered sets: a proposal is removed in constant time and the order of sending stays.
         self.live_by_seat: dict[SeatId, dict[str, None]] = {seat: {} for seat in self.seats}
         self.live_by_pair: dict[tuple[SeatId, SeatId], int] = {}
         self.expiring: dict[int, list[str]] = {}
@@ -220,6 +223,7 @@ class State:
         assert self.sent == self.arrived + self.moving() + self.void, "a message was lost or doubled"
         payments: dict[str, list[int]] = {}
         for entry in self.ledger.entries:
+            # What leaves escrow was paid in before; counting it again would look like a second payment.
             if entry.reason != "budget" and entry.payer != ESCROW:
                 assert entry.payer == self.proposals[entry.reason].customer, "somebody else has paid"
                 payments.setdefault(entry.reason, []).append(entry.cents)

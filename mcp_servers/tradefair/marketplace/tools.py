@@ -54,6 +54,7 @@ _CUSTOMERS, _BUSINESSES = (CUSTOMER,), (BUSINESS,)
 # In currency units. The highest total is 30 lines of 1,000 pieces at the highest price.
 _MAX_UNIT = 1_000_000
 _MAX_TOTAL = 30_000_000_000
+# No inbox or list grows as long; a bound keeps numbers within what every client can represent.
 _LAST_CURSOR = 2**31
 
 
@@ -412,6 +413,7 @@ class _MarketplaceType:
     def create(self, scenario: MarketplaceScenario, seed: int) -> Marketplace:
         """A new episode. ScenarioError: data that is not there, a policy that does not exist, a page too large,
         search_algorithm = bm25 without its library."""
+        # Not in the scenario's own checks: they cannot import policies, which stand above the model.
         for selector, occupant in scenario.seats.items():
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
                 raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
@@ -459,6 +461,7 @@ class _MarketplaceType:
 def _opened(scenario: MarketplaceScenario, catalogue: Catalogue, seed: int) -> Marketplace:
     """The market over a catalogue, with the text of its manipulating business where there is one."""
     said = house_text(scenario.manipulation, catalogue, Chance(seed))
+    # Two catalogues: what is shown carries the text, what is searched does so only if the scenario wants it.
     traded = shown(catalogue, said)
     indexed = traded if scenario.manipulation.index_text else catalogue
     return Marketplace(scenario, traded, seed, indexed=indexed, said=said)

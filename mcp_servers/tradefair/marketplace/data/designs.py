@@ -27,6 +27,7 @@ def design_catalogue(source: Source, seed: int) -> Catalogue:
     design = source.design
     if design is None:
         raise ValueError("the source names no design")
+    # The smallest set with an order of each size; designs take from it what they need.
     orders = Source(domain=source.domain, customers=_ORDERS)
     return _DESIGNS[design](generate(orders, seed))
 

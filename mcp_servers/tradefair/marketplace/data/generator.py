@@ -254,11 +254,13 @@ def _businesses(
             index = SELLERS * group + number
             # The last seller has all items and lacks an amenity: the trap for whoever compares prices alone.
             on = _amenities_on(chance, domain, order, index, lacking=number == SELLERS - 1)
+            # Two decimals, as in the published data.
             (floor,) = chance.uniforms(Streams.GENERATOR_FLOORS, "business", index, n=1)
             yield Business(
                 id=_id("business", index, total),
                 name=names[index],
                 description=_description(chance, names[index], index),
+                # 1.0 for all (section 11): at the start the base order is that of registration.
                 rating_bp=BASIS_POINTS,
                 progenitor_customer=_id("customer", group * counts.share_group, counts.customers),
                 menu=_menu(chance, domain, own, distractors, index),

@@ -27,6 +27,7 @@ _LIMIT_DEPTH = 3
 _SHOWN = 60
 _FOLDERS = ("customers", "businesses")
 _IGNORED_FILES = frozenset({"baseline_utilities.json"})
+# The words of YAML 1.1, as unquoted scalars only: "no" in quotes is a name.
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
 _SPOKEN = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
 

@@ -43,6 +43,7 @@ def close(state: State, number: int) -> None:
     for kinds in _AFTER_PAYMENTS:
         for actor, act in _queued(state, *kinds):
             carry_out(state, actor, act, number)
+    # After the payments of the round: an offer can be paid in its last round.
     _expire(state, number)
     _verify_escrow(state, number)
     _renew_ratings(state)
@@ -149,8 +150,10 @@ def _held_back(state: State, post: Post, number: int) -> bool:
     if offer is None or post.held or not state.scenario.sealed_window or offer.closed:
         return False
     released, opened = release_round(number, state.windows.get(seat), state.scenario.sealed_window)
+    # Kept per customer, not per business: all offers due in a window are released together.
     if opened is not None:
         state.windows[seat] = opened
+    # The last round of a window: what is due now goes out with what was held.
     if released == number:
         return False
     state.transit.setdefault(released, []).append(post._replace(held=True))
@@ -169,6 +172,7 @@ def _ordered(state: State, seat: SeatId, posts: Sequence[Post], number: int) -> 
     if target.role == BUSINESS or not state.scenario.sealed_window:
         return ordered
     drawn = state.arrivals.released(number, target.index, senders)
+    # Texts are never held and come first. Offers get a drawn order at their release: being first is worth nothing.
     texts = [post for post in ordered if post.act.offer is None]
     return texts + _by_sender(state, [post for post in ordered if post.act.offer is not None], drawn)
 

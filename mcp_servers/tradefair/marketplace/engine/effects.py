@@ -52,6 +52,7 @@ def pay(state: State, offer: Proposal, number: int) -> None:
     settle(state, offer, "payment", offer.customer, payee, number)
     change(state, offer, "paid", number)
     state.participants[offer.customer].purchases += 1
+    # At once, so that the capacity also bounds the payments of this close.
     state.participants[offer.business].purchases += 1
     notify(state, offer.business, "paid", offer, number)
     if state.scenario.escrow:
@@ -99,6 +100,7 @@ def _drop(state: State, actor: Participant, act: Act, step: Literal["rejected", 
             state.log.late_withdrawals.append(offer.id)
             notify(state, actor.seat, "withdraw_too_late", offer, number)
         return
+    # Set before `change`, which takes the digest of the whole offer.
     offer.reason = act.reason
     # Asked before the change. An offer withdrawn on its way is not announced: its customer never knew of it.
     known = offer.delivered
@@ -144,11 +146,13 @@ def _send(state: State, sender: Participant, act: Act, number: int) -> None:
         due += state.arrivals.delay(target.index, sender.index)
     else:
         sender.contacted[target.seat] = None
+    # Offers are not counted here: the law of conservation of mail is about messages, offers have their states.
     if act.offer is None:
         state.sent += 1
     else:
         _enter(state, act.offer, due)
     state.chain.update(canonical([sender.seat, act.plain(), due]) + b"\n")
+    # A sealed window holds offers until a tick, also where they would arrive at once.
     post = Post(sender.seat, act)
     if state.free and due == number and not (act.offer is not None and state.scenario.sealed_window):
         arrive(state, post, number, visible=number)

@@ -44,6 +44,7 @@ def addressee(state: State, sender: Participant, handle: str) -> Participant:
         raise IllegalAction(
             "counterpart_left", "the counterpart has left", hint="write to somebody else", retryable=False
         )
+    # Otherwise businesses could flood every customer of the market.
     if sender.role == BUSINESS and not state.in_conversation(sender, found.handle):
         raise IllegalAction(
             "no_conversation",
@@ -64,6 +65,7 @@ def terms_for(
     customer = addressee(state, sender, to)
     business = state.catalogue.businesses[sender.index]
     terms = checked_terms(business, lines, total, claims, state.scenario.terms_rules)
+    # Queued offers are not live yet, but will be: without them one round could exceed the limit.
     queued = sum(act.kind == "propose" and act.to == customer.seat for act in sender.queue)
     if state.live_of_pair(seat, customer.seat) + queued >= OPEN_PER_PAIR:
         raise IllegalAction(

@@ -56,6 +56,7 @@ class Order(NamedTuple):
     def of(cls, own: Mapping[str, Any]) -> Order:
         """From `view_my_request`."""
         value, reference = own["value"], own["reference_total"]
+        # V is twice the mean total by default; a customer that is told only the total assumes that.
         limit = cents(value) if value is not None else None if reference is None else 2 * cents(reference)
         items, amenities = own["items"], own["amenities"]
         # A request with more items than an inquiry may have goes out as prose.
@@ -179,6 +180,7 @@ class Shopper:
         else:
             yield from self.listen()
             yield from self.go_on(now, self.order)
+        # `finish` ends the turn by itself.
         if not self._left:
             yield self.wait(now)
 
@@ -199,6 +201,7 @@ class Shopper:
 
     def decide(self, now: TurnView, offers: Sequence[Offer], over: bool) -> Turns:
         """Pay the best of these; a refused payment goes to the next best. Finish when paid, or when it is over."""
+        # A refused payment does not count: the next best offer is tried in the same activation.
         left = self.purchases
         for offer in self.ranked(offer for offer in offers if self.accepts(offer) and self.affordable(offer)):
             if left:

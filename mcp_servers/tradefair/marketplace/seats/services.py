@@ -191,6 +191,7 @@ class Honest:
             # The rest is answered in the next activation: mail stays in `_waiting`.
             if room < _ACTIONS_PER_ANSWER:
                 break
+            # All messages of a customer get one answer, to what they ask for together.
             rows = [row for _, row in self._waiting.pop(customer)]
             room -= yield from self._answer(self.books, customer, self.books.wanted(rows))
         yield self._wait(now)
@@ -209,6 +210,7 @@ class Honest:
             if answer.error is not None:
                 break
             for row in answer.data["entries"]:
+                # Notices need no answer; what was paid or rejected is over.
                 if row["kind"] == "message":
                     self._waiting.setdefault(row["counterpart"], []).append((now.round + self._delay, row))
             self._cursor, more = answer.data["next_cursor"], answer.data["more"]
@@ -249,6 +251,7 @@ class Honest:
             "claims": [*claims],
         }
         note = self.note(books, customer, [name for name in wanted.amenities if name not in claims])
+        # The total is left out unless a habit states one: the market's own sum can never be wrong.
         total = self.total(lines)
         if note:
             arguments["note"] = note

@@ -48,6 +48,7 @@ def bargains(trades: Sequence[Trade], first_best: int) -> Bargains:
     """The bargains of an episode; `first_best` is Σ_i max(0, max_b G(i,b)) in cents."""
     shared = [trade for trade in trades if trade.fits and trade.room > 0]
     room = sum(trade.room for trade in shared)
+    # By customer: V counts once, however many fitting offers it paid.
     served = {trade.customer: trade.value for trade in trades if trade.fits}
     surplus = sum(served.values()) - sum(trade.floor for trade in trades)
     return Bargains(

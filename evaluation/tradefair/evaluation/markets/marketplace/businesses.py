@@ -63,6 +63,7 @@ def _waits(play: MarketPlay, truth: Truth, seat: SeatId) -> tuple[int, ...]:
     waits: list[int] = []
     for contact in play.contacts.get(seat, ()):
         known = answers.get(contact.customer, [])
+        # The first answer after the message; answers are in the order of events.
         following = bisect_right(known, contact.seq, key=lambda answer: answer[0])
         if following < len(known):
             waits.append(known[following][1] - contact.round)

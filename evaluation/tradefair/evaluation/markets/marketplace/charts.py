@@ -18,6 +18,7 @@ from tradefair.evaluation.markets.marketplace.study import Study, study_of
 from tradefair.tracestore import Trace
 
 _MONEY = "currency"
+# More bars than this cannot be read; the note says what was left out.
 _MOST = 30
 _TERMS = {
     "query": "best never shown",

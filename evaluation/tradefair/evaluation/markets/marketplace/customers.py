@@ -80,6 +80,7 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
             known = play.proposals.get(name)
             if known is not None:
                 declined.setdefault(known.facts.customer, Counter())[DECLINED] += 1
+    # A customer that left had its chance to the end; only one that was cut off is censored.
     left = {gone.seat for closed in play.rounds for gone in closed.facts.left}
     cut_short = not (play.reading.end_reason or "").startswith("terminated:")
     return [
@@ -143,6 +144,7 @@ def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
     size = play.scenario.search_limit if play.scenario is not None else 0
     found: dict[int, int] = {}
     for act in play.done(seat, "search_businesses"):
+        # As the listing numbers them: over all pages, from 1.
         first = (act.page - 1) * size + 1
         for position, name in enumerate(act.shown, first):
             for business in _businesses(truth, (name,)):

@@ -122,6 +122,7 @@ def loss_of(record: CustomerRecord) -> Loss:
     contacted = record.contacted | proposers
     seen = record.seen | contacted
     options = record.options
+    # Refused tries count: what the customer decided for was lost in execution, not in judgement.
     tried = [(record.worth(attempt.proposal), attempt.seq) for attempt in record.tries]
     most_tried = max((worth for worth, _ in tried), default=0)
     # The decision is the earliest try on the best of what was tried; a customer that tried nothing decides at the end.

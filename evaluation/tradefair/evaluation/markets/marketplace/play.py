@@ -176,6 +176,7 @@ def _names(value: object) -> list[str]:
 
 def _follow(play: MarketPlay, truth: Truth) -> None:
     """Enter proposals, deliveries and settlements in the order of the facts."""
+    # Proposal -> call that sent it, where that call may also have delivered it.
     at_once: dict[str, int] = {}
     if play.free:
         _contacts_at_once(play, truth)
@@ -211,6 +212,7 @@ def _deliver(
         elif not play.free:
             play.contacts.setdefault(delivery.receiver, []).append(Contact(seq, closed.facts.round, delivery.sender))
         return
+    # A proposal is delivered once, to its customer; anything else was not written by the rules.
     known = play.proposals.get(delivery.proposal or "")
     if known is None or known.visible is not None or delivery.receiver != known.facts.customer:
         play.reading.found(seq, f"an odd proposal was delivered: {(delivery.proposal or '')[:60]!r}")

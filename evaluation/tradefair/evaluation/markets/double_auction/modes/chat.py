@@ -1,4 +1,4 @@
-"""What a seat said in numbers, as typed statements."""
+"""The numbers in a seat's messages, as typed statements."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _WEIGHED = re.compile(
 
 
 def told(seat: AuctionSeat, sent: Sent) -> Iterator[Statement]:
-    """The statements of a delivered message whose number lies on the grid and counts no lots."""
+    """Statements of a delivered message, without numbers off the price grid and numbers that count lots."""
     text = sent.text[:_MAX_TEXT]
     plain = normalised(text)
     for statement in read_statements(text, seat.role, sent.round, seat.game.length):
@@ -28,6 +28,6 @@ def told(seat: AuctionSeat, sent: Sent) -> Iterator[Statement]:
 
 
 def binds(statement: Statement) -> bool:
-    """Whether a statement is a firm, unconditional promise of an own quote."""
+    """Whether a statement firmly and unconditionally promises a quote of its speaker."""
     firm = statement.kind == "own_quote" and statement.strength == "firm" and statement.condition is None
     return firm and _WEIGHED.search(statement.clause) is None

@@ -28,6 +28,6 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
         (round_ for round_ in left if left[round_] > 0), key=lambda round_: (-left[round_], round_.round)
     )
     counted = share(total, len(left), (seq for round_ in costliest for seq in round_.proof))
-    # Nobody can hit the best reply to the point: at p* + 1 the oracle of values leaves up to a point.
+    # No seat can hit the best reply exactly: at p* + 1 even the oracle of values leaves up to a point.
     raised = (counted.value or 0) > max(limits["points"], limits["share"] * mean_payoff)
     return sign_of(raised, counted, parts={"mean_payoff": round(mean_payoff, 6)}, severity=total)

@@ -1,4 +1,7 @@
-"""What an auction was, as the failure modes read it: rounds of every seat, its calls, and what it said to whom."""
+"""An auction as the failure modes read it: rounds of every seat, its calls, and its messages with their audience.
+
+Prices and values are in points. A time is the number of an event.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tradefair.double_auction.analysis import Hindsight, PlayedRound, flip, hind
 from tradefair.double_auction.model import Role
 
 Audience: TypeAlias = Literal["own side", "other side", "all traders"]
-"""Who is told something, seen from the sender."""
+"""The addressees of a message, seen from the sender."""
 
 
 class Quote(NamedTuple):
@@ -24,7 +27,7 @@ class Quote(NamedTuple):
 
 
 class Sent(NamedTuple):
-    """A message that was delivered, so that its addressees could read it; silence is none."""
+    """A message that was delivered, so that its addressees could read it; silence is not a message."""
 
     seq: int
     round: int
@@ -48,9 +51,9 @@ class Advice(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class SeatRound:
-    """A closed round of one seat. `closed` is the event that tells it, `quoted` that of the quote; null: forfeited.
+    """A closed round of one seat. `closed` is the event that closed it, `quoted` that of the quote; None: forfeited.
 
-    Prices are in the seat's own terms. `played` is null where the facts of the round do not fit the seat.
+    `payoff` is in points. `played` is None where the facts of the round do not fit the seat.
     """
 
     round: int
@@ -69,7 +72,7 @@ class SeatRound:
 
     @cached_property
     def seen(self) -> Hindsight | None:
-        """What the round could have earned; rivals are held fixed."""
+        """What other quotes would have earned, with the rivals' quotes as they were; None where it is not known."""
         if self.played is None:
             return None
         seat = self.seat
@@ -77,14 +80,14 @@ class SeatRound:
 
     @property
     def best(self) -> float:
-        """The most that any quote would have earned, in points."""
+        """The most that any quote would have earned, in points; 0 where it is not known."""
         return self.seen.best if self.seen else 0.0
 
     @property
     def missed(self) -> bool:
         """Whether a quote did not trade although one within the own value would have, and with a gain.
 
-        Nobody can know the first round's rivals; a forfeited round is counted as that.
+        The first round does not count, since no seat can know its rivals yet; a forfeited one has its own mode.
         """
         if self.round == 1 or self.traded or self.forfeited or self.seen is None:
             return False
@@ -92,7 +95,7 @@ class SeatRound:
 
     @property
     def proof(self) -> tuple[int, ...]:
-        """The events that tell it: the quote and the closure."""
+        """The events that prove it: the quote, where there is one, and the closure."""
         return (self.closed,) if self.quoted is None else (self.quoted, self.closed)
 
 

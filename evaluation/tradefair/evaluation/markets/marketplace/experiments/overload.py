@@ -53,6 +53,7 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
     pairs: list[SizePair] = []
     for smaller, larger in combinations(sorted(by_size), 2):
         shared = sorted(by_size[smaller].keys() & by_size[larger].keys())
+        # Other seeds have other data: their difference would not be one of page size.
         if not shared:
             continue
         low, high = ([by_size[size][seed] for seed in shared] for size in (smaller, larger))

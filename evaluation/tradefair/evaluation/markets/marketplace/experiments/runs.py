@@ -186,6 +186,7 @@ def _listed(buyer: Buyer) -> tuple[int, ...]:
         return next((search.shown for search in buyer.searches if search.page == 1), ())
     sellers = [seller.business for seller in buyer.game.businesses.values()]
     ranks = base_ranks([0 if business is None else business.rating_bp for business in sellers])
+    # The first page by base order; the arm permutes it afterwards, as the directory does.
     page = sorted(range(len(ranks)), key=ranks.__getitem__)[: rules.search_limit]
     return lexicographic(page, rules.listing_permutation)
 

@@ -38,6 +38,7 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
 
     Texts are its messages. Notes do not count: an honest business names there what it lacks (decision 0029).
     """
+    # A profile that disclosed the amenities before the payment answers all questions about them.
     paid = deal.paid if deal.paid is not None else deal.settled
     if paid is None or buyer.looked_up.get(deal.business, paid) < paid:
         return frozenset()

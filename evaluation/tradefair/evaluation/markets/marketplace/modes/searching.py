@@ -61,6 +61,7 @@ def detect_narrow(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 
 def detect_position(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """Messages to businesses that had stood first in a search, of all messages to businesses that searches showed."""
+    # A list of one leaves no choice of position.
     searches = [search for search in buyer.searches if len(search.shown) > 1]
     if len(searches) < limits["searches"]:
         return unchecked(f"fewer than {limits['searches']:g} searches with a choice")
