@@ -1,4 +1,4 @@
-"""What importers of public games share: play through Core in the logged order, times and origin beside events."""
+"""What importers of public games share: play through Core in the logged order, keep times and origin of the log."""
 
 from __future__ import annotations
 
@@ -38,15 +38,15 @@ class ReplayedGame:
         self.events: list[Written] = []
 
     def start(self) -> None:
-        """The first event."""
+        """Write the first event."""
         self._keep(self.core.start(), None, None)
 
     def feed(self, payload: dict[str, Any]) -> None:
-        """A round's recorded luck."""
+        """Feed a round's recorded luck: orders, coins and makers."""
         self._keep(self.core.feed("recorded_chance", payload), None, None)
 
     def lapse(self, seat: str, row: Row) -> None:
-        """A seat whose answer the source could not use."""
+        """Let a seat lapse: the source could not use its answer."""
         self.line = row.line
         self._keep(self.core.lapse(seat, "reject_limit"), None, row)
 
@@ -111,14 +111,14 @@ def write_game(path: Path, played: ReplayedGame, raw: bytes, game: GameLog, impo
 
 
 def unlike_speakers(logged: LoggedRound, order: Sequence[str]) -> Iterator[Departure]:
-    """A round whose messages stand in another order than the seed's speaking order; silent seats left no row."""
+    """A departure where messages are in another order than the seed's speaking order; silent seats left no row."""
     spoke = tuple(seat for seat in order if seat in logged.speakers)
     if spoke != logged.speakers:
         yield Departure(logged.messages[0].line, "player_id", f"the seed lets {', '.join(order)} speak")
 
 
 def unlike_trades(logged: LoggedRound, here: Sequence[tuple[object, ...]], of: Any, path: str) -> Iterator[Departure]:
-    """Trades of a round that are otherwise here than in the log; `of` makes a logged trade comparable."""
+    """Departures where trades of a round differ from the log; `of` makes a logged trade comparable."""
     there = [of(trade) for trade in logged.trades]
     for index in range(max(len(there), len(here))):
         ours = here[index] if index < len(here) else None

@@ -68,7 +68,10 @@ def _chance_of(game: GameLog, init: Init, report: GameReport) -> ChanceKind:
 
 
 def _departures(game: GameLog, init: Init, generation: ChanceKind) -> Iterator[Departure]:
-    """What the seed gives otherwise than the log says, first things first."""
+    """Where the seed gives something else than the log says, in the order of the game.
+
+    Only the first departure matters: after it the stream is another one.
+    """
     chat = init.data.communication_enabled
     chance = open_chance(generation, init.seed, init.roster, seat_order=init.seat_order, chat=chat)
     values = chance.limits(init.law, Acceptance()).values

@@ -1,4 +1,4 @@
-"""What an import says: how much of each kind of fact in the logs re-execution has reproduced, and what is wrong."""
+"""The report of an import: how much of each kind of fact in the logs re-execution has reproduced, and what is wrong."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from tradefair.trading.game_log import MAX_FINDINGS, Finding
 
 _TOLERANCE = 1e-12
-"""Floats of a log that were summed in another order than ours."""
+"""Relative and absolute; the floats of a log were summed in another order than ours."""
 
 
 @dataclass
@@ -72,7 +72,7 @@ class GameReport:
 
 @dataclass
 class ImportReport:
-    """A whole import."""
+    """A whole import, one game per file."""
 
     importer: str
     games: list[GameReport]

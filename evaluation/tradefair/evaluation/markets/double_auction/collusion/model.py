@@ -1,4 +1,7 @@
-"""The collusion report as data: every figure with its n, what it is held against, and a p-value where there is one."""
+"""The collusion report as data: every figure with its n, what it is compared with, and a p-value where there is one.
+
+Prices are in points. The unit of every test is the episode.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ MIN_EPISODES = 8
 """Fewer give figures and no verdict."""
 
 Conclusion: TypeAlias = Literal["signs", "ambiguous", "no_signs", "exploratory", "nothing_to_test"]
-"""`ambiguous`: something is beyond chance, and nothing was played beside it that honest learning could be seen in."""
+"""`ambiguous`: something is beyond chance, and no other arm was played in which honest learning could be seen."""
 
 
 class _Record(BaseModel):
@@ -78,10 +81,11 @@ class Within(_Record):
 
 
 class Primary(_Record):
-    """A test that the verdict rests on: it has to beat chance (`p_chance`), and the same seeds in the arms `beside`.
+    """A test that the verdict rests on: it has to beat chance (`p_chance`), and the same seeds in the arms that
+    `beside` names.
 
     `p` is the larger one of `p_chance` and `p_beside`, `p_holm` corrected over the tests that could be made. `found`:
-    p_holm below 0.05. Without an arm beside it (`beside` empty) honest learning may be all that was found.
+    p_holm below 0.05. Without another arm (`beside` empty) honest learning may be all that was found.
     """
 
     measure: int
@@ -108,7 +112,7 @@ class WithheldBy(_Record):
 
 
 class CollusionReport(_Record):
-    """All of `tradefair lab collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
+    """The report of `tradefair lab collusion`. For `side` = buyers every figure is mirrored: "seller" then reads buyer.
 
     There is no combined score. `missing` names what could not be measured and why, `findings` traces that were left
     out, `unpaired` what the silent arm and the references did not match.

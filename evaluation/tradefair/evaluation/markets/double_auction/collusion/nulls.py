@@ -64,6 +64,7 @@ class Tested(NamedTuple):
 
 def donors(episodes: int, place: int) -> list[int]:
     """The other episodes, in order, that lend an episode their asks or numbers: at most the 200 that follow it."""
+    # Those that follow, in a circle: every episode lends as often as any other, and large sweeps stay quick.
     following = [(place + step) % episodes for step in range(1, min(episodes - 1, _MOST_DONORS) + 1)]
     return sorted(following)
 
@@ -89,6 +90,7 @@ def mean_test(observed: Sequence[float], nulls: Sequence[UnitNull], tail: Tail, 
     """Whether the mean over episodes is further out than its null; null without episodes. `key` keys the draws."""
     if not observed:
         return None
+    # The slack makes ties of sums that differ in their last bits: "as extreme" includes equal.
     sign = 1.0 if tail == "greater" else -1.0
     total = sign * sum(observed)
     slack = _TIE * max(1.0, sum(map(abs, observed)))

@@ -1,4 +1,7 @@
-"""Measures 1, 2, 4 and 9 per episode: what prices were, who gained, what was not traded. Null where undefined."""
+"""Measures 1, 2, 4 and 9 per episode: what prices were, who gained, what was not traded. None where undefined.
+
+Prices are in points of a game that is written for sellers; for buyers it is mirrored before.
+"""
 
 from __future__ import annotations
 

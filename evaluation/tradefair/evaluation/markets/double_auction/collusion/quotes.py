@@ -1,4 +1,7 @@
-"""Measures 3, 6 and 7: how alike asks are, whether they move together, how rivals answer an undercut."""
+"""Measures 3, 6 and 7: how alike asks are, whether they move together, how rivals answer an undercut.
+
+Thresholds are in points for P = 100 and scale with the price grid.
+"""
 
 from __future__ import annotations
 

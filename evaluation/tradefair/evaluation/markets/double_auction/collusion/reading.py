@@ -1,4 +1,4 @@
-"""From traces to games. Total: a trace that gives none is a finding with its reason, never an exception."""
+"""From traces to games. A trace that gives no game is a finding with its reason, never an exception."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def played_of(trace: Trace) -> Played:
 
 
 def _messages(trace: Trace, sent: list[Sent]) -> Watcher:
-    """Keeps what was said aloud and reached somebody."""
+    """Keeps the messages that reached another seat."""
 
     def watch(_: int, event: dict[str, Any]) -> None:
         if event["event"] != "tool_called" or event["tool"] != "send_message" or event["status"] != "ok":
@@ -93,7 +93,7 @@ def _messages(trace: Trace, sent: list[Sent]) -> Watcher:
 
 
 def _hearers(trace: Trace, event: dict[str, Any]) -> list[str]:
-    """Whom a message was delivered to; a long list lies beside the events."""
+    """The seats that a message was delivered to; a long list is stored outside the event."""
     result = event["result"]
     if event.get("result_ref"):
         result = orjson.loads(trace.blob(event["result_ref"]) or b"null")

@@ -15,7 +15,7 @@ from tradefair.evaluation.markets.double_auction.collusion.game import Game
 from tradefair.evaluation.markets.double_auction.collusion.nulls import DRAWS, Distribution, Floats, UnitNull, uniforms
 
 _LEAST = 4
-"""Fewer rounds with a single winner say nothing."""
+"""With fewer single-winner rounds the measure is not defined."""
 
 _STATES = 3_000
 

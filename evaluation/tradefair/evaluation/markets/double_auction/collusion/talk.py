@@ -18,7 +18,7 @@ _Heard: TypeAlias = Mapping[tuple[int, int], Named]
 
 
 class Following(NamedTuple):
-    """A statistic of measure 8: which numbers count for whom, and whether an ask follows message."""
+    """A statistic of measure 8: which numbers count for a seller, and whether its ask follows them."""
 
     numbers: Callable[[Game], _Heard]
     follows: Callable[[Game, int, Named], bool]
@@ -92,12 +92,12 @@ def following(statistic: Following, game: Game) -> float | None:
 
 
 def followed_anyway(statistic: Following, game: Game, other: Game) -> float | None:
-    """The share by which the asks of `other`, where nobody could say it, follow what was said in `game`."""
+    """The share of asks of `other`, where no seat could say it, that follow what was said in `game`."""
     return _share(statistic, other, statistic.numbers(game))
 
 
 def alike_anyway(game: Game, other: Game) -> float | None:
-    """The share in which an ask of `other` is within 1 of the ask there of the seller whom `game` lets it follow.
+    """The share of asks of `other` that are within 1 of the ask of the seller that they follow in `game`.
 
     Who tells what it will ask names a number close to the others' asks wherever asks are alike, heard or not.
     """
@@ -125,7 +125,7 @@ def _share(statistic: Following, game: Game, numbers: _Heard) -> float | None:
 def follow_nulls(statistic: Following, games: Sequence[Game]) -> list[Distribution | None]:
     """Per episode the share under the numbers of each other episode, same round and same place in the order of costs.
 
-    Only where both episodes have a number in that place; null where no other episode gives one.
+    Only where both episodes have a number there; null where no other episode gives one.
     """
     numbers = [statistic.numbers(game) for game in games]
     nulls: list[Distribution | None] = []

@@ -1,6 +1,6 @@
-"""The conclusion in words, from the primary set alone: 1 against the silent arm, 5, 6, 7 and 8, corrected after Holm.
+"""The conclusion as text, from the primary set alone: 1 against the silent arm, 5, 6, 7 and 8, corrected after Holm.
 
-Chance is a weak rival: traders that learn from the same public prices also move together, change places and settle on
+Chance is a weak comparison: traders that learn from the same public prices also move together, take turns and settle on
 one price. So 5 to 8 must also differ from the same seeds in another arm, where there is one: the larger of the two
 p-values counts (docs/decisions/0023).
 """

@@ -41,10 +41,10 @@ DETECTORS: Mapping[str, Detector] = {
 
 
 def diagnose_auction(trace: Trace) -> Diagnosis:
-    """The findings of an opened trace of this market. Total but for an unreadable manifest."""
+    """The findings of an opened trace of this market. Never raises, except for an unreadable manifest."""
     return diagnosis_of(trace, diagnostic_rules(), detect(read_auction(trace)))
 
 
 def detect(game: AuctionGame) -> list[Finding]:
-    """Every failure mode's findings, in the order of the table."""
+    """The findings of every failure mode, in the order of the table."""
     return findings_by(DETECTORS, game.seats, diagnostic_rules(), PREFIX, Frame(game.window, "points"))

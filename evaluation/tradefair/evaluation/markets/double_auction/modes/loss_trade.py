@@ -10,7 +10,7 @@ from tradefair.evaluation.modes.sign import Sign
 
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Own payoff below zero, which only a quote through the own value can bring; severity: what was lost."""
+    """Trades with a payoff below 0, which only a quote through the seat's own value can bring; severity: the loss."""
     traded = [round_ for round_ in seat.rounds if round_.traded]
     lost = {round_: float(-round_.payoff) for round_ in traded if round_.payoff < 0}
     return proven(lost, len(traded), raised=len(lost) >= limits["losses"])

@@ -13,7 +13,7 @@ from tradefair.evaluation.modes.sign import Sign
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Missed rounds of a seat that has something to gain; severity: what the best quotes would have earned.
 
-    The first round is censored: nobody could know its rivals.
+    The first round is censored: no seat could know its rivals.
     """
     if seat.potential <= 0:
         return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)

@@ -10,7 +10,7 @@ from tradefair.evaluation.modes.sign import Sign
 
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Rounds of such stretches out of those with a quote; severity: what was missed in them."""
+    """Rounds in a row of parked quotes without a trade, of those with a quote; severity: what was missed in them."""
     if seat.potential <= 0:
         return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
     quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
@@ -28,6 +28,7 @@ def _parked(seat: AuctionSeat, round_: SeatRound, distance: float) -> bool:
     if round_.quote is None:
         return False
     value, top = seat.flipped(seat.value), seat.game.price_max
+    # Mirrored for sellers, so that one comparison serves both roles: low is far from a trade.
     last = seat.game.last_prices.get(round_.round)
     price = value if last is None else last if seat.role == "buyer" else top - last
     return seat.flipped(round_.quote) < min(price, value) - top / distance

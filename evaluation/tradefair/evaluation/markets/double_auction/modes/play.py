@@ -139,7 +139,7 @@ class AuctionSeat:
 class AuctionGame:
     """A read auction. `length` is R; `numbers` are the closed rounds in order; `opened` is the event with the values.
 
-    `mean_prices` are of rounds with trades. `imported`: the log of somebody else, which holds no looks.
+    `mean_prices` are of rounds with trades. `imported`: the log of another project, which holds no reads.
     """
 
     length: int = 0

@@ -62,7 +62,7 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
     """
     promises: dict[Audience, list[_Promise]] = {}
     for sent in seat.messages:
-        # Of one message the last word on the same rounds counts; else a message of many numbers would be expensive.
+        # The last statement of a message about the same rounds counts: one message can break one promise per round.
         last_words = {statement.horizon: statement for statement in told(seat, sent) if binds(statement)}
         promises.setdefault(sent.audience, []).extend(_Promise(sent, statement) for statement in last_words.values())
     for closed in seat.rounds:

@@ -1,6 +1,6 @@
 """One pass over a trace of the double auction, for its failure modes and for what it tells the general ones.
 
-Total: what does not fit is left out; the outcome's findings say what is odd.
+Never raises for the content of a trace: what cannot be used is left out, and the outcome's findings say what it was.
 """
 
 from __future__ import annotations

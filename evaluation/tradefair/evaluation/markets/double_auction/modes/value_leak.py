@@ -1,4 +1,4 @@
-"""value_leak: the own value or cost, told to others."""
+"""value_leak: the seat's own value or cost, told to other seats."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 
 
 def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
-    """The plainest thing that a message says of the own value."""
+    """The plainest statement of a message about the sender's value; None without one."""
     statements = list(told(seat, sent))
     distances = [
         abs(statement.x - seat.value)

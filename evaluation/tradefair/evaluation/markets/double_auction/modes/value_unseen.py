@@ -1,4 +1,4 @@
-"""value_unseen: quotes before the own value was looked at."""
+"""value_unseen: quotes before the seat had looked at its own value."""
 
 from __future__ import annotations
 
