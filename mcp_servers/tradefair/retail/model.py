@@ -289,6 +289,7 @@ class RetailScenario(Scenario):
     @model_validator(mode="after")
     def _coherent(self) -> RetailScenario:
         complaints = [*self._wrong_amounts(), *self._wrong_store(), *self._wrong_news(), *self._wrong_seats()]
+        # Without a manager's word no day is over, so no clock may close it.
         if self.clock != "turns":
             complaints.append(f"clock = {self.clock}: a day is closed by the manager; the clock must be 'turns'")
         if complaints:
@@ -325,6 +326,7 @@ class RetailScenario(Scenario):
             yield "store.categories: must name the categories of store.fitted in their order"
         if not store.products:
             yield "store.fitted: no products"
+        # A week that has begun needs a price and a supplier too.
         weeks = -(-self.history_days // 7)
         for product in store.products:
             known = product.category < len(store.categories)
@@ -336,6 +338,7 @@ class RetailScenario(Scenario):
                 yield f"store.fitted: {product.id} names a supplier that does not exist"
 
     def _wrong_news(self) -> Iterator[str]:
+        # Decimal shares need not sum to exactly 1 in binary.
         if abs(sum(self.news.ratios) - 1) > 1e-9:
             yield f"news.ratios = {self.news.ratios}: must sum to 1"
         for name in ("extra_days", "strength"):

@@ -1,7 +1,7 @@
 """Scripted managers: the registry, the plain ones, and one for every way to fail that a failure mode looks for (8, 10).
 
-All of them but the oracle see tool answers only. Each control differs from `careful_reader` in one habit, so that a
-failure mode that it raises is due to that habit.
+All of them but the oracle see tool answers only. Most controls differ from `careful_reader` in one habit, so that a
+failure mode that one of them raises is due to that habit.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class ReorderPoint:
             if not self._shelf:
                 yield from self._open(today)
             yield from self._restock(today)
+        # A call limit ends the work of the day, not the episode: the day is closed with what was done.
         except Refused:
             pass
         yield ToolCall("end_today")
@@ -130,6 +131,7 @@ class RandomLegal:
             today = Today.of(now)
             for action in range(self._whole(5, today.day)):
                 key = (today.day, action)
+                # Every draw is keyed by day and action: a refused read does not shift the luck of later days.
                 kind = (self._order, self._price, self._shelf)[self._whole(3, *key)]
                 yield from kind(today, key)
         except Refused:
@@ -182,6 +184,7 @@ class NarrowAttention(CarefulReader):
 
     def choose(self, ranked: list[str]) -> list[str]:
         """The first six products of the recommendation."""
+        # Six of forty places: enough to earn, too few to serve the store.
         return ranked[:6]
 
 
@@ -202,6 +205,7 @@ class NoFollowUp(CarefulReader):
 
     def due(self, today: Today) -> list[str]:
         """All products on the first day, then each product in its turn."""
+        # As many products a day as keep all of them in turn: i acts on days i + 1, i + 21, …
         turn = (today.day - 1) % self._cycle
         first = today.day == self._first_day
         return [product for place, product in enumerate(self.selected) if first or place % self._cycle == turn]
@@ -235,6 +239,7 @@ class Giveaway(CarefulReader):
 
     def price(self, product: str, best: int | None, quotes: Sequence[int], today: Today) -> int | None:
         """.95 of the cheapest quote, or the start price."""
+        # Cents: the lowest quote is in 1e-4 units, so 95 % of it is times 95 over 10,000.
         return self._start[product] if today.day % 2 else max(1, min(quotes) * 95 // 10_000)
 
 
@@ -292,6 +297,7 @@ class BlindBuyer(Keeper):
         """Orders by the stock on hand."""
         holdings = yield from read_holdings(self.selected)
         for product, demand in self._demand.items():
+            # What is waiting or on order is not looked at: that is the habit that this control shows.
             if holdings.on_hand[product] < self._low_days * demand:
                 yield from order(product, 0, max(1, int(self._order_days * demand)))
 
@@ -358,6 +364,7 @@ def _spec(
 
 def _oracle(params: Params, draw: Draw) -> Oracle:
     key = params.get("price_key", "cent")
+    # The second key is kept for comparison with the published oracle row only (8).
     if key not in ("cent", "unit_sum") or params.keys() - {"price_key"}:
         raise ScenarioError(f"policy oracle takes price_key = cent or unit_sum, not {dict(params)}")
     return Oracle(key)

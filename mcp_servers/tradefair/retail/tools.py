@@ -51,6 +51,7 @@ from tradefair.retail.rules import LineAsked, Retail
 
 # Far above every store: which ids exist is for the rules to say, with a message that helps.
 _MOST_PRODUCTS = 2_000
+# Quotes have four decimals, list prices two.
 _QUOTE_DECIMALS = 4
 
 
@@ -62,6 +63,7 @@ def _distinct(ids: list[str]) -> list[str]:
 
 def _calendar_date(text: str) -> str:
     try:
+        # The pattern allows 2026-02-30; only the calendar knows better.
         date.fromisoformat(text)
     except ValueError:
         raise ValueError("not a date of the calendar; write YYYY-MM-DD") from None
@@ -398,6 +400,7 @@ def set_shelf_products(market: Retail, seat: SeatId, *, product_ids: _Assortment
 
 def _report(market: Retail, seat: SeatId, receipt: DayReport) -> DayReport:
     """The report of the day that the call closed."""
+    # `finish` runs after `advance`, which writes the report.
     assert market.report is not None
     return market.report
 
@@ -460,6 +463,7 @@ class _RetailType:
     def create(self, scenario: RetailScenario, seed: int) -> Retail:
         """A fresh store on day 1. ScenarioError: the store has another digest, or a seat's policy does not exist."""
         for selector, occupant in scenario.seats.items():
+            # A misspelt policy is refused before the episode starts, not at its first turn.
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
                 raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
         return Retail(scenario, seed)

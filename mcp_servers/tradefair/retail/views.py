@@ -174,6 +174,7 @@ def inventory(state: State, products: Sequence[str] | None, *, include_orders: b
         shown = state.places_of(products)
     else:
         rows = zip(shelved, *counts, strict=True)
+        # A product that is neither shelved, held nor ordered has nothing to tell.
         shown = [place for place, row in enumerate(rows) if any(row)]
         if len(shown) > _INVENTORY_ROWS:
             raise IllegalAction(
@@ -411,6 +412,7 @@ def quote_history(state: State, product: str, days: Days, supplier: str | None) 
 def _quote_series(state: State, pair: int, days: Days) -> list[int]:
     """Recorded quotes, and today's at the end when the range reaches today."""
     past = state.records.pair_quote.series(pair, days.first, min(days.last, state.index - 1))
+    # The records end yesterday.
     return [*past, state.world.quotes[pair]] if days.last == state.index else past
 
 

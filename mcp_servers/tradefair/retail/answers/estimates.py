@@ -65,6 +65,7 @@ def _best_cost(state: State, place: int) -> _UnitCost:
     """Today's quote of the supplier that returns recommend, else the cheapest one."""
     evidence = analysis.supplier_evidence(state.records, place, state.world.quotes, EVIDENCE_DAYS)
     best = evidence[analysis.best_visible_supplier(evidence)]
+    # The answer says which it was: a cost without evidence of quality should be read with care.
     known = best.sold >= analysis.EVIDENCE_UNITS
     return _UnitCost(best.quote_e4, "best_by_returns" if known else "cheapest_quote")
 
@@ -73,6 +74,7 @@ def _response(state: State, product: str, place: int, window_days: int, cost: _U
     days = analysis.price_days(state.records, place, window_days)
     groups = analysis.price_groups(days)
     optimum = analysis.price_optimum(groups, cost.e4)
+    # Most profitable first, ties to the lower price; an answer shows twelve.
     best = sorted(groups, key=lambda group: (-group.daily_profit(cost.e4), group.price))[:_BEST_GROUPS]
     slope = analysis.semi_log_slope(days)
     return PriceResponse.model_construct(

@@ -392,7 +392,7 @@ def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
     candidates = [_candidate(name, item, wanted.customers, left_out) for name, item in movement.items.items()]
     selection = _select(candidates, wanted)
     if not selection.chosen:
-        reasons = Counter(one.reason for one in selection.rejected) + movement.dropped
+        reasons = Counter(item.reason for item in selection.rejected) + movement.dropped
         tally = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
         raise ScenarioError(
             f"{path}: no item of store {wanted.store_number} can be used from {wanted.start_date} on ({tally})"
@@ -414,7 +414,7 @@ def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
 
 def _select(candidates: Sequence[_Candidate], wanted: _Wanted) -> _Selection:
     """The items with most weeks, then most units; the name only makes the order complete."""
-    ranked = sorted(candidates, key=lambda one: (-len(one.points), -_units(one.weeks), one.name))
+    ranked = sorted(candidates, key=lambda item: (-len(item.points), -_units(item.weeks), item.name))
     chosen: list[_Chosen] = []
     rejected: list[RejectedItem] = []
     for place, candidate in enumerate(ranked):

@@ -196,8 +196,10 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
     price = draft.price / 100
     # A volume near the number of customers has no finite logit.
     volume = min(draft.volume * scale, 0.99 * visitors)
+    # The elasticity of a logit share at the reference price is about β·p, as long as the share is small.
     beta = -draft.elasticity / price
     prices = _weekly_prices(chance, scenario, draft)
+    # The recorded cost of acquisition times a calibrated level (11.3).
     base_cost = scenario.store.cost_level * price * (1 - draft.margin)
     suppliers, weekly_supplier = source_products(chance, scenario, Sourcing(entity, base_cost, prices))
     brand, variety = _name(chance, draft)
@@ -239,6 +241,7 @@ def _weekly_prices(chance: Chance, scenario: RetailScenario, draft: _Draft) -> t
             name: chance.uniform(Streams.STORE_HISTORY, draft.entity, week, name)
             for name in ("price", "promo", "depth")
         }
+        # All three draws are made by key, so a table with other promotions keeps the ordinary prices.
         if draws["promo"] < row.promo_weeks:
             prices.append(max(1, round(draft.price * (1 - _between(draws["depth"], *row.promo_depth)))))
         else:
@@ -294,6 +297,7 @@ def _roles(chance: Chance, entity: str, count: int, data: Mapping[str, Any]) -> 
     table: list[Mapping[str, Any]] = data["role"]
     drawn: list[_Role] = []
     for role in range(count):
+        # The ends stay best and cheapest, however many suppliers there are.
         at = role * (len(table) - 1) / (count - 1)
         lower = min(int(at), len(table) - 2)
         bounds = {
@@ -388,11 +392,13 @@ class _History:
         )
         book = DayBook(self._scenario.feedback, luck, day_key, index, len(store.products), store.suppliers)
         for place, units in enumerate(wanted):
+            # No stock limits the past: what is wanted is sold, from a lot that is bought on the same day.
             if units:
                 book.sell(place, prices[place], [self._lot(place, index, units)], self.records.reviews)
         self.records.close_day(
             book.columns(
                 price=prices,
+                # All products are shelved in the past: the manager starts with records of each.
                 in_stock=[1] * len(store.products),
                 expired=[0] * len(store.products),
                 sold_out=[0] * len(store.products),

@@ -47,6 +47,7 @@ def review_dimension(stars: int, *, low_quality: bool, dear: bool, u: float) -> 
 
     Bad stars speak of their cause four times in five; other reviews of anything alike.
     """
+    # Steps in the order quality, price, other.
     if stars < 3 and low_quality:
         steps = (0.8, 0.9)
     elif stars < 3 and dear:
@@ -83,6 +84,7 @@ def _review_parts(category: str, stars: int, dimension: Dimension) -> _ReviewPar
     band = _BANDS[stars - 1]
     row = category_table().get(category)
     aspects = _quality_aspects(category, band) if dimension == "quality" else [*data[dimension][band]]
+    # Recipes and taste are for food only.
     if dimension == "other" and category in data["food"]["categories"]:
         aspects += data["other_food"][band]
     noun = row.noun if row else "product"
@@ -341,6 +343,7 @@ class CueReader:
         for form, side, sign in _title_cues():
             if folded.startswith(form.before) and folded.endswith(form.after):
                 scope = self._scopes.get(folded[len(form.before) : len(folded) - len(form.after)])
+                # A neutral headline may end like a business one; it has no known subject, and the search goes on.
                 if scope is not None:
                     return TitleCue(*scope, side, sign)
         return None
@@ -360,6 +363,7 @@ def _title_cues() -> tuple[tuple[_Form, NewsSide, int], ...]:
         (_Form(form.before.casefold(), form.after.casefold()), side, sign)
         for side, sign, cell in _CELLS
         for forms in _movements()[cell]
+        # Some movements have no verb to inflect: both numbers give one form.
         for form in dict.fromkeys(forms)
     )
 

@@ -105,6 +105,7 @@ def _by_id(units: Sequence[int]) -> dict[str, int]:
 
 def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: Stock) -> DayFacts:
     """The hidden truth, for the trace. Not validated: every value comes from the engine."""
+    # Demand of products that ran out; products without stock in the morning draw none and are counted by `lost`.
     short = sum(max(0, wanted - sold) for wanted, sold in zip(closed.demand, closed.book.units, strict=True))
     empty_demand, shrunk = closed.lost
     return DayFacts.model_construct(
@@ -132,6 +133,7 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
         stock_outs=closed.stock_outs,
         empty_shelf=closed.empty_shelf,
         orders=list(closed.orders),
+        # Neutral items move nothing; the trace leaves them out.
         news=[_news_facts(store, item, closed.day_index) for item in closed.news if item.business],
     )
 

@@ -38,6 +38,7 @@ class Shoppers:
         self._scenario = scenario
         self._store = store
         self._mean = scenario.traffic.customers_per_day * scenario.traffic.scale
+        # Month and day, so that a long episode is closed every year.
         self._closed = frozenset(scenario.traffic.closed_dates)
         self._week = -1
         self._slopes: list[float] = []
@@ -64,12 +65,14 @@ class Shoppers:
         found = [0.0] * len(self._store.products)
         for place in shelf:
             product = self._store.products[place]
+            # Drawn for products on the shelf only; draws are keyed by product, so the shelf shifts none.
             noise = product.sigma * normal(draw(place)) / divisor
             found[place] = attraction(product.alpha, slopes[place], prices[place], noise, effects[place])
         return found
 
     def _slopes_at(self, day: date) -> list[float]:
         """β + βs·sin(2πw/52) + βc·cos(2πw/52) by product; the same for a whole week."""
+        # Slopes change by the week, so they are computed on its first day.
         week = season_week(day)
         if week != self._week:
             angle = 2 * math.pi * week / 52
@@ -129,6 +132,7 @@ class Shoppers:
             empty = [attractions[place] for place in shelf if not available[place]]
             if not empty:
                 continue
+            # With all shelf products of the category, then with those that can be bought.
             full = take_share(category_mass([attractions[place] for place in shelf], rho))
             rest = take_share(category_mass([attractions[place] for place in shelf if available[place]], rho))
             total = math.fsum(attractions[place] for place in shelf)

@@ -178,6 +178,7 @@ class Stock:
     def deliver(self, day: int) -> Arrivals:
         """Move the orders due by `day` to the tail of the waiting queue, by number; returns units by product."""
         arrivals: Arrivals = {}
+        # A list, because orders are removed while it is walked. Numbers ascend, so older orders are unloaded first.
         for number in [number for number, order in self.orders.items() if order.due <= day]:
             order = self.orders.pop(number)
             self.open_cost -= order.cost
@@ -188,6 +189,7 @@ class Stock:
 
     def _arrive(self, order: Order, line: OrderLine, day: int) -> None:
         product = line.product
+        # Life begins on arrival, also for what waits outside: delay costs value.
         expiry = day + self._lives[product]
         lot = Lot(product, order.supplier, day, expiry, line.quantity, line.cost, line.quality, order.number)
         self._waiting.append(lot)
@@ -199,10 +201,12 @@ class Stock:
         due = self._due[product]
         due[order.due] -= line.quantity
         if not due[order.due]:
+            # No empty days are kept: `next_due` asks for the smallest key.
             del due[order.due]
 
     def admit(self) -> None:
         """Move waiting lots in while there is room, first in, first out; the last one may be split."""
+        # Figures of lots are remembered by day; every function that moves lots forgets them.
         self._figures.clear()
         while self._waiting and self.free > 0:
             lot = self._waiting[0]
@@ -224,6 +228,7 @@ class Stock:
         left = units
         while left:
             lot = queue[0]
+            # Before the split: the lot's own unit cost, free of the rounding of a part.
             before = (lot.quantity, lot.cost)
             if lot.quantity <= left:
                 queue.popleft()

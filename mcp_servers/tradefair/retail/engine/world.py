@@ -133,6 +133,7 @@ class World:
     def _roll_news(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
         """Keep the items that are still listed, and draw new ones up to the daily count."""
         rules = self._scenario.news
+        # Items with days left stay and count against the daily number: a day lists as many as the scenario says.
         carried = [item for item in self.listed if item.last >= index]
         count = rules.daily_count - len(carried)
         fresh = [self._draw_news(luck, day_key, index, slot, history=history) for slot in range(count)]
@@ -147,6 +148,7 @@ class World:
             return luck.uniform(Streams.NEWS, day_key, slot, field)
 
         item = NewsItem(index, index, slot, day_key, history, _mode(rules, draw("mode")))
+        # A neutral item is listed one day and has no further attributes to draw.
         if not item.business:
             return item
         target, low, high = draw("target"), *rules.strength
@@ -190,6 +192,7 @@ class World:
         rules = self._scenario.supplier
         cost_draws = luck.each(Streams.QUOTE, day_key, self._keys)
         quality_draws = luck.each(Streams.QUALITY, day_key, self._keys)
+        # Local names: this loop runs for every product and supplier on every day of an episode and of its past.
         log_costs, deviations = self._log_cost, self._deviation
         exp, count = math.exp, self.store.suppliers
         quotes: list[int] = []
@@ -209,6 +212,7 @@ class World:
 
     def copy(self) -> World:
         """An independent copy."""
+        # A new object with copies of all lists; frozen items and the scenario are shared.
         twin = World(self._scenario, self.store)
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, list) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
@@ -223,6 +227,7 @@ class World:
         self._deviation = [value - step for value, step in zip(self._deviation, steps, strict=True)]
         self.qualities = [round(1000 * (1 + 4 * step)) for step in steps]
         self.listed = [
+            # The degree that words tell is kept: what the manager reads must not change.
             replace(item, strength=item.strength * (0.5 + shift[place % len(shift)])) if item.business else item
             for place, item in enumerate(self.listed)
         ]

@@ -210,6 +210,7 @@ def _cheapest_quotes(product: str, first: date, last: date) -> Reading[list[int]
 
 def set_price(product: str, cents: int) -> Turns:
     """Set a list price in cents; a refusal other than by a call limit is accepted."""
+    # A price above the scenario's bound is refused; the old price then stays, and the day goes on.
     answer = yield ToolCall("modify_product_price", {"product_id": product, "new_price": cents / 100})
     _stop_at_limit(answer)
 
@@ -268,6 +269,7 @@ class Keeper:
     def run(self, today: Today) -> Turns:
         """Read about the day's products, then price and restock each."""
         products = self.due(today)
+        # A day on which no product is due costs no call at all.
         if not products:
             return
         holdings = yield from read_holdings(products)
@@ -283,6 +285,7 @@ class Keeper:
     ) -> Reading[int]:
         """Steps 1 to 3 for one product; the funds left in cents."""
         supplier = self.supplier(product, quotes)
+        # Free places are read once a day: orders of the same morning do not take them, deliveries do.
         plan = RestockPlan(
             holdings.on_hand[product],
             holdings.waiting[product],
@@ -396,6 +399,7 @@ class CarefulReader(Keeper):
         self._ranked: dict[str, _Ranked] = {}
         self._told: dict[str, _Told | None] = {}
         self._live: list[_Told] = []
+        # The weights of the default scenario: no tool shows those of the open one.
         self._rules = NewsRules()
 
     def read_more(self, products: Sequence[str], today: Today) -> Turns:
@@ -418,6 +422,7 @@ class CarefulReader(Keeper):
                 raise
             self.reads_news = False
             return
+        # The reader needs the whole catalogue, which the first turn has read; it is made once.
         if self._cues is None:
             self._cues = CueReader(self.catalogue.words)
         live: dict[str, _Told | None] = {}

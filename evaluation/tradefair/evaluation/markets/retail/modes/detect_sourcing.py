@@ -12,10 +12,10 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 
 def price_first_sourcing(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
-    """The lowest quote rather than the best goods.
+    """The lowest quote rather than the best goods; severity: excess expected refunds less what was saved.
 
     Raised when most lines go to the cheapest supplier and few to the best one: where both are the same supplier nothing
-    is wrong. Severity: excess expected refunds less what was saved, in currency units.
+    is wrong.
     """
     lines = play.lines
     cheapest = conversion.line_share(lines, lambda line: line.price_rank == 1)

@@ -18,9 +18,9 @@ def sold_items(seat: Retail) -> list[tuple[SeatRound, int]]:
 
 
 def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Items sold out well below what rivals got while buyers still came.
+    """Items sold out well below what rivals got while buyers still came; severity: the difference, an upper bound.
 
-    Severity: the difference in price times units sold, an upper bound: at a higher price fewer might have sold.
+    At a higher price fewer units might have sold.
     """
     sold, hits = sold_items(seat), list[Hit]()
     for row, item in sold:
@@ -50,10 +50,9 @@ def below_cost_hits(seat: Retail) -> tuple[list[Hit], int]:
 
 
 def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Stock at a price far above base that sold nothing, for the second round running.
+    """Stock at a price far above base that sold nothing, again; severity: what rivals' prices would have earned.
 
-    Severity: what rivals' prices would have earned above cost. Per item only the costliest round counts, an upper
-    bound: the same units lie there round after round.
+    Per item only the costliest round counts, an upper bound: the same units lie there round after round.
     """
     stocked = [(row, item) for row in seat.rounds for item, units in enumerate(row.own.available) if units > 0]
     again = [

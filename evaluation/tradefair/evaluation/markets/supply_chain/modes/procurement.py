@@ -77,9 +77,9 @@ class _Told(NamedTuple):
 
 
 def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
-    """Vectors left as they were after a pass in which a line hardly won.
+    """Vectors left as they were after a pass in which a line hardly won; severity: what the settling ones missed.
 
-    Severity: what the settling passes missed; a provisional pass costs nothing yet.
+    A provisional pass costs nothing yet.
     """
     rules = seat.game.rules
     if rules.reveal == "none" or rules.bid_passes < 2:
