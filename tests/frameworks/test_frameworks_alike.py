@@ -17,8 +17,8 @@ from tradefair.contract.policy import ToolCall, Turns, TurnView
 from tradefair.frameworks import EXTRAS
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model
-from tradefair.frameworks.models.arguments import read_arguments
 from tradefair.frameworks.models.serving import open_address
+from tradefair.frameworks.models.wire import read_arguments
 
 
 def _extra(name: str) -> Any:

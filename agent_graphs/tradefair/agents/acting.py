@@ -26,10 +26,9 @@ from tradefair.agents.approval import ask_person
 from tradefair.agents.asking import Asked, ChatRunnable, ask
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Act
-from tradefair.agents.rounds import NextTurn, Note, RoundLimits
+from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundLimits, goes_on
 from tradefair.agents.tool_node import Executed, run_calls
 from tradefair.agents.window import Window
-from tradefair.agents.wording import NUDGE, goes_on
 from tradefair.contract.policy import TurnView
 
 _MAX_THOUGHTS = 3

@@ -39,9 +39,9 @@ from tradefair.agents.memory import act_line
 from tradefair.agents.plan import Plan, Progress
 from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import AnswerProblem, read_answer, show_request
+from tradefair.agents.rounds import opening
 from tradefair.agents.tool_node import Executed
 from tradefair.agents.toolbox import WITHHELD
-from tradefair.agents.wording import opening
 from tradefair.contract.policy import TurnView
 
 MAX_PLANS = 12

@@ -15,9 +15,8 @@ from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Memory
 from tradefair.agents.options import GraphOptions
 from tradefair.agents.prompt import PromptSet
-from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits
+from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
 from tradefair.agents.toolbox import WITHHELD, as_tools
-from tradefair.agents.wording import opening
 from tradefair.contract.market import Brief
 from tradefair.contract.policy import TurnView
 

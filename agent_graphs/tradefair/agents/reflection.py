@@ -20,8 +20,7 @@ from tradefair.agents.lessons import Lesson, Lessons, TrialReflection, read_less
 from tradefair.agents.memory import Memory, round_record
 from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import show_request
-from tradefair.agents.rounds import show_view
-from tradefair.agents.wording import opening
+from tradefair.agents.rounds import opening, show_view
 from tradefair.contract.policy import TurnView
 
 

@@ -21,6 +21,9 @@ NextTurn: TypeAlias = Callable[[], Awaitable[TurnView]]
 Note: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 """Takes one record of what the agent did outside the market (a model call, a round given up)."""
 
+NUDGE = "Call a tool now. Another reply without a call gives this round up."
+"""What a model is told that replied without a call."""
+
 _FENCE = re.compile(r"<data (?P<mark>[0-9a-f]+)>\n(?P<body>.*)\n</data (?P=mark)>\Z", re.DOTALL)
 _OPEN = "```json turn_view\n"
 _CLOSE = "\n```"
@@ -118,3 +121,17 @@ def unfenced(text: str) -> str:
     """A tool's answer without the marks that the server puts around text which holds strangers' words."""
     fence = None if text.startswith(("{", "[")) else _FENCE.search(text)
     return text if fence is None else fence["body"]
+
+
+def opening(view: TurnView, carried: str = "") -> str:
+    """The message that opens a round: clock, what was carried over from earlier rounds, and the turn.
+
+    It is the same in every graph and framework, so that only the agent differs.
+    """
+    parts = (f"Round {view.round}, phase {view.phase}. It is your turn.", carried, show_view(view))
+    return "\n\n".join(filter(None, parts))
+
+
+def goes_on(view: TurnView) -> str:
+    """The message that opens a later phase of the same round."""
+    return f"Round {view.round} goes on with phase {view.phase}. It is your turn.\n\n{show_view(view)}"

@@ -10,8 +10,7 @@ from tradefair.contract.errors import ScenarioError, TraceError
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL
-from tradefair.evaluation.modes.diagnose import with_general
+from tradefair.evaluation.modes.detectors import GENERAL, with_general
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.outcome import Outcome

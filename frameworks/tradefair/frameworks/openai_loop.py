@@ -19,8 +19,8 @@ from tradefair.agents.round_calls import Call
 from tradefair.contract.market import Brief
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.chat_client import ChatClient, open_client
-from tradefair.frameworks.models.arguments import read_arguments, resent_arguments
 from tradefair.frameworks.models.endpoint import ModelEndpoint
+from tradefair.frameworks.models.wire import read_arguments, resent_arguments
 from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import ShownTool, play_talks, required, shown_tools

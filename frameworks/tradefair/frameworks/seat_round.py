@@ -17,8 +17,7 @@ from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
 from tradefair.agents.memory import Act
 from tradefair.agents.model_calls import ModelReply, model_call
 from tradefair.agents.round_calls import Call, execute_calls
-from tradefair.agents.rounds import NextTurn, Note, RoundEnd, RoundLimits
-from tradefair.agents.wording import NUDGE, goes_on
+from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundEnd, RoundLimits, goes_on
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import TurnView
 

@@ -8,8 +8,7 @@ from typing import Any, NamedTuple, Protocol, TypeAlias
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Memory
 from tradefair.agents.prompt import load_prompt
-from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits
-from tradefair.agents.wording import opening
+from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import TurnView
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport

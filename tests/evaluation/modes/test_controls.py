@@ -12,8 +12,7 @@ from tests.evaluation.modes.playing import PlaySeats, Seats, diagnosis_of
 
 from tradefair.evaluation.evaluate import insight_of
 from tradefair.evaluation.evaluator import evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, general_rules
-from tradefair.evaluation.modes.diagnose import general_findings
+from tradefair.evaluation.modes.detectors import GENERAL, general_findings, general_rules
 from tradefair.evaluation.modes.diagnosis import Finding
 from tradefair.tracestore import open_trace
 

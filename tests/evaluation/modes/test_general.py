@@ -16,8 +16,7 @@ from tradefair.catalog import market_type
 from tradefair.contract.policy import ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file, insight_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
-from tradefair.evaluation.modes.detectors import GENERAL, general_rules
-from tradefair.evaluation.modes.diagnose import general_findings
+from tradefair.evaluation.modes.detectors import GENERAL, general_findings, general_rules
 from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.published import published_paths, published_toml
 from tradefair.evaluation.modes.unit_mistake import power_of_ten

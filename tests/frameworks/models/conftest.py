@@ -17,7 +17,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
-from tradefair.agents.wording import opening
+from tradefair.agents.rounds import opening
 from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.gateway import ModelCall

@@ -11,7 +11,7 @@ import pytest
 from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoundError
 from starlette.responses import PlainTextResponse
 
-from tradefair.agents.wording import NUDGE
+from tradefair.agents.rounds import NUDGE
 from tradefair.contract.errors import HarnessFailure
 from tradefair.contract.policy import ToolCall, Turns, TurnView
 from tradefair.frameworks.models import open_chat_model, parse_model

@@ -12,7 +12,7 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 
 class Hit(NamedTuple):
-    """One case: the events that prove it, and what it cost in cents, null where nobody can say."""
+    """One case: numbers of the events that prove it, and what it cost in cents; null where that is not known."""
 
     events: Sequence[int]
     cents: float | None = None
@@ -26,14 +26,17 @@ def proven(
     parts: Mapping[str, float | None] | None = None,
     note: str | None = None,
 ) -> Sign:
-    """Hits out of how many cases; cited are their events, the dearest first. Severity in currency units."""
-    dearest = sorted(hits, key=lambda one: -(one.cents or 0))
+    """The sign of `hits` out of `of` cases, raised or not. Cited are their events, the costliest case first.
+
+    Severity is what the hits cost together, in currency units; null where no cost is known.
+    """
+    costliest_first = sorted(hits, key=lambda hit: -(hit.cents or 0))
     costs = [hit.cents for hit in hits if hit.cents is not None]
-    counted = share(len(hits), of, (seq for hit in dearest for seq in hit.events))
+    counted = share(len(hits), of, (seq for hit in costliest_first for seq in hit.events))
     severity = rounded(round(math.fsum(costs)) / 100) if costs else None
     return sign_of(raised, counted, parts=parts, severity=severity, note=note)
 
 
 def unchecked(reason: str) -> Sign:
-    """Nothing that could be looked for."""
+    """The sign of a failure mode that could not be looked for, with the reason."""
     return Sign(False, 0, note=reason, checked=False)

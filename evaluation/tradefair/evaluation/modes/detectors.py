@@ -1,4 +1,4 @@
-"""The general diagnostics: the table, and findings of all seats of a trace."""
+"""The general failure modes: their table, and the findings of a trace next to those of its market's own evaluator."""
 
 from __future__ import annotations
 
@@ -16,11 +16,14 @@ from tradefair.evaluation.modes import (
     spent_turns,
     unit_mistake,
 )
-from tradefair.evaluation.modes.diagnosis import Finding
+from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
+from tradefair.evaluation.modes.insight import Insight
 from tradefair.evaluation.modes.judged import Frame, findings_of, judge
 from tradefair.evaluation.modes.play import EpisodePlay, SeatPlay
+from tradefair.evaluation.modes.reading import read_play
 from tradefair.evaluation.modes.sign import Sign
 from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
+from tradefair.tracestore import Trace
 
 Detector = Callable[[SeatPlay, Mapping[str, float]], Sign]
 
@@ -65,3 +68,24 @@ def find_general(play: EpisodePlay) -> list[Finding]:
         judged = [judge(seat.seat, rules, partial(detect, seat, rules.limits)) for seat in play.seats.values()]
         found += findings_of(name, rules, judged, frame)
     return found
+
+
+def general_findings(trace: Trace, insight: Insight) -> list[Finding]:
+    """The general failure modes alone; `insight` is what the market's evaluator knows. TraceError: no manifest."""
+    return find_general(read_play(trace, insight))
+
+
+def with_general(own: Diagnosis, trace: Trace, insight: Insight) -> Diagnosis:
+    """The market's own diagnosis, then the general findings; TraceError when the manifest cannot be read."""
+    general = [_counted_once(finding, own, insight) for finding in general_findings(trace, insight)]
+    return own.model_copy(update={"findings": [*own.findings, *general], "general_version": general_rules().version})
+
+
+def _counted_once(finding: Finding, own: Diagnosis, insight: Insight) -> Finding:
+    """A general finding; not raised, and without a cost, where the market's own finding of the same mode is raised."""
+    counted_by = insight.counted_by.get(finding.id)
+    seats = {seat for raised in own.raised if raised.id == counted_by for seat in raised.seats}
+    if not finding.raised or not seats.issuperset(finding.seats):
+        return finding
+    note = f"found, and counted by {counted_by}" + (f"; {finding.note}" if finding.note else "")
+    return finding.model_copy(update={"raised": False, "severity": None, "note": note, "counted_by": counted_by})

@@ -22,8 +22,8 @@ from pydantic import Field, JsonValue, PrivateAttr
 from tradefair.contract.errors import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
 from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
-from tradefair.frameworks.models.arguments import read_arguments, resent_arguments
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
+from tradefair.frameworks.models.wire import read_arguments, resent_arguments
 
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 

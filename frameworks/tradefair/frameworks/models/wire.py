@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, NamedTuple, cast
+from typing import Any, Literal, NamedTuple, NoReturn, cast
 
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
@@ -223,3 +224,21 @@ def _pieces(text: object) -> Iterator[str]:
 
 def _event(chunk: Json) -> bytes:
     return b"data: " + orjson.dumps(chunk) + b"\n\n"
+
+
+def read_arguments(text: str | None) -> dict[str, Any] | None:
+    """A call's arguments, as a model wrote them: a JSON object without NaN, or None. Empty text means no arguments."""
+    try:
+        parsed: Any = json.loads(text, parse_constant=_refuse_constant) if text and text.strip() else {}
+    except (ValueError, RecursionError):
+        return None
+    return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
+
+
+def resent_arguments(text: str) -> str:
+    """Arguments as they go back in the history: some endpoints parse them, and would refuse the whole request."""
+    return text if read_arguments(text) is not None else json.dumps({"malformed_arguments": text})
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
