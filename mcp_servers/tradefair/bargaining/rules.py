@@ -69,6 +69,7 @@ class Bargaining(SealedRounds[Act]):
         self._chance: TradingChance = open_chance(
             scenario.chance, seed, ROSTER, seat_order=scenario.seat_order, chat=scenario.chat
         )
+        # Payloads of recorded chance: payload n belongs to round n + 1.
         self._inputs: list[JsonValue] = []
         self.state = State(scenario, _private_limits(scenario, self._chance))
         self._ordered = False
@@ -98,6 +99,7 @@ class Bargaining(SealedRounds[Act]):
 
     def speaking_order(self) -> tuple[SeatId, ...] | None:
         """Who speaks first and second in the open round; null without chat, or while its luck waits to be fed."""
+        # Asked for lazily: with recorded chance the order of a round is fed after the round has opened.
         if self.scenario.chat and not self._ordered:
             self._open_order()
         return self.state.order
@@ -208,6 +210,7 @@ class Bargaining(SealedRounds[Act]):
     def _settled(self, acts: Mapping[SeatId, Act]) -> RoundRecord:
         """The record of the round: match, price and profits."""
         state, number, chance = self.state, self.clock.round, self._chance
+        # Before the quote order: a log's single stream gives the draws in this order only.
         spoken = self.speaking_order()
         order = chance.quote_order(number)
         bid, ask = (price if isinstance(price := acts[seat], int) else None for seat in (BUYER, SELLER))

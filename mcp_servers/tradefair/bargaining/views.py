@@ -140,7 +140,7 @@ def _history_row(record: RoundRecord, seat: SeatId) -> HistoryRow:
         speaking_order=None if record.speaking_order is None else list(record.speaking_order),
         bid=record.bid,
         ask=record.ask,
-        forfeited=[one for one in ROSTER.seats if record.quote_of(one) is None],
+        forfeited=[trader for trader in ROSTER.seats if record.quote_of(trader) is None],
         traded=record.price is not None,
         midpoint=None if record.midpoint_x2 is None else record.midpoint_x2 / 2,
         price=record.price,
@@ -153,8 +153,10 @@ def messages(
 ) -> Messages:
     """Messages of both seats from a round, or after a number; with neither, those after the seat's read mark."""
     start = after if after is not None else (read_mark if from_round is None else 0)
-    chosen = [one for one in state.messages[start:] if from_round is None or one.round >= from_round]
-    rows = rows_fitting((_message_row(one, seat) for one in chosen[: limit or _DEFAULT_ROWS]), limit, "lower limit")
+    # Message number n stands at n - 1, so a number is also the index behind it.
+    chosen = [message for message in state.messages[start:] if from_round is None or message.round >= from_round]
+    asked = chosen[: limit or _DEFAULT_ROWS]
+    rows = rows_fitting((_message_row(message, seat) for message in asked), limit, "lower limit")
     more = len(chosen) > len(rows)
     return Messages(messages=rows, total=len(chosen), next_cursor=rows[-1].number if more and rows else None)
 
@@ -189,9 +191,11 @@ def surplus_if(state: State, seat: SeatId, my_quote: int, their_quote: int) -> S
             my_profit_mean=0.0,
             through_my_limit=through,
         )
+    # Both roundings of a half tick; equal for an even sum.
     low, high = (bid + ask) // 2, -(-(bid + ask) // 2)
     if state.scenario.half_tick != "coin":
         low = high = low if state.scenario.half_tick == "down" else high
+    # Sorted, because the higher price is the seller's better one and the buyer's worse one.
     profits = sorted(state.private.profit(seat, price) for price in (low, high))
     return SurplusIf(
         traded=True,
@@ -243,6 +247,7 @@ def _rounds_to_meet(gap: int | None, closing: float | None) -> int | None:
 
 
 def _side_path(rounds: Sequence[RoundRecord], recent: Sequence[RoundRecord], seat: SeatId) -> SidePath:
+    # A concession moves towards the counterpart: up for the buyer, down for the seller.
     sign = 1 if seat == BUYER else -1
     game, window = _quotes(rounds, seat), _quotes(recent, seat)
     moved = [later for (_, before), (later, now) in pairwise(game) if now != before]
@@ -273,7 +278,7 @@ def offers(state: State, from_round: int, limit: int | None, cursor: tuple[int, 
     start = 0
     if cursor is not None:
         start = next((at for at, (record, seat) in enumerate(places) if (record.round, seat) >= cursor), len(places))
-    said = {(one.round, one.seat): one for one in state.messages}
+    said = {(message.round, message.seat): message for message in state.messages}
     asked = places[start:][: limit or _DEFAULT_ROWS]
     rows = rows_fitting(
         (_offer_row(state, record, seat, said.get((record.round, seat))) for record, seat in asked),
@@ -298,14 +303,14 @@ def _offer_row(state: State, record: RoundRecord, seat: SeatId, message: Message
         seat=seat,
         numbers=[
             NumberRow(
-                kind=one.kind,
-                relation=one.relation,
-                x=one.x,
-                strength=one.strength,
-                from_round=one.horizon[0],
-                to_round=one.horizon[1],
+                kind=statement.kind,
+                relation=statement.relation,
+                x=statement.x,
+                strength=statement.strength,
+                from_round=statement.horizon[0],
+                to_round=statement.horizon[1],
             )
-            for one in found
+            for statement in found
         ],
         quote=record.quote_of(seat),
         price=record.price,

@@ -65,6 +65,8 @@ def gd_belief(rounds: Sequence[GdRound], price_max: int, weights: Sequence[float
             supporting[price] += weight
         for price in past.unmatched:
             opposing[price] += weight
+    # Sums from below for what supports a price, from above for what opposes it: linear, where gd_counts at each price
+    # would be quadratic.
     against = list(accumulate(reversed(opposing)))[::-1]
     known = [
         support / total if (total := support + oppose) else None
@@ -248,12 +250,14 @@ class SideOfRound:
         self._price_max = price_max
 
     def fills(self, seat: str) -> list[Fill]:
-        """Every price of 0..P at which `seat` would have traded, dearest first. KeyError: no place in the quote order.
+        """Every price of 0..P at which `seat` would have traded, highest first.
+
+        KeyError for a seat that the quote order does not name.
 
         The k-th rank is taken from the price that beats the k-th rival up to the one that beats the rival before it.
         """
         place = self._places[seat]
-        rivals = (one for one in self._ranked if one.seat != seat)
+        rivals = (rival for rival in self._ranked if rival.seat != seat)
         found: list[Fill] = []
         last = self._price_max
         for met in self._opposite:

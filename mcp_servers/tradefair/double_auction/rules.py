@@ -85,6 +85,7 @@ class DoubleAuction(SealedRounds[Act]):
             rounds_forfeited=dict.fromkeys(roster.seats, 0),
             inbox={seat: [] for seat in roster.seats},
         )
+        # Payloads of recorded chance: payload n belongs to round n + 1.
         self._inputs: list[JsonValue] = []
         self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
         self._hashed = (0, 0)
@@ -202,6 +203,7 @@ class DoubleAuction(SealedRounds[Act]):
         """Match, price and pay the round."""
         state, chance, number = self.state, self._chance, self.clock.round
         order = chance.quote_order(number)
+        # In seat order: the published row lists the quotes as they stand here.
         bids = {seat: price for seat in state.roster.buyers if isinstance(price := acts[seat], int)}
         asks = {seat: price for seat in state.roster.sellers if isinstance(price := acts[seat], int)}
         matches = clear(

@@ -172,9 +172,9 @@ def messages(
     """Delivered messages of the seat from a round, or after a number; with neither, those after its read mark."""
     start = after if after is not None else (read_mark if first_round is None else 0)
     numbered = enumerate(state.inbox[seat][start:], start + 1)
-    chosen = [(number, one) for number, one in numbered if first_round is None or one.round >= first_round]
+    chosen = [(number, sent) for number, sent in numbered if first_round is None or sent.round >= first_round]
     asked = chosen[: limit or _DEFAULT_MESSAGES]
-    rows = rows_fitting([_message_row(number, one, seat) for number, one in asked], limit, "limit")
+    rows = rows_fitting([_message_row(number, sent, seat) for number, sent in asked], limit, "limit")
     more = len(chosen) > len(rows)
     return Messages(messages=rows, total=len(chosen), next_cursor=rows[-1].number if more else None)
 

@@ -15,7 +15,11 @@ class Half:
         self._slices = 0
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """One message, or one claim.
+
+        The first accepted act ends the turn: the driver closes the generator there, so the claim is not yielded in the
+        talk phase.
+        """
         if now.phase == "talk":
             yield ToolCall("say", {"text": "half and half"})
         if not self._slices:
@@ -31,10 +35,11 @@ class RandomLegal:
         self._draw = draw
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase."""
+        """Silence, or one claim."""
         if now.phase == "talk":
             yield ToolCall("say", {"text": ""})
         mine = yield ToolCall("view_my_value")
+        # Keyed by round: the draw does not depend on how often the policy has been asked before.
         uniform = self._draw.uniform("claim", now.round)
         yield ToolCall("claim", {"slices": int((mine.data["slices"] + 1) * uniform)})
 
@@ -43,7 +48,8 @@ class Passive:
     """Never acts."""
 
     def turn(self, now: TurnView) -> Turns:
-        """One phase without a call."""
+        """A turn without a call: the host lapses the seat."""
+        # Makes this a generator: a policy's turn must be one, even if it never yields.
         yield from ()
 
 

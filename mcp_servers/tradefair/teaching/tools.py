@@ -62,6 +62,7 @@ def view_my_value(market: Pie, seat: SeatId) -> MyValue:
 def view_history(market: Pie, seat: SeatId, *, first_round: Annotated[int, Field(ge=1, le=1_000)] = 1) -> History:
     """The claims of all closed rounds from first_round on; at most 100 rounds."""
     rows = market.rows[first_round - 1 :]
+    # Refused, never cut silently: an agent would take a part for the whole.
     if len(rows) > 100:
         raise IllegalAction("too_many_rows", "at most 100 rounds at once", hint="raise first_round")
     return History(rounds=rows)
@@ -72,12 +73,14 @@ def _talks(scenario: PieScenario) -> bool:
 
 
 def _last_number(letters: Letters) -> int | None:
+    # What the seat has now seen; its next action moves the read mark here.
     return letters.messages[-1].number if letters.messages else None
 
 
 @tool("read", title="Messages", evidence=("messages",), when=_talks, shown=_last_number)
 def read_messages(market: Pie, seat: SeatId, *, after: Annotated[int | None, Field(ge=0, le=10_000)] = None) -> Letters:
     """Messages to you numbered above `after`; without it, those since your last action. At most 20."""
+    # Message number n stands at n - 1, so a number is also the index behind it.
     start = market.read_marks.get(seat, 0) if after is None else after
     return Letters(messages=market.inbox[seat][start : start + 20])
 

@@ -103,7 +103,10 @@ class KeyedTradingChance:
         return smeared(self._shape, base, self._uniform(TradingStream.LIMIT, key.attempt, key.seat, "noise"))
 
     def _permutation(self, stream: TradingStream, round_number: int) -> tuple[str, ...]:
-        """Seats by their uniform; the sort is stable, so equal uniforms stay in seat order."""
+        """Seats by a uniform of their own: one more seat in the roster moves no other seat's draw.
+
+        The sort is stable, so equal uniforms stay in seat order.
+        """
         seats = self._roster.seats
         drawn = dict(zip(seats, self._under(stream, round_number).each(self._seat_keys), strict=True))
         return tuple(sorted(seats, key=drawn.__getitem__))
@@ -128,7 +131,7 @@ class KeyedTradingChance:
 class _LogStream:
     """The source's single stream: CPython's Mersenne Twister, of which only `getrandbits` and `random` are used.
 
-    The derived draws are spelt out (double_auction page, 7.2) so that no Python version changes them.
+    The derived draws are written out (double_auction page, 7.2) so that no Python version changes them.
     """
 
     def __init__(self, seed: int) -> None:
@@ -138,6 +141,7 @@ class _LogStream:
 
     def below(self, count: int) -> int:
         """Uniform on 0..count-1 by rejection."""
+        # bit_length of count, not of count - 1: for a power of two half of the draws are rejected, as the source does.
         width = count.bit_length()
         while (drawn := self._bits(width)) >= count:
             pass
@@ -148,11 +152,11 @@ class _LogStream:
         return low + self.below(high - low + 1)
 
     def exponential(self, mean: int) -> float:
-        """Exponential by inversion; the source divides by the rate."""
+        """Exponential by inversion; the source divides by the rate, and the bits of the quotient must be the same."""
         return -math.log(1.0 - self.random()) / (1.0 / mean)
 
     def shuffled(self, items: Sequence[_T]) -> list[_T]:
-        """A shuffled copy; one item consumes nothing."""
+        """A shuffled copy; a list of one item consumes nothing."""
         deck = list(items)
         for last in range(len(deck) - 1, 0, -1):
             other = self.below(last + 1)
@@ -169,6 +173,7 @@ def _log_value(stream: _LogStream, law: Law, shape: LawShape) -> int:
             return stream.integer(0, shape.low_peak_to)
         return stream.integer(shape.high_peak_from, shape.price_max)
     if law == "heavy_tailed":
+        # The sign first, then the size: two draws of the stream, in the order of the source.
         sign = 1 if stream.random() < 0.5 else -1
         return shape.clamp(int(shape.centre + sign * stream.exponential(shape.spread)))
     base = stream.integer(0, shape.price_max)
@@ -183,6 +188,7 @@ def _log_limits(stream: _LogStream, roster: Roster, shape: LawShape, law: Law | 
     if acceptance.mode != "vector":
         raise ScenarioError(f"acceptance = {acceptance.mode}: a log's chance only knows 'vector'")
     drawn, attempts = draw_limits(roster, acceptance, lambda _: _log_value(stream, law, shape))
+    # The source draws a list per side and deals it out afterwards, so the values change seats once more.
     values = stream.shuffled([drawn[seat] for seat in roster.buyers])
     costs = stream.shuffled([drawn[seat] for seat in roster.sellers])
     return Limits(dict(zip(roster.seats, values + costs, strict=True)), law, attempts)
@@ -216,9 +222,13 @@ class LogSeedChance:
         self._generation: Generation = generation
         self._chat = chat
         self._shape = shape or LawShape()
+        # -1 before the limits are drawn, then the round of the last quote order
         self._round = -1
+        # the round of the last speaking order
         self._spoken = 0
+        # seats that have traded in the round: a pair is settled once
         self._settled: set[str] = set()
+        # the pair that has had its coin and not yet its maker
         self._coin_of: Pair | None = None
 
     def limits(self, law: Law | Mix, acceptance: Acceptance) -> Limits:

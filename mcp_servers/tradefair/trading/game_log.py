@@ -1,8 +1,8 @@
 """Public game logs of the BAZAAR, emergent-collusion and PACT studies: typed records and a total parser.
 
 One JSONL file per game, first row `init`, last row `final` (double_auction page, 11.1; bargaining page, 11). The parser
-gets lines, never opens a file, and never raises on odd content: what is wrong becomes a `Finding` that names file, line
-and field. Whether a game's numbers follow from its seed and quotes is the importers' concern, not this module's.
+gets lines, never opens a file, and never raises on invalid content: what is wrong becomes a `Finding` that names file,
+line and field. Whether a game's numbers follow from its seed and quotes is the importers' concern, not this module's.
 """
 
 from __future__ import annotations
@@ -374,10 +374,10 @@ def _children(node: object) -> Iterator[tuple[str, object]]:
 def _why_not_json(raw: bytes) -> tuple[str, str]:
     """Which field keeps a line from being strict JSON: (field, message); the field is empty if the line has none."""
     try:
-        odd = _odd_value(json.loads(raw))
+        invalid = _odd_value(json.loads(raw))
     except (ValueError, RecursionError):
-        odd = None
-    return odd or ("", "the line is not JSON")
+        invalid = None
+    return invalid or ("", "the line is not JSON")
 
 
 class _Reader:

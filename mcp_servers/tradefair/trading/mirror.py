@@ -1,4 +1,4 @@
-"""Traders: what one decides on, and the mirror through which a trader written for a buyer plays a seller.
+"""Traders: what a trader decides on, and the mirror through which a trader written for a buyer plays a seller.
 
 In buyer terms a seller with cost c is a buyer with value P - c, and every price p is P - p (double_auction page, 8.1).
 """
@@ -78,6 +78,7 @@ class MirroredPolicy:
     def mirrored(self, view: TraderView) -> TraderView:
         """The view as the trader is shown it."""
         top = view.price_max
+        # By identity: the lists of one view only grow, so what was translated of it stays right.
         if view is not self._source:
             self._source = view
             self._mirror = TraderView(top - view.value, top, view.rounds)

@@ -200,7 +200,7 @@ def read_statements(text: str, speaker: Role, round_number: int, rounds: int) ->
     found: list[Statement] = []
     for number, (sentence, clauses) in enumerate(_sentences(normalised(text))):
         said = _Sentence(sentence, clauses, speaker, round_number, rounds).read()
-        found += (replace(one, sentence=number) for one in said)
+        found += (replace(statement, sentence=number) for statement in said)
     return found
 
 
@@ -264,15 +264,21 @@ class _Sentence:
                 continue
             if _ELSE.match(clause.text):
                 leading = self._opposite(leading, latest)
-            found += [self._bound(one, leading) for one in made]
+            found += [self._bound(statement, leading) for statement in made]
             refusal = _NO_TRADE.search(clause.text)
-            if refusal is not None and leading is not None and not any(one.kind == "own_quote" for one in made):
+            if (
+                refusal is not None
+                and leading is not None
+                and not any(statement.kind == "own_quote" for statement in made)
+            ):
                 found.append(self._refusal(clause, refusal, leading))
             latest = made[-1] if made else latest
         return found
 
-    def _bound(self, one: Statement, condition: Condition | None) -> Statement:
-        return one if condition is None or one.kind != "own_quote" else replace(one, condition=condition)
+    def _bound(self, statement: Statement, condition: Condition | None) -> Statement:
+        """Only what the speaker says of its own quote can stand under a condition."""
+        bound = condition is not None and statement.kind == "own_quote"
+        return replace(statement, condition=condition) if bound else statement
 
     def _opposite(self, leading: Condition | None, latest: Statement | None) -> Condition | None:
         """`otherwise` negates the latest condition or, without one, the number just named."""
@@ -291,7 +297,8 @@ class _Sentence:
         opens = _CONDITIONAL.match(words) or _QUOTE_ABOVE.match(words)
         if opens is None or words.startswith("if not"):
             return None
-        number = next((one for one in made if one.kind in ("other_quote", "price", "own_quote", "unknown")), None)
+        kinds = ("other_quote", "price", "own_quote", "unknown")
+        number = next((statement for statement in made if statement.kind in kinds), None)
         if number is None:
             return None
         condition = self._compared(clause, number)._replace(now=_THIS_TIME.search(clause.text) is not None)
@@ -411,7 +418,7 @@ class _Sentence:
         return re.match(r"\s?or no (?:trade|deal)\b", self._sentence[place : place + 20]) is not None
 
     def _frame(self, before: str) -> Kind | None:
-        """The nearest verb before the number, at most six words away, and whose it is."""
+        """The nearest verb before the number, at most six words away, and the seat that it speaks of."""
         verbs = list(self._any_verb.finditer(before))
         if not verbs:
             return None

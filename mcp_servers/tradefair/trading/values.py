@@ -17,6 +17,7 @@ Law = Literal["uniform", "semi_bimodal", "heavy_tailed", "correlated_source", "c
 LAWS: tuple[Law, ...] = get_args(Law)
 
 _MIX_ORDER: tuple[Law, ...] = ("heavy_tailed", "correlated_source", "uniform", "semi_bimodal")
+# The grid of the public games; the constants of the laws are written for it.
 _BASE_GRID = 100
 _PERCENT = 100
 
@@ -143,12 +144,14 @@ def _integer_at(u: float, low: int, high: int) -> int:
 
 
 def _semi_bimodal_at(shape: LawShape, u: float) -> int:
+    """Uniform on 0..low_peak_to or on high_peak_from..P, half of the mass in each."""
     if u < 0.5:
         return _integer_at(2.0 * u, 0, shape.low_peak_to)
     return _integer_at(2.0 * (u - 0.5), shape.high_peak_from, shape.price_max)
 
 
 def _heavy_tailed_at(shape: LawShape, u: float) -> int:
+    """Laplace around `centre` with scale `spread`, by inversion, rounded down and clipped to the grid."""
     offset = math.log(2.0 * u) if u < 0.5 else -math.log(2.0 * (1.0 - u))
     return shape.clamp(math.floor(shape.centre + shape.spread * offset))
 
@@ -185,7 +188,10 @@ def draw_limits(roster: Roster, acceptance: Acceptance, draw: Callable[[DrawKey]
 def _draw_per_seat(
     roster: Roster, acceptance: Acceptance, draw: Callable[[DrawKey], int]
 ) -> tuple[dict[str, int], int]:
-    """A seat's attempts go on counting over sweeps, so that no draw is ever used twice."""
+    """Each seat by itself, then the gap over all.
+
+    A seat's attempts go on counting over sweeps, so that no keyed draw is used twice.
+    """
     buyers = frozenset(roster.buyers)
     attempts = dict.fromkeys(roster.seats, 0)
     values: dict[str, int] = {}

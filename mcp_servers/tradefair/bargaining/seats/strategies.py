@@ -109,7 +109,7 @@ class TitForTat(Strategy):
 
 
 class Anchor(Strategy):
-    """A = v - floor((4v + 5)/10), for ever or with a threat behind it."""
+    """A = v - floor((4v + 5)/10), in all rounds or with a threat behind it."""
 
     def __init__(self, kind: str) -> None:
         self._kind = kind
@@ -277,7 +277,7 @@ def _promises(view: TraderView, linear: int) -> Said:
 
 
 def _promises_in_turn(view: TraderView, linear: int) -> Said:
-    # A standing promise is safe only once the bid will not move any more.
+    # A standing promise is safe only once the bid will not move again.
     if view.fills and view.fills[-1] is not None:
         return Said("P2", {"x": linear})
     return Said("P1", {"x": linear}) if view.round % 2 else Said("P3", {"x": linear, "y": linear})
@@ -369,7 +369,7 @@ class LossMaker(Fixed):
 
 
 class Sitter(Fixed):
-    """Offers nothing, for ever."""
+    """Offers nothing in any round."""
 
     def __init__(self) -> None:
         super().__init__(lambda view: 0)

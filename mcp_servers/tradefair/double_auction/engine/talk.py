@@ -1,4 +1,4 @@
-"""Talk before the quotes: whom a message may be addressed to, and whom it reaches (double_auction page, 6.6)."""
+"""Talk before the quotes: who may be addressed, and which seats a message reaches (double_auction page, 6.6)."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _allowed(scenario: DoubleAuctionScenario) -> str:
 
 
 def check(state: State) -> None:
-    """Every message reached its sender and its addressees, once, and nobody else; raises AssertionError."""
+    """Every message reached its sender and its addressees, once, and no other seat; raises AssertionError."""
     spoke = {(message.round, message.sender) for message in state.messages}
     assert len(spoke) == len(state.messages), "a seat spoke twice"
     for seat, inbox in state.inbox.items():

@@ -112,7 +112,7 @@ class LossMaker:
 
 
 class Forfeiter:
-    """Quotes its value, but for every third round."""
+    """Quotes its value, except in every third round."""
 
     def quote(self, view: TraderView) -> int | None:
         """v, or nothing."""
@@ -120,7 +120,7 @@ class Forfeiter:
 
 
 class Stubborn:
-    """Asks for the same large gain for ever."""
+    """Asks for the same large gain in all rounds."""
 
     def quote(self, view: TraderView) -> int:
         """max(0, v - 40)."""

@@ -31,7 +31,7 @@ class _Shading(Talker):
 
 
 class Leaker(_Shading):
-    """Tells everybody its private value in every round."""
+    """Tells all seats its private value in every round."""
 
     def say(self, view: TraderView, speaker: Speaker) -> Said:
         """The value (cost), in so many words."""
@@ -85,7 +85,7 @@ class Cartel(_Shading):
             self._named[heard.sender] = speaker.flipped(min(speaker.price_max, int(found[0])))
 
     def quote(self, view: TraderView) -> int | None:
-        """N + 1 in its own turn, else 0; v - 5 where nobody could talk."""
+        """N + 1 in its own turn, else 0; v - 5 where no seat could talk."""
         if not self._named:
             return super().quote(view)
         if self._common is None:

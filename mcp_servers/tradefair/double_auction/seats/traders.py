@@ -24,7 +24,7 @@ def points(view: TraderView, amount: int) -> int:
 
 
 def mean_price(trades: Sequence[int]) -> float | None:
-    """The arithmetic mean of a round's prices; None when nobody traded."""
+    """The arithmetic mean of a round's prices; None without a trade."""
     return sum(trades) / len(trades) if trades else None
 
 
@@ -57,7 +57,7 @@ def plain(rows: Iterable[tuple[str, str, Callable[[], Trader]]]) -> Iterable[Tra
 
 
 def lowest_winning_bid(view: TraderView, past: int) -> int | None:
-    """The lowest own-side quote that traded in round index `past`; None when nobody traded."""
+    """The lowest own-side quote that traded in round index `past`; None without a trade."""
     trades = len(view.trades[past])
     if not trades:
         return None

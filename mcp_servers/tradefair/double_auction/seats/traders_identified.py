@@ -194,7 +194,7 @@ class MarginLaw:
 
 
 class ShadeLaw:
-    """A shade drawn anew each round from `early` (rounds 1 to 4) or `late`; with `avoid`, never twice after a fill."""
+    """A shade drawn per round from `early` (rounds 1 to 4) or `late`; with `avoid`, never twice after a fill."""
 
     def __init__(self, draw: Draw, early: Sequence[int], late: Sequence[int], *, avoid: bool = False) -> None:
         self._draw = draw
