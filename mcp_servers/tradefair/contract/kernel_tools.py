@@ -17,6 +17,7 @@ from tradefair.contract.scenario import Scenario
 from tradefair.contract.seats import SeatId
 from tradefair.contract.tool import Result, ToolTable, tool
 
+# Both stand in the descriptions and schemas of the tools below: another bound is another tool schema.
 MAX_NOTES = 100
 MAX_CODE_CHARS = 20_000
 

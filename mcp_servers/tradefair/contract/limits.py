@@ -85,4 +85,5 @@ class LimitBook:
 
     @staticmethod
     def _window(limit: Limit, window: tuple[int, str]) -> object:
+        # The round alone: a limit per round goes on counting when a phase closes.
         return window[0] if limit.per == "round" else window

@@ -59,6 +59,7 @@ class Replayed:
     def step(self, body: bytes) -> Step:
         """Reproduce the next stored event. Raises Divergence; TraceError for what is no event."""
         event = _parse(body, self._place())
+        # With events due this one must be the next of them; otherwise it is a new command.
         command = not self._due
         if command:
             if event["event"] == "input" and event.get("for") is not None:
@@ -91,6 +92,7 @@ class Replayed:
             raise Divergence(place, reason, recorded=body) from error
         if self._inputs:
             records = self._after_inputs(records)
+        # A closure, or a lapse of a seat that is not awaited: events that stand where no command could be.
         if not records:
             raise Divergence(place, f"a {event['event']} happens nowhere here", recorded=body)
         return records
@@ -119,6 +121,7 @@ class Replayed:
             case "input":
                 return self.core.feed(event["source"], event["payload"])
             case "episode_ended":
+                # An end by the rules is a consequence; as a command it can only be a truncation.
                 if not event["reason"].startswith("truncated:"):
                     raise TraceError("the rules do not end the episode here")
                 return self.core.end(event["reason"])

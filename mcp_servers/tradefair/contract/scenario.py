@@ -86,6 +86,7 @@ def parse_override(text: str) -> tuple[str, JsonValue]:
 
 def with_overrides(content: Mapping[str, Any], overrides: Mapping[str, JsonValue]) -> dict[str, Any]:
     """`content` with dotted keys replaced; the overrides become part of the scenario."""
+    # Tables are copied along the path only: the caller's content must stay as it is.
     merged: dict[str, Any] = dict(content)
     for dotted, value in overrides.items():
         *path, last = dotted.split(".")

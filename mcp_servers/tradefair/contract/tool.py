@@ -118,6 +118,7 @@ class Tool:
         schema = self.result_schema
         defs = schema.get("$defs", {})
         properties = {name: _shallow(prop, defs) for name, prop in schema.get("properties", {}).items()}
+        # A result has its fields, a refusal those of ErrorInfo.
         shapes = [{"required": sorted(properties)}, {"required": list(ErrorInfo._fields)}]
         return {"type": "object", "properties": properties, "anyOf": shapes}
 
@@ -214,6 +215,7 @@ def _hints(function: Callable[..., BaseModel]) -> dict[str, Any]:
 def _parameters(function: Callable[..., BaseModel], hints: dict[str, Any]) -> type[BaseModel]:
     fields: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
+        # `inputs` come from the host, so no client may send them.
         if parameter.kind is inspect.Parameter.KEYWORD_ONLY and name != "inputs":
             default = ... if parameter.default is inspect.Parameter.empty else parameter.default
             fields[name] = (hints[name], Field(default=default))

@@ -115,6 +115,8 @@ class PriceOutlook(NamedTuple):
 def _met(price: int, rivals: Rivals) -> tuple[list[int], int]:
     """Opposite quotes that `price` would trade with, over the ranks that a tie leaves open, and their number."""
     others, opposite = rivals
+    # The k-th best bid meets the k-th best ask: with `better` bids above, a price has rank better + 1, and each rival
+    # at the same price may push it one rank further, by the random quote order.
     as_good = bisect_right(others, price)
     better = len(others) - as_good
     ranks = as_good - bisect_left(others, price) + 1
@@ -129,6 +131,7 @@ def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
         met, ranks = _met(price, past)
         shares.append(len(met) / ranks)
         prices.append(sum(price + ask for ask in met) / (2 * ranks))
+    # fsum: the order of the rounds must not show in the last digit of an answer.
     share, paid = math.fsum(shares), math.fsum(prices)
     count = len(rounds)
     return PriceOutlook(
@@ -163,7 +166,7 @@ def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
 
 def round_utilities(value: int, past: Rivals, utility: Callable[[float], float] = float) -> list[float]:
     """The utility of every price 0..v against one round, ties averaged, coins replaced by their mean."""
-    # Nothing trades below the lowest opposite quote.
+    # No price below the lowest opposite quote trades, so these prices need no replay.
     lowest = min(past.opposite[0], value + 1) if past.opposite else value + 1
     return [0.0] * lowest + [_utility(price, value, past, utility) for price in range(lowest, value + 1)]
 
@@ -184,6 +187,7 @@ def _mean(gains: Sequence[float]) -> float:
 
 def useful_prices(value: int, price_max: int) -> list[int]:
     """25 prices evenly spread from `value` to 40 % of P below it, within the grid, least shaded first."""
+    # dict.fromkeys drops the repeats at 0 and keeps the order.
     spread = (max(0, value - round(step * price_max / 60)) for step in range(25))
     return list(dict.fromkeys(spread))
 
@@ -195,6 +199,7 @@ def pair_best_reply(value: int, opposite: Iterable[int]) -> int | None:
     for count, ask in enumerate(sorted(opposite), start=1):
         total += ask
         gain = count * (2 * value - ask) - total
+        # >=: of equally good prices the largest, which trades with the most quotes.
         if gain > 0 and gain >= best_gain:
             best, best_gain = ask, gain
     return best
@@ -243,9 +248,10 @@ class SideOfRound:
     def __init__(
         self, own: Mapping[str, int], opposite: Iterable[int], quote_order: Sequence[str], price_max: int
     ) -> None:
+        # Reversed, so that of a seat named twice the first position counts, as with `index`.
         self._places = {seat: place for place, seat in reversed(list(enumerate(quote_order)))}
         ranked = (_Ranked(own[seat], place, seat) for place, seat in enumerate(quote_order) if seat in own)
-        self._ranked = sorted(ranked, key=lambda one: (-one.price, one.place))
+        self._ranked = sorted(ranked, key=lambda ranked: (-ranked.price, ranked.place))
         self._opposite = sorted(opposite)
         self._price_max = price_max
 
@@ -262,6 +268,7 @@ class SideOfRound:
         last = self._price_max
         for met in self._opposite:
             rival = next(rivals, None)
+            # One point above a rival that the quote order puts first; an equal price beats the others.
             beats = 0 if rival is None else rival.price + (rival.place < place)
             first = max(beats, met, 0)
             if first <= last:
@@ -363,6 +370,7 @@ def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], pri
     fills, not one per price. All sums are of whole half points. KeyError, IndexError: facts that contradict each other.
     """
     own_value = flip(value, price_max, role)
+    # Differences at the borders of the fills; their running sums below are the payoff at each price.
     starts, slopes = [0] * (price_max + 2), [0] * (price_max + 2)
     earned = peaks = 0
     for played in rounds:

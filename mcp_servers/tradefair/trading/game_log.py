@@ -343,6 +343,7 @@ def read_game(lines: Iterable[bytes], name: str) -> GameLog:
 
 
 def _limit_of(agent: AgentEntry) -> int:
+    """A buyer's value or a seller's cost, in points."""
     limit = agent.valuation if agent.role == "buyer" else agent.cost
     assert limit is not None, "the parser keeps no init with a seat that lacks its limit"
     return limit
@@ -374,6 +375,7 @@ def _children(node: object) -> Iterator[tuple[str, object]]:
 def _why_not_json(raw: bytes) -> tuple[str, str]:
     """Which field keeps a line from being strict JSON: (field, message); the field is empty if the line has none."""
     try:
+        # json reads what orjson refuses (NaN, lone surrogates), so it can name the field.
         invalid = _odd_value(json.loads(raw))
     except (ValueError, RecursionError):
         invalid = None
@@ -397,6 +399,7 @@ class _Reader:
         self._place = 0
 
     def _found(self, field_path: str, message: str) -> None:
+        # Bounded: a file of another kind would give a finding per line.
         if len(self._findings) < MAX_FINDINGS:
             self._findings.append(Finding(self._name, self._line, field_path, message))
         elif len(self._findings) == MAX_FINDINGS:
@@ -409,6 +412,7 @@ class _Reader:
         try:
             content: JsonValue = orjson.loads(raw)
         except ValueError:
+            # An unreadable line has used up a sequence number too, else each later line would be reported.
             self._sequence += 1
             self._found(*_why_not_json(raw))
             return

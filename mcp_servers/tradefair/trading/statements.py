@@ -42,7 +42,7 @@ class Condition(NamedTuple):
     now: bool = False
 
     def holds(self, quote: float) -> bool:
-        """Whether a quote of the counterpart meets it."""
+        """Whether a quote of the counterpart, in ticks, meets it."""
         return quote >= self.y if self.relation == ">=" else quote <= self.y
 
     def negated(self) -> Condition:
@@ -86,6 +86,7 @@ class Statement:
 
 # --- words ------------------------------------------------------------------------------------------------------------
 
+# In this order: "won't" and "can't" before the general "n't", which would leave "wo not".
 _CONTRACTIONS = (
     ("won't", "will not"),
     ("can't", "can not"),
@@ -98,9 +99,11 @@ _CONTRACTIONS = (
     ("'re", " are"),
     ("'d", " would"),
 )
+# ">=" before ">": alternatives of the pattern below are tried in order.
 _SYMBOLS = {"≥": " at least ", "≤": " at most ", ">=": " at least ", "<=": " at most ", ">": " above ", "<": " below "}
 _SYMBOL = re.compile("|".join(map(re.escape, _SYMBOLS)))
 _RANGE_DASH = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
+# A dash between words ends a clause like a comma; within a word ("break-even") it does not.
 _OTHER_DASH = re.compile(r"\s[-–—]+\s|[–—]")
 
 _OWN_VERBS: dict[Role, str] = {"buyer": "bid|offer|pay", "seller": "ask|offer|sell|charge"}
@@ -113,20 +116,25 @@ _LIMIT = (
 )
 _LINK = r"(?:\s(?:is|are|of|at|must be|only|around|about|capped at|=))*"
 
+# No percentages, no parts of words (B1, v2), no longer decimals: such numbers are no prices.
 _NUMBER = re.compile(
     r"(?<![\w.%])(?P<sign>[+-])?(?P<x>\d{1,3}(?:\.\d{1,2})?)(?:~(?P<upper>\d{1,3}(?:\.\d{1,2})?))?"
     r"(?P<more>\+|\sor (?:more|higher|above|better)\b|\sor (?:less|lower|below)\b)?(?![\w%]|\.\d|-[a-z])"
 )
+# A point before a digit belongs to a number.
 _SENTENCE_END = re.compile(r"[!?;\n]+|\.(?!\d)")
+# "and" starts a clause only where another statement follows; "40 and hold" is one clause.
 _CLAUSE_START = re.compile(
     r",|\s(?=(?:but|so|then|otherwise|else|if|when|unless|as long as|provided|or (?:i|no)|"
     r"and (?:i|you|ask|bid|next|then))\b)"
 )
+# A wish, a possibility or a proposal: no commitment, even with a number.
 _SOFT = re.compile(
     r"\b(?:can(?! not)|could|would|may|might|need|require|want|aim|hope|try|propose|suggest|consider|prefer|"
     r"willing|happy to|ready to|how about|what if|rather than|shall we)\b"
 )
 _PROPOSAL = re.compile(r"^.{0,60}\b(?:how about|what if|shall we)\b")
+# What was is no statement about what will be quoted.
 _PAST = re.compile(
     r"\b(?:last round|previous round|earlier|before|was|were|had|traded|asked|dropped|"
     r"(?:last|previous) (?:bid|ask|quote|price))\b"
@@ -143,17 +151,21 @@ _PERMANENT = re.compile(
     r"promise|commit|standing)\b"
 )
 _THIS_TIME = re.compile(r"\bthis (?:time|round)\b")
+# "through 12", "rounds 5 and 6": the number is a round, not a price.
 _ROUND_WORDS = re.compile(r"\b(?:rounds?|through|until)\s(?:round\s)?(?:\d{1,3}\s(?:and|or)\s)?$")
+# "3 more rounds": a count.
 _COUNT_AFTER = re.compile(
     r"^\s(?:(?:more|remaining|straight|consecutive|final|last|successful|steady|good|easy)\s)*"
     r"(?:rounds|trades|times|deals)\b"
 )
+# "a profit of 12", "leaves you 5": what a trade earns, not its price.
 _PAYOFF_BEFORE = re.compile(
     r"\b(?:profits?|payoffs?|surplus|gains?|margin|earns?|makes?|gets?|mine|yours|total|"
     r"(?:giv|leav)(?:es?|ing)\s(?:me|you))(?:\s(?:is|of|at|about|only|=))*\s$"
 )
 _PAYOFF_AFTER = re.compile(r"^\s?(?:(?:in |of )?(?:profit|surplus|payoff)\b|for (?:me|you)\b|/\s?round)")
 _PRICE_WORDS = r"trad(?:e|es|ed|ing)|clear(?:s|ed|ing)?|deal|prices?|midpoint"
+# "trade at 45", "settle on 45", "stick with 45": the price of a trade, not one side's quote.
 _PRICE_BEFORE = re.compile(
     rf"\b(?:(?:{_PRICE_WORDS})(?:\s(?:is|at|of|to|a|around|about|near|closer|close))*|"
     r"lock(?:ed)?(?: in)?(?: reliable)?|settle(?: on)?|"
@@ -169,6 +181,7 @@ _LEADS = frozenset({"and", "so", "then", "now", "any", "will", "next", "us", "st
 
 def normalised(text: str) -> str:
     """Lower case, straight quotes, contractions opened, comparison signs as words, `~` for a range of digits."""
+    # Entities and full-width digits get the form that the patterns know.
     plain = unicodedata.normalize("NFKC", html.unescape(text)).lower()
     plain = plain.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
     for short, long in _CONTRACTIONS:
@@ -176,6 +189,7 @@ def normalised(text: str) -> str:
     plain = _SYMBOL.sub(lambda found: _SYMBOLS[found[0]], plain)
     plain = _RANGE_DASH.sub("~", plain)
     plain = _OTHER_DASH.sub(", ", plain)
+    # "my bid: 45" and "my bid = 45" say the same.
     plain = plain.replace("=", " = ").replace(":", " = ")
     return re.sub(r"[^\S\n]+", " ", plain)
 
@@ -205,6 +219,7 @@ def read_statements(text: str, speaker: Role, round_number: int, rounds: int) ->
 
 
 def _sentences(text: str) -> Iterator[tuple[str, list[_Clause]]]:
+    """The sentences that hold any text, each with its clauses."""
     start = 0
     for end in [*_SENTENCE_END.finditer(text), None]:
         stop = len(text) if end is None else end.start()
@@ -228,7 +243,10 @@ _WINDOW = 120
 
 
 class _Sentence:
-    """Reads the clauses of one sentence and binds conditions to what they govern."""
+    """Reads the clauses of one sentence and binds conditions to what they govern.
+
+    A condition before a clause governs what follows it in the sentence; one behind a clause governs that clause only.
+    """
 
     def __init__(
         self, sentence: str, clauses: Sequence[_Clause], speaker: Role, round_number: int, rounds: int

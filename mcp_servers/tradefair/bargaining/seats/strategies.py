@@ -23,7 +23,7 @@ def concession_room(value: int) -> int:
 
 
 def opening_bid(value: int) -> int:
-    """v - K."""
+    """v - K: the bid that leaves all of the concession room."""
     return value - concession_room(value)
 
 
@@ -36,6 +36,7 @@ def _their(view: TraderView, back: int = 1) -> int | None:
 
 
 def _own(view: TraderView) -> int | None:
+    """The own quote of the last round; None before the game or after a forfeit."""
     return view.quotes[-1] if view.quotes else None
 
 
@@ -79,6 +80,7 @@ class Concession(Strategy):
 
     def quote(self, view: TraderView) -> int:
         """The bid on the curve, held."""
+        # Kept per round: message and quote ask for the same bid, and the rule looks at the last one.
         if view.round != self._round:
             self._bid, self._round = self._next(view), view.round
         assert self._bid is not None
@@ -87,6 +89,7 @@ class Concession(Strategy):
     def _next(self, view: TraderView) -> int:
         room = concession_room(view.value)
         time = 1.0 if view.rounds == 1 else (view.round - 1) / (view.rounds - 1)
+        # 1e-9: a power that is a whole number but for its last bit must not fall to the number below.
         bid = min(view.value, view.value - room + math.floor(room * time**self._power + 1e-9))
         if self._bid is None:
             return bid
@@ -136,6 +139,7 @@ class Anchor(Strategy):
 
 
 def _anchor(view: TraderView) -> int:
+    """A = v - floor((4v + 5)/10)."""
     return view.value - (4 * view.value + 5) // 10
 
 

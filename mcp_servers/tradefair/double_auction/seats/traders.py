@@ -144,10 +144,12 @@ class Zip:
     def _learn(self, view: TraderView, past: int) -> None:
         price = view.value * (1.0 + self._margin)
         target = self._target(view, past, price)
+        # A value of 0 has no margin that could be learned.
         if target is None or not view.value:
             return
         step = self._rate * (target - price)
         self._momentum = self._inertia * self._momentum + (1.0 - self._inertia) * step
+        # At most 0: a buyer with a positive margin would bid through its value.
         self._margin = min(0.0, max(-1.0, (price + self._momentum) / view.value - 1.0))
 
     def _target(self, view: TraderView, past: int, price: float) -> float | None:

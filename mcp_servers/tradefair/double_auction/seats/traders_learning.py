@@ -27,6 +27,7 @@ from tradefair.trading.mirror import TraderView
 def _belief_bid(value: int, belief: Sequence[float]) -> int:
     """The smallest maximiser of f(b)(v - b); v if nothing is gained."""
     best, best_gain = value, 0.0
+    # Upwards with >, so that of equal gains the smallest bid stays.
     for bid in range(value):
         gain = belief[bid] * (value - bid)
         if gain > best_gain:
@@ -54,6 +55,7 @@ def gdx_value(
     V(m, n) = max over b of f(b)[(v - b) + discount·V(m-1, n-1)] + (1 - f(b))·discount·V(m, n-1); V(0, n) = V(m, 0) = 0;
     with nothing to gain the bid is v.
     """
+    # worth[unit][left] = V(unit, left), filled by the number of quotes left.
     worth = [[0.0] * (chances + 1) for _ in range(units + 1)]
     first = value
     for left in range(1, chances + 1):
@@ -102,6 +104,7 @@ class GdEvolved:
             _belief_bid(view.value, _aged_belief(self._book, view.price_max, window, weight))
             for window, weight in self._genomes
         ]
+        # By bid, not by genome: several genomes often bid the same.
         gains = {bid: mean_utility(bid, view.value, recent) for bid in set(bids)}
         order = sorted(range(8), key=lambda place: (-gains[bids[place]], place))
         best = order[0]
