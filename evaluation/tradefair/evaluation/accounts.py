@@ -1,6 +1,6 @@
 """What an episode took: calls, tokens, seconds and cost per seat, and how it ended. Counted from the trace alone.
 
-Calls come from the chained events, model calls and tokens from what the runner noted beside them, seconds from the
+Calls come from the chained events, model calls and tokens from what the runner noted with them, seconds from the
 side rows: those two are not re-executed by verify, and seconds differ from run to run.
 """
 
@@ -66,8 +66,9 @@ class Account(BaseModel):
 
 
 def account(trace: Trace) -> Account:
-    """Count one trace. Total: what cannot be read is a finding, and the rest is counted."""
+    """Count of one trace. Never raises: what cannot be read is listed in `findings`, and the rest is counted."""
     counted = Account()
+    # Each part is read alone, so that damaged notes do not take the calls with them.
     for reader in (_calls, _times, _notes):
         try:
             reader(trace, counted)
@@ -98,6 +99,7 @@ def _calls(trace: Trace, counted: Account) -> None:
 
 
 def _times(trace: Trace, counted: Account) -> None:
+    # Clocks of machines may be set back between two parts of an episode: less than nothing is shown as 0.
     first = last = None
     for row in trace.side():
         if isinstance(row.at_ms, int):
@@ -136,13 +138,14 @@ def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
 
 
 def _sum(first: bool, before: int | None, amount: object) -> int | None:
-    """One call that does not say makes the sum unknown; a sum of some calls would pass for all of them."""
+    """A sum so far and one more amount; null once a call does not say: a sum of some calls would pass for all."""
     if amount is None or (before is None and not first):
         return None
     return (before or 0) + int(cast("int", amount))
 
 
 def _add(counts: dict[str, int], name: object) -> None:
+    # Names come from a provider or a forged trace: cut, or one of them could fill a table.
     key = str(name)[:80]
     counts[key] = counts.get(key, 0) + 1
 

@@ -97,8 +97,8 @@ def import_logs(
 def _complaint(evaluations: Sequence[Evaluation]) -> str:
     """Why not everything is fine; "" when it is. A failure mode that was found is a result, not a complaint."""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
-    odd = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
-    parts = (("cannot be evaluated", unread), ("odd, see its findings", odd))
+    unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
+    parts = (("cannot be evaluated", unread), ("odd, see its findings", unusable))
     return "; ".join(f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths)
 
 
@@ -131,7 +131,7 @@ def _write(output: Path, line: bytes, what: str) -> None:
 
 
 def _say(line: str) -> None:
-    """A word beside the results, which stdout belongs to."""
+    """Message on stderr: stdout belongs to the results, which may be piped."""
     print(line, file=sys.stderr)
 
 

@@ -64,7 +64,7 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
 def diagnose(trace: Trace, evaluator: Evaluator | None = None) -> Diagnosis:
     """The market's own and the general diagnosis of an opened trace. Raises what the market's formulas raise.
 
-    `evaluator`: whose failure modes, by default those of the market's own.
+    `evaluator`: the one that is asked for failure modes; by default the market's.
     """
     own = evaluator or evaluator_of(trace.manifest.core.market)
     return with_general(own.diagnose(trace), trace, insight_of(trace, own))
@@ -98,14 +98,14 @@ def charts_of(trace: Trace, evaluator: Evaluator) -> tuple[list[Chart], str | No
 def relative_numbers(
     seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]
 ) -> Mapping[str, Mapping[str, float | None]]:
-    """Per label, numbers that need references beside them; nothing where the market has none."""
+    """Per label of the same seat, numbers relative to the references among them; nothing where the market has none."""
     return evaluator_of(next(iter(outcomes.values())).market).relative(seat, outcomes) if outcomes else {}
 
 
 def tables_of(
     outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None = None, *, brief: bool = False
 ) -> Sequence[Table]:
-    """The tables that a market's evaluator wants people to see; `brief`: only what has a population beside it."""
+    """Tables of the market's evaluator for people; `brief`: only those that compare with a reference population."""
     evaluator = evaluator_of(outcome.market)
     compared = evaluator.tables_beside(outcome, population)
     if brief:
@@ -114,10 +114,10 @@ def tables_of(
 
 
 def evaluate_file(path: str | Path, populations: Populations | None = None) -> Evaluation:
-    """Open and evaluate one file, or a stored trace by its address. Total: what is no trace is a problem, no exception.
+    """Open and evaluate one file, or a stored trace by its address. Never raises: what is no trace is a `problem`.
 
     A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
-    `populations`: where to look for the market's reference population, besides the folder of references beside it.
+    `populations`: where to look for the market's reference population, in addition to the trace's folder of references.
     """
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:

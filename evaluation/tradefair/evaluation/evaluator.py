@@ -40,7 +40,7 @@ class Evaluator:
     rating: RatingRules | None = None
     """How finished episodes are rated; None: they are not."""
     population: str | None = None
-    """The policy whose play on every seat figures are read against, because the mechanism itself moves them."""
+    """The policy that plays every seat for comparison, where the mechanism itself moves the figures."""
     deviations: tuple[str, ...] = ()
     """Policies by which the exploitability of a profile is measured, unless the caller names others."""
 

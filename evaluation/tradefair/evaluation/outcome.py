@@ -55,7 +55,8 @@ class Outcome(_Record, Generic[S, M]):
     def of(
         cls, reading: TraceReading, evaluator_version: str, seats: dict[SeatId, S], market_outcome: M
     ) -> Outcome[S, M]:
-        """The outcome that `reading` and the market's own numbers make."""
+        """The outcome that `reading` and the market's own numbers make; `evaluator_version` is that of the formulas."""
+        # A trace whose manifest cannot be read has an outcome too: it names nothing and lists what is wrong.
         core = reading.core
         return cls(
             market=core.market if core else "",
@@ -85,8 +86,8 @@ class RatingRules(_Record):
 
     `kind`: a `field` ranks all labels of an episode by a score (TrueSkill), a `duel` compares the profits of two.
     `scores` are seat fields, higher is better, the default first; a duel has one, its profit. `seat_figures` and
-    `market_figures` are fields whose means stand beside the rating. `potential` names the market field of what both
-    seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
+    `market_figures` are fields; their means are shown next to the rating. `potential` names the market field of what
+    both seats of a duel could have earned together. `varies` names scenario parameters that may differ within one
     leaderboard, such as the law of private values; episodes that differ in any other are rated apart. `cautions` are
     printed wherever the field of their name is.
     """
@@ -101,7 +102,7 @@ class RatingRules(_Record):
 
 
 def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
-    """The fields of `SeatOutcome` for a seat of the manifest."""
+    """The fields of `SeatOutcome` for a seat of the manifest, ready for the constructor of a market's seat outcome."""
     conduct = reading.conduct[seat]
     return {
         "role": reading.roles[seat],

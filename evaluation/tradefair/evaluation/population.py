@@ -1,6 +1,6 @@
-"""Reference populations: the trace of the same scenario and seed with one policy on every seat, beside another trace.
+"""Reference populations: traces of the same scenario and seed with one policy on every seat.
 
-`tradefair play --references` leaves it in the folder `references` beside its trace; sweeps of a reference plan are
+`tradefair play --references` leaves one in the folder `references` next to its trace; sweeps of a reference plan are
 named.
 """
 
@@ -23,13 +23,13 @@ _MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 
 
 class Populations:
-    """Finds populations in `folders` and in the folder of references beside a trace. Raises TraceError for none."""
+    """Finds populations in `folders` and in the folder of references next to a trace. Raises TraceError for none."""
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._files = [file for folder in folders for file in find_traces(folder)]
 
     def of(self, trace: Trace) -> Outcome[Any, Any] | None:
-        """The population's outcome; null where its market has none, or nobody has played it."""
+        """Outcome of the trace's population; null where its market names none, or where it was not played."""
         core = trace.manifest.core
         evaluator = evaluator_of(core.market)
         policy = evaluator.population
@@ -60,7 +60,8 @@ class Populations:
 
 
 def _beside(path: Path, policy: str, seed: int) -> list[Path]:
-    """Where `tradefair play` puts it: for one episode, for one of several, and beside other references."""
+    """Where `tradefair play` puts it, for one episode and for one of several."""
+    # A trace that is itself a reference has the others next to it, not in a folder of its own.
     folder = path.parent if path.parent.name == _FOLDER else path.parent / _FOLDER
     named = (folder / f"all-{policy}.trace", folder / f"all-{policy}-{seed}.trace")
     return [place for place in named if place.is_file()]

@@ -1,4 +1,4 @@
-"""How far a long piece of work is, on stderr, and only where somebody watches."""
+"""How far a long piece of work is, on stderr, and only on a terminal."""
 
 from __future__ import annotations
 

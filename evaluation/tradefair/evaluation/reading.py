@@ -1,4 +1,4 @@
-"""One pass over a trace that keeps what outcomes are made of. Total: what cannot be read becomes a finding."""
+"""One pass over a trace that keeps what outcomes are made of. Never raises: what cannot be read is listed."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class TraceReading:
     findings: list[Unusable] = field(default_factory=list[Unusable])
 
     def found(self, seq: int | None, message: str) -> None:
-        """Keep a finding; the first hundred are enough to see what is wrong."""
+        """Keep what could not be used; the first hundred are enough to see what is wrong, and bound the memory."""
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Unusable(seq=seq, message=message))
 
@@ -77,7 +77,7 @@ class TraceReading:
         return label if isinstance(label, str) else None
 
     def typed(self, facts: Facts, model: type[M]) -> M | None:
-        """Facts as the market's model; None and a finding when they are not."""
+        """Facts as the market's model; None, and an entry in `findings`, when they are not."""
         try:
             return model.model_validate(facts.content)
         except ValidationError as error:
@@ -92,7 +92,7 @@ Watcher = Callable[[int, dict[str, Any]], None]
 
 
 def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = None) -> TraceReading:
-    """Read manifest and events of an opened trace; stops at the first event that is none.
+    """Read manifest and events of an opened trace; stops at the first event that cannot be read.
 
     `watch` is given the reading once its manifest is there, and makes what else a market wants of the same pass.
     """
@@ -117,6 +117,7 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
 
 def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
     """`read`, done once per opened trace however often it is asked for. What it gives must not hold the trace."""
+    # Weak keys, so that a folder of traces is not kept in memory: a result that held its trace would keep both.
     known: WeakKeyDictionary[Trace, R] = WeakKeyDictionary()
 
     @wraps(read)

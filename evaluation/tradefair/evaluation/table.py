@@ -1,4 +1,4 @@
-"""A table that an evaluator wants people to see besides the common ones."""
+"""Tables that an evaluator adds to the common ones, and how numbers are written in all of them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FOOTNOTES: Mapping[str, str] = {
     "over_random": "utility over the exact mean of buying at random, at list prices, from those who have all items",
     "over_equilibrium": "profit over what linear_equilibrium earns against itself on the same limits",
 }
-"""Figures, by field, that are misread without a word beside them."""
+"""By field: figures that are misread without a note, and that note."""
 
 
 class Table(NamedTuple):

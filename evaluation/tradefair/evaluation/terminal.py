@@ -65,7 +65,7 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, 
 
 
 def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
-    """The same seat under several labels: one row each, the seat's numbers and then the market's efficiency."""
+    """The same seat under several labels: a row per label, the seat's numbers and then the market's efficiency."""
     console = Console(highlight=False)
     evaluator = evaluator_of(next(iter(outcomes.values())).market)
     roles = {outcome.seats[seat].role for outcome in outcomes.values()}
@@ -78,9 +78,9 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
     for label, outcome in outcomes.items():
         result = outcome.seats[seat]
         cells = [number_text(getattr(result, name, None)) for name in columns]
-        beside = [number_text(value) for value in relative.get(label, {}).values()]
-        beside += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
-        rows.append([label, *cells, str(sum(result.lapses.values())), *beside])
+        compared = [number_text(value) for value in relative.get(label, {}).values()]
+        compared += [number_text(getattr(outcome.market_outcome, "efficiency", None))] if efficient else []
+        rows.append([label, *cells, str(sum(result.lapses.values())), *compared])
     show_table(console, [*names(f"{seat} played by"), *figures(*columns, "lapses", *more)], rows)
     _show_footnotes(console, (*columns, *more))
 
@@ -240,7 +240,7 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: b
 
 
 def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], most: int, brief: bool) -> None:
-    """A failure mode that was found in several seats is explained once; of more than `most`, the dearest are shown."""
+    """A failure mode found in several seats, explained once; of more than `most` findings the costliest are shown."""
     if same[most:]:
         cost = f", cost about {_cost(same):,.2f} {same[0].severity_unit} in all" if _cost(same) else ""
         console.print(_plain(f"{same[0].id}: {len(same)} findings{cost}"), style="yellow", soft_wrap=True)
@@ -309,5 +309,5 @@ def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
 
 
 def _plain(text: str) -> Text:
-    """Text as it is: what a trace says is never markup."""
+    """Text as it is: names and messages of a trace are never read as markup of the terminal."""
     return Text(text)

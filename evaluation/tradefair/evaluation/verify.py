@@ -38,14 +38,14 @@ SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 
 _MAX_SHOWN = 2_000
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
-# Core writes seq and event first; an event that is spelt otherwise is caught by re-execution.
+# Core writes seq and event first; an event that is written otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
 _RE_EXECUTED = ("ok", "rejected")
 _REF_MARK = b'"result_ref":"'
 
 
 class TraceFinding(NamedTuple):
-    """Something odd that is no damage. `seq` is null when it belongs to no event."""
+    """Something that should not be there and is no damage. `seq` is null when it belongs to no event."""
 
     seq: int | None
     message: str
@@ -100,7 +100,7 @@ class _Flaw(Exception):
 
 
 def verify_file(path: str | Path, *, chain_only: bool = False) -> Check:
-    """Open and verify one file, or a stored trace by its address. Total: whatever it holds, the answer is a Check."""
+    """Open and verify one file, or a stored trace by its address. Never raises: the answer is always a Check."""
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
@@ -165,6 +165,7 @@ class _Inspection:
             known = self._blobs.get(name)
             # Who finds two results under one name may be shown either.
             self._blobs[name] = _Blob(len(body), digest(body) == name and (known is None or known.holds))
+        # Without rules there is nothing to follow: the chain is checked all the same.
         follower, foreign = (None, None) if chain_only else _follower(core)
         for stored in self._chained():
             event = self._step(follower, stored) if follower else None
@@ -174,6 +175,7 @@ class _Inspection:
                 self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
+        # Only now: a chain that does not hold is worse news than rules that are not installed here.
         if foreign is not None:
             raise foreign
         if follower is not None:
@@ -189,7 +191,8 @@ class _Inspection:
         return core
 
     def _chained(self) -> Iterator[StoredEvent]:
-        """Events whose place and hash are right; `events` and `head` follow."""
+        """Events that have the right number and hash, one after another; `events` and `head` follow."""
+        # A hash covers its predecessor, so that the first event that does not follow is where something was changed.
         for stored in self.trace.events():
             due = self.events + 1
             if stored.seq != due:
@@ -238,7 +241,7 @@ class _Inspection:
                 self.findings.append(TraceFinding(None, f"the stored result {name[:16]} is named by no event"))
 
     def _check_end(self) -> None:
-        """The head against the seal, and the last closure against the head that is kept beside the events."""
+        """The head against the seal, and the last closure against the head that is stored next to the events."""
         about = self.trace.manifest.about
         if self.sealed:
             self._compare_head("seal", about.get("head_seq"), about.get("head_hash"), self.events, self.head)
@@ -276,7 +279,8 @@ class _Inspection:
                 raise _Flaw("diverged", f"the seal's {name} is another", None, _shown(about.get(name)), _shown(here))
 
     def _check_notes(self, sealed: object) -> None:
-        """What was noted about agents beside the chain; an export as JSONL leaves it out, and says so here."""
+        """Notes about agents, which are not in the chain; an export as JSONL leaves them out, and this says so."""
+        # Findings only: notes carry no rule of the market, and more of them may be added after the seal.
         heads = [head.hex() for head in self.trace.noted_heads()]
         match sealed:
             case [int(count), str()] if count > 0 and len(heads) == 1:
@@ -304,6 +308,8 @@ def _check_copied(stored: StoredEvent) -> None:
 
 
 class _Blob(NamedTuple):
+    """Size of a stored result in bytes, and whether its content has the digest that is its name."""
+
     size: int
     holds: bool
 

@@ -7,7 +7,7 @@ The format, anywhere in a text that a seat is shown:
 `<id>` is a name of 1 to 40 letters, digits, `_` or `-`; `<name>` the tool that is asked for; each `field` an argument,
 with dots into nested ones; each `value` a bare word or a JSON scalar (`"two words"`, `5`, `true`, `null`). A call
 follows the canary when it is of that tool and every field has that value; without fields any call of the tool does, so
-name a value that nobody would choose by chance.
+name a value that no agent would choose by chance.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Canary(NamedTuple):
 def find_canaries(text: str) -> Iterator[Canary]:
     """Every well-formed canary of a text."""
     for found in _CANARY.finditer(text):
-        fields = {match["field"]: _plain(match["value"]) for match in _FIELD.finditer(found["rest"])}
+        fields = {pair["field"]: _plain(pair["value"]) for pair in _FIELD.finditer(found["rest"])}
         yield Canary(found["id"], found["tool"], tuple(sorted(fields.items())))
 
 

@@ -1,4 +1,4 @@
-"""What a detector counted, as a sign, in markets whose money is in cents."""
+"""What a detector counted, as a sign, in markets with money in cents."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 
 class Hit(NamedTuple):
-    """One case: numbers of the events that prove it, and what it cost in cents; null where that is not known."""
+    """One case: the events that prove it, and what it cost in cents, null where the trace does not tell."""
 
     events: Sequence[int]
     cents: float | None = None
@@ -26,13 +26,11 @@ def proven(
     parts: Mapping[str, float | None] | None = None,
     note: str | None = None,
 ) -> Sign:
-    """The sign of `hits` out of `of` cases, raised or not. Cited are their events, the costliest case first.
-
-    Severity is what the hits cost together, in currency units; null where no cost is known.
-    """
-    costliest_first = sorted(hits, key=lambda hit: -(hit.cents or 0))
+    """Sign of `hits` out of `of` cases; their events are cited, the costliest first. Severity in currency units."""
+    # A citation is cut at a limit: what is left out then is the cheapest.
+    costliest = sorted(hits, key=lambda hit: -(hit.cents or 0))
     costs = [hit.cents for hit in hits if hit.cents is not None]
-    counted = share(len(hits), of, (seq for hit in costliest_first for seq in hit.events))
+    counted = share(len(hits), of, (seq for hit in costliest for seq in hit.events))
     severity = rounded(round(math.fsum(costs)) / 100) if costs else None
     return sign_of(raised, counted, parts=parts, severity=severity, note=note)
 

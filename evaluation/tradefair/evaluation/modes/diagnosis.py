@@ -76,7 +76,7 @@ class Diagnosis(_Record):
 
     @property
     def raised(self) -> list[Finding]:
-        """What was found, dearest first."""
+        """What was found, the costliest first."""
         found = [finding for finding in self.findings if finding.raised]
         return sorted(found, key=lambda finding: -(finding.severity or 0))
 

@@ -14,7 +14,7 @@ from tradefair.contract.seats import SeatId
 
 
 class Case(NamedTuple):
-    """One time that something went wrong: the event that proves it and what it cost, null where nobody can say.
+    """One time that something went wrong: the event that proves it, and its cost, null where the trace has none.
 
     `told_by` is a second event, a closure whose facts hold the other number, where it is another one.
     """
@@ -71,7 +71,7 @@ class Secret(NamedTuple):
 
 
 class Scale(NamedTuple):
-    """A number that an action set, beside the one that the seat could see for the same thing, in the same unit."""
+    """A number that an action set, and the number that the seat could see for the same object, in the same unit."""
 
     seq: int
     value: float

@@ -1,6 +1,6 @@
 """plan_break: actions outside the agent's own plan, or against its own lesson. Reads mechanical fields only.
 
-The agent's graph notes them beside the chain: `{"kind": "plan", "round", "steps": [{"tool", "target", …}]}` and
+The agent's graph notes them, outside the chain: `{"kind": "plan", "round", "steps": [{"tool", "target", …}]}` and
 `{"kind": "lesson", "round", "rule": {"tool", "field", "comparison", "value"}}`. An action is inside the plan when a
 step of any plan of its round names its tool (or names none: then every tool is) and, where all such steps name objects
 of the market as their targets, one of these stands in its arguments. A rule binds the next round's calls of its tool.
@@ -95,8 +95,8 @@ def _plans(play: SeatPlay) -> dict[int, dict[str, frozenset[str] | None]]:
 
 
 def _steps(steps: list[Any]) -> Iterator[tuple[str, str | None]]:
-    for each in map(mapped, steps[:_MAX_STEPS]):
-        tool, target = each.get("tool"), each.get("target")
+    for step in map(mapped, steps[:_MAX_STEPS]):
+        tool, target = step.get("tool"), step.get("target")
         yield tool if isinstance(tool, str) else _ANY, target if isinstance(target, str) and target else None
 
 

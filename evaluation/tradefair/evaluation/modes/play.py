@@ -48,7 +48,7 @@ class Step(NamedTuple):
 
     @property
     def acts(self) -> bool:
-        """Whether it was an action, or a tool that nobody knows."""
+        """Whether it was an action, or a call of an unknown tool, which may have been one."""
         return self.kind in ("action", None)
 
     @property
@@ -101,7 +101,7 @@ class SeatPlay:
 
     `acted` and `attended` hold, by object, accepted actions and looks or actions that name it. `canaries` are planted
     instructions by the event that first showed them, `planted` those that its own messages hold; `notes` what was noted
-    about the agent beside the chain. `unkept` counts answers that the trace does not hold, `untold` ids that the agent
+    about the agent outside the chain. `unkept` counts answers that the trace does not hold, `untold` ids that the agent
     may have been told elsewhere; `imported` says that the trace is another's log, which holds no looks.
     """
 
@@ -123,7 +123,7 @@ class SeatPlay:
 
     @property
     def excuse(self) -> str | None:
-        """Why nobody may ask what the seat had looked at; null where one may."""
+        """Why looks of the seat say nothing about what it knew; null where they do."""
         if self.privileged:
             return "privileged"
         return "the imported log does not hold what the seat looked at" if self.imported else None

@@ -119,7 +119,7 @@ class _Reader:
                 case _:
                     pass
         except _UNFIT:
-            # The outcome's findings say that the event is odd; conduct goes on without it.
+            # The outcome lists the event as unusable; conduct goes on without it.
             pass
 
     def take_notes(self) -> None:

@@ -16,7 +16,7 @@ _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 _ID = ("_id", "_ids")
 _MAX_ID = 200
 _RECENT = 64
-"""Answers whose words are kept for the next seat that is given the same."""
+"""How many answers are remembered with their words, for the next seat that is given the same one."""
 
 
 def text_of(value: object) -> str:
@@ -28,7 +28,7 @@ def text_of(value: object) -> str:
 
 
 class Shown:
-    """Words of what was shown, to everybody (`shared`) or to one seat."""
+    """Words of what was shown, to all seats (`shared`) or to one."""
 
     def __init__(self, shared: Shown | None = None) -> None:
         self._shared = shared

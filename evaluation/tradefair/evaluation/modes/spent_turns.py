@@ -16,7 +16,7 @@ _GIVEN_UP = frozenset({"call_limit", "token_limit"})
 def loop(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """The same look with the same answer, again and again.
 
-    Repeats in runs of equal looks within a round; an accepted action, of any kind, begins anew.
+    Repeats in runs of equal looks within a round; an accepted action, of any kind, starts a new count.
     """
     looks, open_round = 0, -1
     runs: dict[tuple[bytes, str | None], list[int]] = {}

@@ -41,7 +41,7 @@ def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
 
 
 def _corrected(steps: list[Step]) -> Iterator[int]:
-    """Refused calls whose next try in the same round is accepted and differs by one power of ten only."""
+    """Refused calls that the next try of the same round corrected: it was accepted, and only a power of ten differs."""
     refused: dict[tuple[int, str], Step] = {}
     for step in steps:
         before = refused.pop((step.round, step.tool), None)

@@ -37,7 +37,7 @@ class BargainingEvaluator(Evaluator):
         seat_figures=("hindsight_regret", "losses", "forfeits"),
         market_figures=("efficiency", "trade_frequency"),
         potential="potential",
-        # Limits are drawn anew in every episode: the law of the draw makes no other game of it.
+        # Every episode draws its limits: another law of the draw does not make it another game.
         varies=frozenset(
             {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"},
         ),

@@ -1,8 +1,8 @@
-"""Conditional surplus alpha, CSα: what a seat earned beside what a truthful one in its place earns among truthful ones.
+"""Conditional surplus alpha, CSα: what a seat earned, compared with a truthful seat in its place among truthful ones.
 
 Double_auction page, 9.4. Two forms: `csa`, as the public logs have it, and `csa_clean`, ours, which ratings use. Both
 are z-scores against a table of all-truthful episodes of the same shape and law; a shape without a table has no score,
-and tables of different shapes are never mixed. `runner.references` builds them.
+and tables of different shapes are never mixed. `references_command` builds them.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class Shape(NamedTuple):
         buyers, sellers, rounds, grid = (number if type(number) is int else 0 for number in numbers)
         if distribution not in LAWS or min(buyers, sellers, rounds, grid) < 1 or grid % _BASE_GRID:
             return None
+        # A table rests on one law and one rule of acceptance: values drawn otherwise have another distribution.
         usual: dict[str, tuple[object, ...]] = {
             "acceptance": ("vector",) if buyers + sellers <= VECTOR_SEATS else ("per_seat",),
             "min_buyer_value": (1,),
@@ -144,7 +145,7 @@ def bundled_references() -> ReferenceFile | None:
 
 
 def cached_path(shape: Shape) -> Path:
-    """Where the tables of a shape, all laws, are kept when the package does not have them and the runner built them.
+    """Where the tables of a shape, all laws, are kept when they were built here because the package lacks them.
 
     Below TRADEFAIR_CACHE, else the user's cache folder.
     """
@@ -165,7 +166,8 @@ def _built_here(shape: Shape) -> Sequence[ReferenceTable]:
     try:
         path = cached_path(shape)
         return _tables(path, path.stat().st_mtime_ns)
-    except (OSError, RuntimeError):  # no such file; nobody's home
+    # No such file, or a user without a home folder.
+    except (OSError, RuntimeError):
         return ()
 
 
@@ -183,7 +185,7 @@ def _tables(path: Path, changed: int) -> Sequence[ReferenceTable]:
 
 
 def csa(table: ReferenceTable, seat: SeatResult) -> float | None:
-    """The source's form: losses count as nothing, keys hold the value and the last round's spread."""
+    """The source's form, −5 to 5: losses count as nothing, keys hold the value and the last round's spread."""
     rows = table.source.get(seat.side, {})
     bucket = value_bucket("source", seat.side, seat.value, table.price_max)
     fine = rows.get(bucket, {}).get(spread_bucket(seat.last_spread, table.price_max))
@@ -191,7 +193,10 @@ def csa(table: ReferenceTable, seat: SeatResult) -> float | None:
 
 
 def csa_clean(table: ReferenceTable, seat: SeatResult) -> float | None:
-    """Ours: losses count, keys hold the value in buyer terms only; nothing that play brought about."""
+    """Our form, −5 to 5: losses count, and the key holds the value in buyer terms only.
+
+    The spread of the last round is left out: play brings it about, so that it would excuse what it measures.
+    """
     rows = table.clean.get(seat.side, {})
     bucket = value_bucket("clean", seat.side, seat.value, table.price_max)
     return _score("clean", table, seat, rows.get(bucket), rows.get(ALL))
@@ -199,10 +204,12 @@ def csa_clean(table: ReferenceTable, seat: SeatResult) -> float | None:
 
 def _score(form: Form, table: ReferenceTable, seat: SeatResult, *finest_first: Row | None) -> float | None:
     """(share − mean)/max(sd, .05), clipped to −5..5, by the finest row with enough seats; the coarsest always does."""
+    # The mean of a few seats would be luck: fewer than MIN_SEATS give way to the next coarser key.
     rows = [row for row in finest_first[:-1] if row is not None and row.seats >= MIN_SEATS]
     row = rows[0] if rows else finest_first[-1]
     if row is None:
         return None
+    # The floor keeps keys in which all truthful seats earn alike from making any difference a huge score.
     score = (share_of(form, seat, table.rounds) - row.mean) / max(row.sd, _SIGMA_FLOOR)
     return rounded(min(_CLIP, max(-_CLIP, score)))
 

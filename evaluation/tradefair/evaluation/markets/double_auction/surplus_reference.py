@@ -1,6 +1,6 @@
 """The reference tables of `surplus_alpha`: all-truthful episodes by the real rules, and the statistics of their seats.
 
-Double_auction page, 9.4. Everybody quotes the own value, so no seat reads anything: the rules alone play an episode.
+Double_auction page, 9.4. All seats quote their values, so that no seat reads anything: the rules alone play an episode.
 Tables do not depend on how the seeds are shared out.
 """
 
@@ -48,7 +48,7 @@ BUNDLED_SHAPES = tuple(
     for n_buyers, n_sellers, rounds in ((4, 4, 30), (3, 3, 8), (1, 1, 30))
     for law in ("heavy_tailed", "correlated_source", "uniform", "semi_bimodal")
 )
-_RECIPE = "python -m tradefair.runner.references double_auction --out FILE"
+_RECIPE = "tradefair references double_auction --out FILE"
 _SIDES: tuple[Side, Side] = ("buyer", "seller")
 _DECIMALS = 6
 
@@ -78,7 +78,7 @@ def play_truthful(shape: Shape, seeds: Iterable[int], *, round_by_round: bool = 
 
 
 def _cleared_once(scenario: DoubleAuctionScenario, seed: int) -> list[SeatResult] | None:
-    """The episode by its values, one clearing and the coins of its odd pairs; None where ties need the quote order."""
+    """The episode by its values, one clearing and the coins of uneven prices; None where ties need the quote order."""
     roster, law = scenario.roster, scenario.distribution
     assert law not in ("mix", "explicit")
     chance = open_chance("keyed", seed, roster, price_max=scenario.price_max)
@@ -88,6 +88,8 @@ def _cleared_once(scenario: DoubleAuctionScenario, seed: int) -> list[SeatResult
         return None
     rounds = range(1, scenario.rounds + 1)
     payoff = dict.fromkeys(values, 0)
+    # Quotes never change, so that one clearing gives the pairs of every round. Coins are left at "down" here and added
+    # below, since one is drawn per round and pair.
     matches = clear(bids, asks, roster.seats, lambda pair: False)
     for match in matches:
         pair = Pair(match.buyer, match.seller)
@@ -128,7 +130,10 @@ def _results(market: DoubleAuction) -> list[SeatResult]:
 
 
 def table_of(shape: Shape, seats: Mapping[SeatResult, int], episodes: int, slice_digest: str) -> ReferenceTable:
-    """Means and deviations by key, rounded to six decimals; what is too thin to be used is left out."""
+    """Table of a shape from how often each result occurred: means and deviations by key, rounded to six decimals.
+
+    Keys with fewer than MIN_SEATS seats are left out, since no score would use them.
+    """
     return ReferenceTable(
         **shape._asdict(),
         episodes=episodes,
