@@ -57,6 +57,7 @@ class Oracle:
     def _wishes(market: State, seat: SeatId) -> Iterator[Wish]:
         """What it wants of each item, at a price that wins for sure against the standing vectors, if it pays."""
         scenario, own = market.scenario, market.places[seat]
+        # Nominal demand by item: the privileged view of this round's buyers is used for prices only.
         wanted = apportion(scenario.demand, [item.quantity for item in scenario.items])
         for place, item in enumerate(scenario.items):
             need = min(market.supply[place], -(-4 * wanted[place] // scenario.retailers)) - market.of(seat).units[place]
@@ -105,6 +106,7 @@ class _Trial:
             strategies.ceil_tick(5 * item.base_cents, 4, market.scenario.tick_cents) for item in market.scenario.items
         )
         self._offers = [(own.offer or Offer(usual, None, None)) if own.active else None for own in market.retailers]
+        # Items without stock are not posted: they would draw visits that fail.
         self._held = [item for item, units in enumerate(self._stock[self._own]) if units]
         self._prices: list[int | None] = [usual[item] if item in self._held else None for item in range(len(usual))]
 
@@ -114,6 +116,7 @@ class _Trial:
         slogan, row = None, None
         # An outside embedder cannot be asked from here; then it says nothing, and lives from its prices.
         if not scenario.gate_inert and scenario.embedder == "lexical":
+            # Generic slogans are close to no tribe, so only the other twelve are tried.
             rows = {text: self._market.similarities(text) for text in strategies.slogan_pool(generic=False)}
             slogan = max(rows, key=lambda text: self._value(self._noticed(rows[text]), rows[text], self._crowd))
             row = rows[slogan]

@@ -403,6 +403,7 @@ class Adaptive:
         market = rounds[0]["passes"][-1]["market"] if rounds else None
         if market is None:
             answer = yield ToolCall("estimate_clearing_prices", {})
+            # Nothing is disclosed to all: the estimate rests on own fills.
             told = {row["item"]: _cents(row["suggestion"]) for row in answer.data.get("items", ())}
             return {offer.item: told.get(offer.item, offer.reserve) for offer in supply}
         last = {row["item"]: row for row in market}
@@ -433,6 +434,7 @@ class Adaptive:
             answer = yield ToolCall("list_supplier_offers")
             self._tick = _cents(answer.data["tick"])
         stock = _stock((yield ToolCall("view_account")))
+        # What is there before the shop opens: the next round's learning needs it to know what sold.
         self._available = {item: own.units for item, own in stock.items()}
         slogan = yield from self._choose_slogan(now)
         changed = slogan if slogan != self._slogan else None
@@ -447,6 +449,7 @@ class Adaptive:
         """
         pool = slogan_pool(generic=False)
         drawn = pool[int(self._draw.uniform(now.round, "slogan") * len(pool))]
+        # With an inert gate no slogan matters, and asking for scores would waste calls.
         if self._slogan is None or now.market["gate"] == "inert":
             return self._slogan or drawn
         if self._draw.uniform(now.round, "explore") < 0.2:

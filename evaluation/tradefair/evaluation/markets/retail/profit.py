@@ -69,6 +69,7 @@ def decompose(play: RetailPlay) -> ProfitDecomposition | None:
     worth = last.net_worth_cents if ending is None else ending.net_worth_cents
     rent = sum(day.facts.rent_cents for day in play.days)
     gain = worth - play.scenario.funds_start_cents
+    # The flows of all products; rent and ageing belong to the store.
     trade = total.revenue_cents - total.refunds_cents - total.cost_of_goods_cents - total.expiry_cost_cents
     return ProfitDecomposition(
         revenue_cents=total.revenue_cents,

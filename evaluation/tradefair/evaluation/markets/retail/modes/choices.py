@@ -24,8 +24,10 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
     offers = slice(place * count, (place + 1) * count)
     quotes, qualities = facts.supplier.quote_e4[offers], facts.supplier.quality_milli[offers]
     by_price = sorted(range(count), key=lambda number: (quotes[number], number))
+    # Ties go to the cheaper quote, as the oracle chooses.
     by_quality = sorted(range(count), key=lambda number: (-qualities[number], quotes[number], number))
     evidence = visible.suppliers(place)
+    # Fewer units say nothing: a supplier with three sales and no return is not a good one.
     known = [row for row in evidence if row.sold >= EVIDENCE_UNITS]
     chosen = evidence[supplier]
     lowest = min(known, key=_returns, default=None)

@@ -47,7 +47,9 @@ def _prices(play: RetailPlay) -> Iterator[Figure]:
     windows = diagnostic_rules().windows
     judged = judged_prices(play)
     distances = [choice.distance or 0.0 for choice in judged]
+    # Only these are cited: a finding should lead to what went wrong.
     off = [choice.seq for choice in judged if (choice.distance or 0.0) > windows.price_tolerance_percent]
+    # What a mean leaves out is said next to it, or a clean figure could rest on two prices.
     without = sum(choice.best is None for choice in play.prices)
     dear = len(play.prices) - len(judged) - without
     note = play.unseen or f"{without} without a p* and {dear} above 50.00 left out"
@@ -69,6 +71,7 @@ def _prices(play: RetailPlay) -> Iterator[Figure]:
 def _ranks(play: RetailPlay) -> Iterator[Figure]:
     """Where the chosen suppliers rank by quality and by price."""
     lines = play.lines
+    # The score runs from 1 (best) to 0 (worst), whatever the number of suppliers.
     last = max(1, play.scenario.supplier.count - 1) if play.scenario else 1
 
     def score(line: LineChoice) -> float:

@@ -68,6 +68,7 @@ def overbuying(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     expired_ratio = ratio(expired, units + expired)
     spoiled = (expired_ratio or 0) >= limits["expired_ratio"]
     crowded = (waiting_days or 0) >= limits["waiting_days"]
+    # One figure can be shown: that of the clause that raised the finding, expiry first, because it costs money.
     only_crowded = crowded and not spoiled
     counted = share(len(waiting), play.length, waiting) if only_crowded else share(expired, units + expired, waste)
     cents = sum(sum(day.facts.product.expiry_cost_cents) for day in play.days)
@@ -99,6 +100,7 @@ def _stranded_loss(play: RetailPlay) -> float:
     if play.ending is not None and play.days:
         shelf = play.days[-1].facts.product.on_shelf
         ending = play.ending
+        # An edited ending may be shorter than the store: `strict` would raise where a shorter sum is enough.
         rows = zip(ending.product_stock_cost_cents, ending.product_stock_value_cents, shelf, strict=False)
         cents += sum(cost - value for cost, value, shelved in rows if not shelved)
     return cents / 100

@@ -70,6 +70,7 @@ def _search(play: RetailPlay, note: str | None) -> Iterator[Figure]:
     matched = share(len(events) - len(blind), len(events), blind)
     formula = "action events with a relevant query / action events; cited: those without"
     yield figure(play, "match_rate", matched, formula, window="same day", note=note)
+    # Events without any look have no gap; `match_rate` counts them.
     gaps = [event.gap for event in events if event.gap is not None]
     formula = "mean calls between the last relevant query and the action"
     yield figure(play, "query_gap", share(sum(gaps), len(gaps)), formula, window="same day", note=note)
@@ -88,6 +89,7 @@ def _overlap(play: RetailPlay, note: str | None) -> Figure:
 
 def _depth_of(event: ActionEvent) -> float:
     """Share of the needed categories that were looked at, from 0 to 1."""
+    # An action that needs nothing lacks nothing.
     return 1 - len(event.missing) / len(event.needs) if event.needs else 1.0
 
 

@@ -50,6 +50,7 @@ def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bo
     """
     after, last = _window(), play.length
     pairs = [pair for pair in play.action_pairs() if not censored or pair[1] + after <= last]
+    # From the next day on: a second action on the same day is no return.
     again = [within(days[place], day + 1, min(day + after, last)) is not None for place, day, _ in pairs]
     left = [seq for (_, _, seq), came in zip(pairs, again, strict=True) if not came]
     return share(sum(again), len(pairs), left)
@@ -131,6 +132,7 @@ def _continuity(play: RetailPlay) -> Figure:
     """How alike the products acted on are from one day to the next (mean Jaccard index)."""
     acted = [set(day.conduct.acted) for day in play.days]
     steps = [(now & then, now | then) for now, then in pairwise(acted)]
+    # Two idle days are neither alike nor different.
     values = [len(both) / len(either) for both, either in steps if either]
     formula = "mean of |U_t ∩ U_t+1| / |U_t ∪ U_t+1|, days without either left out"
     return figure(play, "continuity", share(sum(values), len(values)), formula, window="t..t+1")

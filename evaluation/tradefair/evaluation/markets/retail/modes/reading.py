@@ -172,6 +172,7 @@ class _Watcher:
 
     def _take_news(self, call: Call) -> None:
         """Items whose title or content was shown: the one named, those that the result refers to, else all live."""
+        # A ref may carry a field after a dot; the item's id is what stands before it.
         shown = [*named_at(call.arguments, "news_id"), *(ref.partition(".")[0] for ref in call.refs or ())]
         self._news_read.update(shown)
         # A look at today's list whose items were not recorded: it showed all live ones.
@@ -223,6 +224,7 @@ class _Watcher:
         if self._index is None:
             return
         needs = self._needs.get(kind, ())
+        # The evidence index knows products by id, as calls name them; everything else here uses indices.
         product, now = product_id(place), Moment(call.round, call.revision)
         missing = [need for need in needs if not self._index.meets(need, product, now)]
         looks = self._index.of_round(product, now, {category for need in needs for category in need.any_of})
@@ -268,6 +270,7 @@ class _Watcher:
         """Whether these are the facts of the next day of this store."""
         products = len(self.play.categories)
         pairs = facts.supplier
+        # Every column must be as wide as the store before any is read by index.
         widths = {len(column) for _, column in facts.product}
         pair_columns = (pairs.quote_e4, pairs.quality_milli, pairs.units, pairs.returned)
         return (
@@ -285,6 +288,7 @@ class _Watcher:
         told = [(line.product_id, line.supplier_id, line.quantity) for line in facts.orders]
         done = [(product_id(line.product), supplier_id(line.supplier), line.quantity) for line in self._lines]
         if told != done:
+            # The day is judged all the same: the finding says that the trace contradicts itself.
             self._reading.found(None, f"day {facts.day}: the facts tell of other order lines than the calls")
         for line in self._lines:
             choice = judge_line(visible, facts, line.seq, line.product, line.supplier, line.quantity)

@@ -41,6 +41,7 @@ def missed_high_demand(play: RetailPlay) -> MissedDemand:
     for number, day in enumerate(play.days, 1):
         wanted = high_demand(day, windows.best_sellers)
         first = max(1, number - windows.look_back_days)
+        # An action up to three days before counts: a product that was just tended needs nothing today.
         lost = sum(within(acted[place], first, number) is None for place in wanted)
         missed, everything = missed + lost, everything + len(wanted)
         if lost:
@@ -59,6 +60,7 @@ def _breadth(play: RetailPlay) -> Iterator[Figure]:
     total = sum(counts.values())
     acts = [seq for _, _, seq in play.action_pairs()]
     yield figure(play, "acted_per_day", share(len(acts), play.length, acts), "Σ|U_t| / days")
+    # Herfindahl index: 1 when all actions are on one product, 1/n when they are spread evenly over n.
     squares = sum(count * count for count in counts.values())
     yield figure(play, "hhi", share(squares, total * total), "Σ share² of action events over products")
     top = sum(count for _, count in counts.most_common(_TOP))

@@ -75,6 +75,7 @@ class Visible:
         self._records.close_day(
             DayColumns(
                 price=day.price_cents,
+                # As the rules file it: on the shelf with stock in the morning.
                 in_stock=[int(shelved > 0 and units > 0) for shelved, units in stock],
                 units=day.units,
                 revenue=day.revenue_cents,
@@ -93,6 +94,7 @@ class Visible:
                 pair_cost=no_pairs,
             )
         )
+        # From the close on: an order of today is not yet in what the manager could have read about a supplier.
         for line in facts.orders:
             self._ordered.setdefault(line.supplier_id, set()).add(line.product_id)
 

@@ -41,6 +41,7 @@ def _telling(row: SeatRound | None, limits: Mapping[str, float]) -> bool:
         return False
     # Only items that were in stock: a visit to an empty shelf calls for bids, not for another price.
     turned_away = sum(failed for failed, held in zip(row.own.failed, row.own.available, strict=True) if held)
+    # Two opposite signs: hardly anything sold (too expensive), or all of it with buyers turned away (too cheap).
     return through <= limits["sold"] or (through >= 1 and turned_away > 0)
 
 

@@ -56,7 +56,9 @@ def detect_unchecked(seat: Retail, limits: Mapping[str, float]) -> Sign:
 def _checked(row: SeatRound, act: Act) -> bool:
     """Whether the seat had added up a vector earlier in the phase, with the tool or in code of its own."""
     return any(
-        look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq for look in row.acts
+        # In the same phase only, as section 10 has it.
+        look.tool in _CHECKS and look.accepted and look.phase == act.phase and look.seq < act.seq
+        for look in row.acts
     )
 
 
@@ -70,6 +72,7 @@ def _beyond(row: SeatRound) -> Iterator[_Beyond]:
             continue
         if act.code == "insufficient_funds":
             yield _Beyond(act, (), _excess(row, act))
+        # An accepted call says nothing of funds; only the facts of its pass tell that it was forfeited.
         elif act.accepted and _forfeits(row, act):
             yield _Beyond(act, (row.closed,), _excess(row, act))
 

@@ -148,6 +148,7 @@ class SeatRound:
     @property
     def asked_cents(self) -> int:
         """Value in cents of what was asked for in the settling pass, a forfeited vector included."""
+        # A forfeited vector was asked for too: such a seat did not leave its money idle.
         lost = self.facts.passes[-1].forfeited.get(self.seat.seat, ())
         return sum(line[1] * line[2] for line in (*self.lines, *lost))
 

@@ -26,6 +26,7 @@ def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
     for row, item in sold:
         own, price = row.own, row.own.prices[item]
         out = own.sold[item] == own.available[item] and own.failed[item] >= limits["failures"] * own.sold[item]
+        # Rivals only: with the own price in the mean, a large seller would be compared with itself.
         others = row.others_mean(item)
         if out and price is not None and price < limits["part"] * others:
             hits.append(Hit(row.offered(), own.sold[item] * (others - price)))
@@ -65,6 +66,7 @@ def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
         gain = row.own.available[item] * row.others_mean(item) - row.own.book[item]
         if item not in worth or gain > worth[item][1]:
             worth[item] = (row, gain)
+    # Every hit is cited; only the costliest of an item carries money, so that no unit is counted twice.
     hits = [Hit(row.offered(), max(0.0, worth[item][1]) if worth[item][0] is row else 0.0) for row, item in again]
     return proven(hits, len(stocked), raised=len(hits) >= limits["least"])
 

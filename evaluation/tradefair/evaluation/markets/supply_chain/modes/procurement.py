@@ -38,6 +38,7 @@ def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
         if _at_floor(row, line, limits):
             low.setdefault(line[0], []).append((row.round, row))
     stretches = [(item, run) for item, ones in low.items() for run in runs(ones)]
+    # Per item: bids at the floor on different items in turn are no stretch.
     longest = max((len(run) for _, run in stretches), default=0)
     held = [(item, row) for item, run in stretches if len(run) >= limits["in_a_row"] for row in run]
     hits = [Hit(row.bid(), row.regrets[item].underbid) for item, row in held]
@@ -96,10 +97,12 @@ def _told(row: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
     tick, passes = row.seat.game.rules.tick_cents, row.facts.passes
     for before, after in pairwise(passes):
         first, then = (closed.lines.get(row.seat.seat, []) for closed in (before, after))
+        # Requested in full: that is what the budget of a vector counts.
         left = row.funds - sum(line[1] * line[2] for line in first)
         # Money for one tick more per unit: a seat that has spent all it has cannot raise anything.
         short = {line[0] for line in first if line[3] < limits["filled"] * line[1] and left >= tick * line[1]}
         if short:
+            # Without the units won, and in any order: only what the seat asked for.
             same = sorted(line[:3] for line in first) == sorted(line[:3] for line in then)
             yield _Told(row, after.bid_pass, frozenset(short), after is passes[-1], same)
 

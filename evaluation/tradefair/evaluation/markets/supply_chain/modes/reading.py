@@ -85,6 +85,7 @@ class _Watcher:
             tool=str(event.get("tool"))[:100],
             status=str(event.get("status"))[:20],
             code=str(error["code"])[:100] if "code" in error else None,
+            # Arguments of reads are not needed, and may be large.
             arguments=mapped(event.get("arguments")) if event.get("kind") == "action" else {},
         )
         calls.acts.setdefault(number, []).append(act)
@@ -98,6 +99,7 @@ class _Watcher:
 
 def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) -> SupplyGame:
     """The read episode as a game, with a row for every seat and round that it was in business in."""
+    # A repeated round of an edited trace is taken once, the last one.
     rounds = {facts.round: (closed, facts) for closed, facts in zip(play.closed, play.rounds, strict=True)}
     game = SupplyGame(
         scenario=scenario,
@@ -127,6 +129,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
             # Rounds after a bankruptcy are censored: doing nothing is no failure of a seat that may not act.
             if own.active:
                 seat.rounds.append(SeatRound(number, closed, seat, facts, own, funds[name], sales.get(name)))
+            # After the row is made: the row holds the money before procurement, which is that of the last close.
             funds[name] = own.funds
     return game
 

@@ -54,6 +54,7 @@ def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
     A slogan is also a copy when its lexical cosine with the rival's is at least `cosine`.
     """
     game, seat = row.seat.game, row.seat.seat
+    # The slogan itself first: the same words are the plainest copy.
     near = [number, *(other for other, close in game.neighbours.get(number, {}).items() if close >= cosine)]
     for other in near:
         uses = game.first_uses.get(other, {})
@@ -82,6 +83,7 @@ def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
         return unchecked("every buyer considers every retailer: slogans cannot matter")
     length = int(limits["rounds"])
     judged = [row for row in seat.rounds if row.round >= length and row.sales is not None]
+    # 1 is the sales of the average seller of the same items; below it by a margin counts as poor.
     poor = [(row.round, row) for row in seat.rounds if row.sales is not None and row.sales < limits["sales"]]
     kept: list[SeatRound] = []
     for run in runs(poor):
