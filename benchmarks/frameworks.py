@@ -28,8 +28,7 @@ from tradefair.agents.bridge import Bridge
 from tradefair.agents.react import React
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.toolbox import as_tools
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import TurnView
+from tradefair.contract import Brief, TurnView
 from tradefair.frameworks.chat_client import ChatClient
 from tradefair.frameworks.openai_loop import CompletionsTalk
 from tradefair.frameworks.talk import TalkPlayer, shown_tools

@@ -17,8 +17,7 @@ from typing import NamedTuple
 
 from benchmarks.figures import Figure
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.policy import Draw, Policy, Turns, TurnView
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import Draw, Policy, Scenario, Turns, TurnView
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import new_episode, plan_seats, seat_policy
 

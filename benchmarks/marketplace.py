@@ -19,10 +19,8 @@ from typing import Any
 
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, HarnessFailure, Scenario
 from tradefair.contract.core import Core
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.scenario import Scenario
 from tradefair.host.episode import Episode
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets

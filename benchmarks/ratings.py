@@ -11,9 +11,8 @@ import numpy as np
 
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, Draw
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw
 from tradefair.evaluation.ratings.duels import Duel, pair_sums, scores
 from tradefair.evaluation.ratings.glicko import rate_duels
 from tradefair.evaluation.ratings.results import read_results

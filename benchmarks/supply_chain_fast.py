@@ -7,7 +7,7 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import IllegalAction, ScenarioError
+from tradefair.contract import IllegalAction, ScenarioError, SeatId
 from tradefair.contract.policy import (
     Draw,
     Policy,
@@ -17,7 +17,6 @@ from tradefair.contract.policy import (
     TurnView,
     parse_policy,
 )
-from tradefair.contract.seats import SeatId
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain

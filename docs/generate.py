@@ -20,13 +20,11 @@ import orjson
 
 from tradefair.agents.drawing import to_mermaid
 from tradefair.catalog import market_names, market_type
+from tradefair.contract import MarketType, Need, Tool, ToolTable
 from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.contract.evidence import Need
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.contract.market import MarketType
-from tradefair.contract.tool import Tool, ToolTable
 from tradefair.evaluation.markets.bargaining.modes.rules import DiagnosticRules as BargainingRules
 from tradefair.evaluation.markets.bargaining.modes.rules import diagnostic_rules as bargaining_rules
 from tradefair.evaluation.markets.double_auction.modes import rules as auction_rules

@@ -85,6 +85,15 @@ def test_what_cannot_be_read_raises_and_is_left_out_of_tables_with_a_warning(dam
         assert broken.messages().height == 0
 
 
+def test_a_name_in_the_file_that_is_no_text_is_damage(duel: tf.Trace, tmp_path: Path) -> None:
+    # SQLite names the broken table in its message, which Python cannot decode.
+    broken = tmp_path / "broken.trace"
+    named = duel.path.read_bytes().replace(b"CREATE TABLE meta", b"CREATE TABLE m\xecta")
+    broken.write_bytes(named.replace(b"tablemeta", b"tablem\xecta"))
+    assert not tf.verify(broken).sound
+    assert tf.evaluate(broken).problem
+
+
 @pytest.mark.parametrize("place", ["nowhere", "null\0name", "postgresql://nobody@127.0.0.1:1/none#x"])
 def test_verify_and_evaluate_never_raise(place: str) -> None:
     assert not tf.verify(place).sound

@@ -15,8 +15,7 @@ from tradefair.agents.options import Approve
 from tradefair.agents.round_calls import Call
 from tradefair.agents.rounds import Note
 from tradefair.agents.tool_node import calls_of
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 
 _NO_REASON = "no reason given"
 

@@ -18,8 +18,7 @@ import orjson
 from mcp.shared.exceptions import MCPError
 from mcp.types import REQUEST_TIMEOUT, CallToolResult, TextContent, Tool
 
-from tradefair.contract.errors import ErrorInfo, HarnessFailure
-from tradefair.contract.policy import ToolAnswer, TurnView
+from tradefair.contract import ErrorInfo, HarnessFailure, ToolAnswer, TurnView
 
 if TYPE_CHECKING:
     from mcp import Client

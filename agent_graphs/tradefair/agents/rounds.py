@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Protocol, TypeAlias
 
 import orjson
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 
 if TYPE_CHECKING:
     from tradefair.agents.prompt import Prompt, PromptSet

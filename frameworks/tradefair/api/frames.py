@@ -56,6 +56,7 @@ class Frame(Mapping[str, Sequence[Any]]):
 
         made: dict[str, Any] = {}
         for name, cells in self._columns.items():
+            # Left to itself, pandas makes floats of integers with gaps, and loses those above 2**53.
             if self.types[name] == "BIGINT":
                 cells = pandas.array(cells, dtype="Int64" if None in cells else "int64")  # pyright: ignore
             elif self.types[name] == "DOUBLE":

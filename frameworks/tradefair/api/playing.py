@@ -159,6 +159,7 @@ async def seat(
     stage = Stage()
     asked = _Asked(market, scenario, seed, by_hand, None, seat, others, settings, folder)
     playing = asyncio.create_task(_played(asked, False, stage, alone=True))
+    # Whichever comes first: the seat, or an error from before there was one.
     taken = asyncio.ensure_future(asyncio.wrap_future(handed))
     await asyncio.wait({playing, taken}, return_when=asyncio.FIRST_COMPLETED)
     try:
@@ -167,6 +168,7 @@ async def seat(
             playing.result()
         yield await taken
     finally:
+        # Cancelled, the runner closes the log and seals nothing; let go, it would lapse the turns that are left.
         if stage.over:
             left.set()
         else:
@@ -282,6 +284,7 @@ def _agent(
     if agent is None or isinstance(agent, str):
         spec = with_stand_in(kind, _named(agent, asked.model, limits), set(roles.values()))
         return ready(kind, spec, roles)
+    # The prefix keeps a function that is called `react` from being resumed as the framework of that name.
     name = f"{OWN}{getattr(agent, '__name__', type(agent).__name__)}"[:80]
     spec = AgentSpec(name, limits=limits)
     if asked.model is not None:
@@ -297,6 +300,7 @@ def _agent(
 
 def _named(agent: str | None, model: str | None, limits: Limits) -> AgentSpec:
     """The agent of a text. Raises ScenarioError for one that comes from outside."""
+    # Nothing would open a door here, and the episode would wait for its client without end.
     if agent == OUTSIDE:
         raise ScenarioError("a client from outside needs a server: tradefair play --agent external")
     if agent is None:
@@ -309,6 +313,7 @@ def _named(agent: str | None, model: str | None, limits: Limits) -> AgentSpec:
 
 
 def _check_policy(made: Callable[[], Any]) -> None:
+    # Made once for nothing: a class that needs arguments would fail only after the trace was begun.
     try:
         policy = made()
     except TypeError as error:

@@ -82,7 +82,7 @@ class Trace:
     @property
     def raised(self) -> Sequence[Finding]:
         """The failure modes that were found, the costliest first. Raises TraceError."""
-        _ = self.outcome
+        _ = self.outcome  # raises where nothing can be read: no finding would look like none found
         return () if self._evaluation.diagnosis is None else self._evaluation.diagnosis.raised
 
     def events(self) -> Iterator[dict[str, Any]]:

@@ -6,10 +6,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.market import Brief, LapseReason
-from tradefair.contract.policy import TurnView
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Brief, HarnessFailure, LapseReason, SeatId, TurnView
 
 if TYPE_CHECKING:
     from mcp import Client

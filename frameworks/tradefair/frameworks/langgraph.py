@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING
 from tradefair.agents.options import Approve, GraphOptions
 from tradefair.agents.rounds import RoundLimits
 from tradefair.agents.window import FULL_ROUND, Window, parse_window
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, HarnessFailure, ScenarioError
 from tradefair.frameworks import find
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import Policy, TurnView
+from tradefair.contract import Brief, HarnessFailure, Policy, TurnView
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge

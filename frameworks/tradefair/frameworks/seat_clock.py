@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 from tradefair.frameworks.base import SeatConnection
 
 

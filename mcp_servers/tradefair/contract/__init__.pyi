@@ -30,6 +30,8 @@ from .policy import Turns as Turns
 from .policy import TurnView as TurnView
 from .scenario import Scenario as Scenario
 from .scenario import Timing as Timing
+from .sealed import SealedRounds as SealedRounds
+from .sealed import SealedType as SealedType
 from .seats import Addressee as Addressee
 from .seats import SeatId as SeatId
 from .seats import SeatSpec as SeatSpec

@@ -13,8 +13,7 @@ import orjson
 from tradefair.agents.bridge import error_info
 from tradefair.agents.requests import RequestName, find_request
 from tradefair.agents.rounds import find_view, unfenced
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, Policy, ToolAnswer, ToolCall, Turns, TurnView
 
 PASS = "I have nothing more to do in this turn."
 _BYTES_PER_TOKEN = 4
