@@ -21,6 +21,7 @@ from benchmarks.figures import Figure
 _NAMES = (
     "startup",
     "api",
+    "walk",
     "calls",
     "quotes",
     "verifying",

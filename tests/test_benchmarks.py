@@ -13,7 +13,7 @@ import pytest
 _ROOT = Path(__file__).parents[1]
 
 
-QUICK = ["startup", "api", "verifying", "rounds"]
+QUICK = ["startup", "api", "walk", "verifying", "rounds"]
 SLOW = (
     "calls",
     "calls_at_scale",
@@ -80,3 +80,10 @@ def test_the_table_shows_figure_and_goal(monkeypatch: pytest.MonkeyPatch, capsys
     shown = " ".join(capsys.readouterr().out.split())
     assert "quotes by rules" in shown
     assert "50,000" in shown
+
+
+def test_an_episode_walks_straight_through_the_modules(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "path", [str(_ROOT), *sys.path])
+    from benchmarks.walk import measure
+
+    assert [figure.name for figure in measure(tiny=True) if not figure.met] == []

@@ -160,15 +160,16 @@ def ready(
     recording = _recording(spec, endpoint, roles)
     if spec.approve and ask is None:
         raise ScenarioError("approval of actions was asked for, and there is nobody to ask")
-    if endpoint.kind == "policy":
-        _check_policy(kind, spec, roles)
     chosen = {"window": window, "trials": spec.trials}
     options = {name: value for name, value in chosen.items() if value is not None}
 
     def make(seat: SeatId) -> SeatAgent:
         return factory(**options, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
 
-    return ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
+    made = ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
+    if endpoint.kind == "policy":
+        _check_policy(kind, spec, roles)
+    return made
 
 
 def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:

@@ -62,14 +62,17 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
 
     Raises ScenarioError before anything is written; HarnessFailure when a provider fails: the trace can be resumed.
     """
-    agent, agents, plan = spec.agent.spec, spec.plan.agents, spec.plan
-    if agent.framework == NATIVE:
-        for seat in agents:
-            plan = plan.with_policy(seat, str(agent.model))
+    # Everything is worked out in the order in which its modules stand, from here down to the episode: a reader who
+    # follows one call seldom has to come back (benchmarks/walk.py counts how often).
+    kind, agent = spec.kind, spec.agent.spec
     label, record = agent.label, agent.recorded()
     with Sandbox() as sandbox:
+        agents, plan = spec.plan.agents, spec.plan
+        if agent.framework == NATIVE:
+            for seat in agents:
+                plan = plan.with_policy(seat, str(agent.model))
         episode = await new_episode(
-            spec.kind,
+            kind,
             spec.scenario,
             spec.seed,
             plan,

@@ -32,6 +32,7 @@ logger = logging.getLogger("tradefair.host")
 
 AGENT = "agent"
 MAX_SEED = 2**63 - 1
+_NO_SERVICES = Services()
 
 
 class SeatPlan(NamedTuple):
@@ -233,7 +234,7 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
     """The scenario completed by what outside services answer, and those services. ScenarioError when one is missing."""
     needs = kind.needs(scenario) if isinstance(kind, Resolves) else ()
     if not needs or not isinstance(kind, Resolves):
-        return scenario, Services()
+        return scenario, _NO_SERVICES
     from tradefair.host.embedding import similarity_services
 
     services = await asyncio.to_thread(similarity_services, needs)
