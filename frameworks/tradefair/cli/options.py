@@ -68,6 +68,7 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
         return command(**given)
 
     called.__annotations__ = {parameter.name: parameter.annotation for parameter in spread}
+    # The parser reads the signature and resolves annotations by their own names; both must show the spread parameters.
     vars(called)["__signature__"] = signature(command).replace(parameters=spread)
     return called
 
@@ -78,6 +79,7 @@ class SharedOptions(TyperGroup):
     # Any: the base class is typed with a context of typer's own copy of click.
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse with the group's own options brought to the front."""
+        # The parser stops reading a group's options at the first word that is no option, the name of the command.
         own = {name: parameter for parameter in self.params for name in parameter.opts}
         first: list[str] = []
         rest: list[str] = []

@@ -1,4 +1,4 @@
-"""What `tradefair play` is told of an agent: its options, as an `AgentSpec` and its limits."""
+"""Reads the options of an agent from the command line of `tradefair play` into an `AgentSpec`."""
 
 from __future__ import annotations
 

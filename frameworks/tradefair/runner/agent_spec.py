@@ -40,7 +40,7 @@ OWN = "own:"
 _POLICY = "policy:"
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
-_SPELLINGS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
+_MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
 _TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
 
 
@@ -48,9 +48,11 @@ _TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
 class AgentSpec:
     """What plays a seat: a framework and, where it needs one, a model (`openai:…`, `policy:…`, `replay:…`).
 
+    All fields are texts as a person wrote them; nothing is checked here, so that any record of a trace can be held.
     `record` and `replay` are files of model calls, `faults` a schedule of injected faults (`frameworks.models.faults`),
     `window` what of a round a graph shows its model. With `approve` a person is asked before each action. `trials`
-    holds what an agent wrote after earlier episodes (`runner.trials`), `timeout_s` how long a model's reply may take.
+    holds what an agent wrote after earlier episodes (`runner.trials`), oldest first. `timeout_s` is how long a model's
+    reply may take, in seconds; None means the endpoint's own default.
     """
 
     framework: str = "react"
@@ -67,12 +69,12 @@ class AgentSpec:
 
     @property
     def label(self) -> str:
-        """How it is called in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials+approve/…`."""
+        """The agent's name in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials+approve/…`."""
         model = self.model or (self.replay and f"{_REPLAY}{self.replay}")
         if model is not None and model.startswith(_REPLAY):
             # A label is shown to others: a file's name, never where it lies.
             model = _REPLAY + Path(model.removeprefix(_REPLAY)).name
-        # Who has met its luck before, or acts on a person's word, is not to be mixed up with who has not and does not.
+        # An agent that has played this seed before, or acts with a person's consent, must not share a row with others.
         trials = "" if self.trials is None else "+trials"
         framework = f"{self.framework}{trials}{'+approve' if self.approve else ''}"
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
@@ -84,18 +86,20 @@ class AgentSpec:
 
     @property
     def endpoint(self) -> ModelEndpoint | None:
-        """The model's endpoint, the recording's where no model is named, read anew. Raises ScenarioError."""
+        """The model's endpoint, the recording's where no model is named; parsed at each call. Raises ScenarioError."""
         if self.model is None and self.replay is None:
             return None
         return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
 
     def recorded(self) -> dict[str, Any]:
-        """Plain data for the manifest's about, from which `resume` takes up the same agent, without its faults."""
+        """Plain data for the manifest's `about`, from which `resume` seats the same agent again."""
+        # Faults are a test of one run: a run that is resumed after them must not meet them again.
         return asdict(replace(self, faults=None))
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> AgentSpec:
-        """The agent that `recorded` wrote down, now or in an earlier version. Raises TraceError when it is none."""
+        """The agent that `recorded` wrote down, in this or an earlier version. Raises TraceError for anything else."""
+        # Nothing seals `about` before the end of an episode, so every value may have been edited.
         try:
             texts = {name: record.get(name) for name in _TEXTS}
             trials = record.get("trials")
@@ -140,10 +144,11 @@ class ReadyAgent:
 def ready(
     kind: MarketType, spec: AgentSpec, roles: Mapping[SeatId, str], *, ask: AskPerson | None = None
 ) -> ReadyAgent:
-    """The agent of `spec` for the seats of `roles` (seat to role); `ask` gives a person's word on its actions.
+    """The agent of `spec` for the seats of `roles` (seat to role); `ask` is how a person approves its actions.
 
     Raises ScenarioError for what cannot work, HarnessFailure where a model may not be asked or has no key.
     """
+    # An unknown framework is named first: all other options depend on it.
     factory = load_framework(spec.framework)
     _check_graph_options(spec)
     if spec.framework in (NATIVE, OUTSIDE):
@@ -191,7 +196,7 @@ def read_faults(text: str) -> Faults:
 
 
 def is_graph(framework: str) -> bool:
-    """Whether a framework is one of our graphs, which have windows and ask for a person's word."""
+    """Whether a framework is one of our graphs: only these have windows, trials and a person's approval."""
     return FRAMEWORKS.get(framework, "").startswith(_GRAPHS)
 
 
@@ -223,7 +228,7 @@ def _checked_endpoint(agent: AgentSpec) -> ModelEndpoint:
     """The endpoint that the framework can ask. Raises ScenarioError, HarnessFailure."""
     endpoint = agent.endpoint
     if endpoint is None:
-        raise ScenarioError(f"--agent {agent.framework} needs a model: --model {_SPELLINGS}")
+        raise ScenarioError(f"--agent {agent.framework} needs a model: --model {_MODELS}")
     if agent.framework == NATIVE and endpoint.kind != "policy":
         raise ScenarioError("--agent policy plays a scripted policy: --model policy:<name>")
     if endpoint.kind == "langchain" and not is_graph(agent.framework):
@@ -233,6 +238,7 @@ def _checked_endpoint(agent: AgentSpec) -> ModelEndpoint:
     if endpoint.kind != "policy":
         # A price list that cannot be read is found now, not after the first reply that was paid for.
         load_prices()
+    # A replayed endpoint is never asked, so it needs neither an address nor a key.
     if endpoint.kind == "openai" and agent.replay is None:
         _check_address(endpoint)
     return endpoint
@@ -258,6 +264,7 @@ def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId
         if agent.record is not None:
             raise ScenarioError("a run is recorded or replayed, not both: leave --record or --replay out")
         recording = Recording(Path(replayed))
+        # A seat that the recording does not hold would be missed only in the middle of the first round.
         for seat in seats:
             recording.seat(seat)
         return recording
@@ -268,9 +275,10 @@ def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId
 
 
 def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str]) -> None:
-    spelling = str(agent.model)
+    policy = str(agent.model)
     for role in roles.values():
-        seat_policy(kind, spelling, role, Draw.of(0, "probe"))
-    name = parse_policy(spelling)[0]
+        # Made once for nothing: a policy checks its parameters when it is made, and the draws do not matter for that.
+        seat_policy(kind, policy, role, Draw.of(0, "probe"))
+    name = parse_policy(policy)[0]
     if kind.policies[name].privileged and agent.framework != NATIVE:
         raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")

@@ -1,4 +1,4 @@
-"""A person's word on the terminal before an agent's actions are made: `tradefair play --approve`."""
+"""Asks a person on the terminal before an agent's actions are made: `tradefair play --approve`."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _ANSWER = re.compile(r"\s*(\w+)[\s,:;.-]*(.*)")
 
 
 class TerminalApproval:
-    """Asks on stderr, reads from stdin; `all` answers every later question of every seat with yes.
+    """Asks on stderr and reads from stdin; the answer `all` means yes to every later question of every seat.
 
-    Raises ScenarioError where either is no terminal: nobody could answer.
+    Raises ScenarioError where either is not a terminal: no person could answer.
     """
 
     def __init__(self) -> None:
@@ -42,6 +42,7 @@ class TerminalApproval:
         """The approver of one seat."""
 
         async def approve(calls: list[Call]) -> Sequence[bool | str]:
+            # Seats act at the same time, and one terminal can ask one question at a time.
             async with self._lock:
                 return [await self._asked(seat, call) for call in calls]
 
@@ -91,5 +92,5 @@ async def _line() -> str:
 
 
 def _printable(text: str) -> str:
-    """Control characters that JSON lets through, spelt out: a model's text must not steer the terminal."""
+    """Control characters that JSON lets through, written as escapes: a model's text must not steer the terminal."""
     return "".join(char if char.isprintable() else f"\\u{ord(char):04x}" for char in text)

@@ -13,7 +13,8 @@ if TYPE_CHECKING:
 def with_costs(note: Note, model: str | None) -> Note:
     """`note`, with `cost_usd_micro` added to each model call: micro-dollars, null where tokens or price are unknown.
 
-    `model` is what was asked for; the name that the endpoint answered with goes before it.
+    The price is that of the name with which the endpoint answered, else of `model`, the name that was asked for: an
+    alias such as a provider's "latest" has no price of its own.
     """
 
     async def noting(record: dict[str, Any]) -> None:

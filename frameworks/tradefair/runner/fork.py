@@ -1,4 +1,4 @@
-"""Fork an episode: rebuild it before an event and go on with somebody else, on the same luck.
+"""Fork an episode: rebuild it before an event and go on with another player, on the same luck.
 
 Three arms, each a trace of its own that verifies:
 
@@ -42,9 +42,9 @@ class ForkSpec:
     """What to fork, where, and who goes on.
 
     `at` is the event before which the past ends; with `withhold` it may be left out: then it is the first decision of
-    the phase after. `seat` (default: that of event `at`) is played by `agent` from there on; without an agent everybody
-    goes on as before. `futures` is how many continuations are played: their policies draw under the original's policy
-    key, the next one, …; the market's luck is the same in all. `isolate` plays the arm `kept` too.
+    the phase after. `seat` (default: that of event `at`) is played by `agent` from there on; without an agent all
+    seats go on as before. `futures` is how many continuations are played: their policies draw under the original's
+    policy key, that key plus one, and so on; the market's luck is the same in all. `isolate` plays the arm `kept` too.
     """
 
     path: Path
@@ -69,7 +69,7 @@ class Future:
 
 @dataclass(frozen=True)
 class Forked:
-    """What was played. `decision` is the command that the fork leaves out or decides anew, as stored.
+    """What was played. `decision` is the command that the fork leaves out or decides again, as stored.
 
     `head` is the original's; `at` the number, in the original, of the first event that the fork does not share.
     """
@@ -163,7 +163,8 @@ class _Forking:
             raise ScenarioError(f"--withhold {withheld.seq} must come before --at {spec.at}")
         if withheld is None:
             raise ScenarioError("name the event to fork at: --at SEQ")
-        # In the withheld event's own phase its player would do the same again.
+        # A policy that is asked again in the phase of the withheld event would only repeat the decision that was left
+        # out, so the fork begins with the phase after it.
         for command in self.original.commands:
             if command.first >= withheld.next and command.event["revision"] > withheld.event["revision"]:
                 return command
@@ -181,7 +182,7 @@ class _Forking:
         return seat
 
     def _ready(self) -> ReadyAgent | None:
-        """The new player, made once for all arms; None where everybody goes on as before."""
+        """The new player, made once for all arms; None where all seats go on as before."""
         agent, seat = self.spec.agent, self.seat
         if agent is None or seat is None:
             return None
@@ -233,7 +234,7 @@ class _Forking:
         if self.seat is None or not self.spec.isolate:
             return None
         if self.withheld is None and self.cut.event.get("seat") != self.seat:
-            return None  # the event is somebody else's: it happens in all arms
+            return None  # the event is another seat's: it happens in all arms
         after = self.cut if self.withheld is not None else self._after(self.cut)
         if after is None:
             return None

@@ -89,6 +89,7 @@ def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
 
 
 def _limits(path: Path) -> Limits:
+    # A trace whose agent cannot be read is refused later, with a better reason, if that agent has to go on.
     try:
         return recorded_agent(path).limits
     except TraceError:

@@ -108,7 +108,7 @@ class Rebuilt:
 def rebuild_without(original: Original, withheld: int, until: int) -> Rebuilt:
     """Carry out the commands before `until` again, leaving out `withheld` and what its program called.
 
-    Where the original's clock had moved on and somebody is still awaited, he lapses. Raises TraceError.
+    Where the original's clock had moved on and a seat is still awaited, that seat lapses. Raises TraceError.
     """
     left_out = original.command_at(withheld)
     return _Rebuilding(original, left_out).run(until)

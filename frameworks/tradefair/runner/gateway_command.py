@@ -153,7 +153,7 @@ def _policy_endpoint(
         raise ScenarioError(f"{scenario.id} has no seat {seat!r}: there are {', '.join(roles)}")
     spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
     name = parse_policy(spelling)[0]
-    fitting = [one for one, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
+    fitting = [fit for fit, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
     chosen = seat or next(iter(fitting), next(iter(roles)))
     endpoint = read_endpoint(f"policy:{spelling.removeprefix('policy:')}")
     return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen

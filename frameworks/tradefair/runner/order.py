@@ -1,4 +1,8 @@
-"""Agents of one episode act one after another in the market's seat order: equal order, equal head hashes."""
+"""Makes the agents of one episode act one after another in the market's seat order.
+
+Agents run at the same time and answer when their models do. The trace records calls in the order in which they arrive,
+so without an order two runs of equal agents would have different head hashes.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +15,7 @@ from tradefair.host.episode import Episode
 
 
 class SeatOrder:
-    """The order of an episode's agents."""
+    """The order of an episode's agents: `seats`, first to last."""
 
     def __init__(self, episode: Episode, seats: Sequence[SeatId]) -> None:
         self._episode = episode
@@ -23,13 +27,14 @@ class SeatOrder:
         return SeatTurn(self, seat)
 
     async def enter(self, seat: SeatId) -> None:
-        """Wait until no earlier seat is awaited any more."""
+        """Wait until the market awaits no earlier seat."""
+        # A seat that has lapsed or acted is no longer awaited, so nothing can wait for it forever.
         earlier = self._seats[: self._seats.index(seat)]
         async with self._changed:
-            await self._changed.wait_for(lambda: not any(self._episode.core.awaits(other) for other in earlier))
+            await self._changed.wait_for(lambda: not any(self._episode.core.awaits(before) for before in earlier))
 
     async def leave(self) -> None:
-        """Let the next seat look."""
+        """Wake the agents that wait for their turn."""
         async with self._changed:
             self._changed.notify_all()
 

@@ -1,4 +1,4 @@
-"""A door for clients from outside: the agent's seats of a live episode over HTTP on this machine, by bearer token."""
+"""Serves the agent's seats of a live episode over HTTP on this machine, for clients from outside with bearer tokens."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     tokens = {seat: host.invite(episode.id, seat)[0] for seat in seats}
 
     def shown() -> None:
-        # Only now: whoever reads this may come, or press Ctrl-C, at once.
+        # Printed when the server listens and not before: a client may connect, or a person press Ctrl-C, at once.
         for seat, token in tokens.items():
             print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
         print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
@@ -36,7 +36,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
         if player is not None:
             player.cancel()
 
-    # SIGINT and SIGTERM end the serving: then nobody can come any more.
+    # SIGINT and SIGTERM end the server; the episode must not wait for clients that can no longer connect.
     serving.add_done_callback(stopped)
     try:
         yield

@@ -236,6 +236,7 @@ class Field:
 
         Raises ScenarioError when the roles cannot be filled.
         """
+        # One stream for both shuffles: agents first, then seats. Another order would be another draw for every seed.
         luck = Chance(seed).uniforms(_STREAM, n=len(self._plays) + len(self._roles))
         labels = _shuffled(list(self._plays), luck[: len(self._plays)])
         taken: dict[str, SeatId] = {}
@@ -246,7 +247,10 @@ class Field:
         return {seat: seated[seat] for seat in self._roles}
 
     def _place(self, seat: SeatId, labels: Sequence[str], taken: dict[str, SeatId], tried: set[str]) -> bool:
-        """Seat the first free label, else move somebody who can also sit elsewhere."""
+        """Seat the first free label at `seat`, else one whose own seat another label can take. False where none can.
+
+        Augmenting paths of bipartite matching: `tried` keeps a label from being moved twice on one path.
+        """
         able = [label for label in labels if label not in tried and self._roles[seat] in self._plays[label]]
         for label in sorted(able, key=lambda label: label in taken):
             tried.add(label)
@@ -270,7 +274,7 @@ def workload_of(sourced: SourcedPlan) -> Workload:
         for row in range(rows)
     ]
     work = Workload(plan.plan.name, plan.plan.all_seeds, variants, plan.agents, plan.seating)
-    # One row shows it all: the cycle changes no seat.
+    # Checking one row of variants is enough: the laws of the cycle change values and no seat.
     for variant in variants[0]:
         _check(variant, work)
     if work.count > MAX_EPISODES:

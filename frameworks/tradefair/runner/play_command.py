@@ -33,6 +33,7 @@ from tradefair.runner.summary import Shown, Summary, show, show_progress, summar
 from tradefair.runner.trials import play_trials
 
 _NAMES = {"--market": "MARKET", "--overrides": "--set"}
+# Ignored with --resume and not refused: an episode keeps its policy key, and what is resumed gets no references.
 _OF_RESUMED = ("policy_key", "references")
 
 
@@ -109,7 +110,7 @@ class _Stage(NamedTuple):
 
     @asynccontextmanager
     async def around(self, episode: Episode, agent: AgentSpec, *, title: str = "") -> AsyncGenerator[None]:
-        """Progress and, for an outside agent, a door; whatever stops the run leaves a word on how to go on."""
+        """Progress and, for an outside agent, a door; what stops the run says how to resume it."""
         go_on = f"go on with: tradefair play --resume {episode.path}"
         async with AsyncExitStack() as stack:
             if agent.framework == OUTSIDE:

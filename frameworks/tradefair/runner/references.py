@@ -59,6 +59,7 @@ async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed
 
 
 async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str, by_seed: bool) -> Path:
+    # All of these seats become the agent's: the policy then plays where the agent did, and is asked after the others.
     plan = spec.plan._replace(seats={seat: AGENT if seat in seats else who for seat, who in spec.plan.seats.items()})
     spec_of_policy = AgentSpec(NATIVE, f"policy:{policy}")
     agent = ready(spec.kind, spec_of_policy, seat_roles(spec.kind, spec.scenario, seats))

@@ -1,4 +1,4 @@
-"""One agent in one seat of a live episode: its connection, its model, and what is noted of both."""
+"""Plays one agent in one seat of a live episode: opens its connection and its model, and notes what both do."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
                 return await agent.make(seat).play(connection, model, brief, agent.spec.limits)
         except TradefairError as error:
             failure = error
-    # Raised out here: inside, the client's task groups would wrap it.
+    # Raised out here: inside the client's context its task groups would wrap the error in an exception group.
     raise failure
 
 
@@ -61,7 +61,10 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
 async def _model(
     episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int, note: Note
 ) -> AsyncGenerator[ModelEndpoint | None]:
-    """The endpoint that the framework asks: a gateway of ours when calls are recorded, replayed or disturbed."""
+    """The endpoint that the framework asks: a gateway of ours when calls are recorded, replayed or disturbed.
+
+    Yields None for an agent without a model. Every call through the gateway is passed to `note`.
+    """
     endpoint = _endpoint(episode, agent, seat, policy_key)
     spec = agent.spec
     if endpoint is None or not (spec.record or spec.replay or spec.faults):

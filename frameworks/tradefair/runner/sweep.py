@@ -1,4 +1,4 @@
-"""Sweeps: play what a plan means and a folder does not hold yet; stopped at any time, the same command goes on."""
+"""Plays the episodes of a plan that a folder does not hold yet. Stopped at any time, the same command goes on."""
 
 from __future__ import annotations
 
@@ -57,13 +57,14 @@ class SweepSpec:
 
     @property
     def at_a_time(self) -> int:
-        """Episodes in the air per process; agents wait for models, scripted play waits for nothing."""
+        """Episodes at a time in each worker: 4 with agents, which wait for models; 1 of policies, which never wait."""
         return self.concurrency or (1 if self.work.scripted else 4)
 
     def workers(self, episodes: int) -> int:
-        """Workers for so many episodes where nobody said how many."""
+        """The number of workers for so many episodes: as the command said, else as many as help."""
         if self.processes is not None:
             return self.processes
+        # Agents wait for their providers most of the time: one process plays several of their episodes at once.
         if not self.work.scripted:
             return 1
         return max(1, min(os.cpu_count() or 1, episodes // _WORTH_A_PROCESS))
@@ -162,6 +163,7 @@ def sweep(spec: SweepSpec, watch: Watch | None = None, *, run: Run = asyncio.run
 def _fetching(spec: SweepSpec) -> Fetch:
     """Copies what was played in the shared store into the folder. Raises StorageUnavailable where there is no store."""
     store = str(spec.store)
+    # Asked before anything is played: a store that cannot be reached would be noticed at the first trace to be fetched.
     logs_at(store).holds(Path("probe"))
 
     def fetch(episode: EpisodeSpec, result: SweepResult) -> SweepResult:

@@ -1,7 +1,7 @@
 """What a sweep may take: episodes, time, tokens, dollars, and how much each provider of models may be asked.
 
-A limit is looked at before an episode begins. One that has begun is finished, so a sweep may end beyond a limit by what
-was in the air.
+A limit is checked before an episode begins. An episode that has begun is finished, so a sweep may exceed a limit by the
+episodes that were being played when it was reached.
 """
 
 from __future__ import annotations
@@ -23,7 +23,10 @@ from tradefair.runner.sweep_play import Spent
 
 
 def provider_of(agent: AgentSpec) -> str | None:
-    """Whom an agent's model calls go to: `host[:port]` of its endpoint, a package's name, None where to nobody."""
+    """The provider of an agent's model calls: `host[:port]` of its endpoint, or the name of a provider's package.
+
+    None for an agent that asks no provider: a policy, or a recording.
+    """
     endpoint = agent.endpoint
     if endpoint is None or agent.replay is not None or endpoint.kind in ("policy", "replay"):
         return None
@@ -56,7 +59,10 @@ class Account:
 
     @classmethod
     def of(cls, agents: Mapping[str, AgentSpec], budget: Budget, limits: Mapping[str, ProviderLimits]) -> Account:
-        """A fresh one. Raises ScenarioError for a provider that no agent asks, and for a cost that cannot be known."""
+        """An account that has spent nothing.
+
+        Raises ScenarioError for a provider that no agent asks, and for a budget in dollars where a model has no price.
+        """
         asks = {label: provider for label, agent in agents.items() if (provider := provider_of(agent)) is not None}
         for provider in limits:
             if provider not in asks.values():
@@ -69,7 +75,8 @@ class Account:
         return cls(budget, limits, asks)
 
     def spend(self, spent: Mapping[str, Spent]) -> None:
-        """Take the place of what was spent before by tokens and cost by label of agent; policies spend nothing."""
+        """Set what the folder has spent: tokens and micro-dollars by label of agent; policies spend nothing."""
+        # Set, not added: the table's sums hold what other commands and earlier runs have spent too.
         self.spent = Counter[str]()
         for label, provider in self.asks.items():
             self.spent[provider] += spent.get(label, Spent()).tokens
@@ -77,17 +84,17 @@ class Account:
 
     @property
     def tokens(self) -> int:
-        """Of all providers."""
+        """Tokens of all providers."""
         return self.spent.total()
 
     @property
     def seconds(self) -> float:
-        """Since the command began."""
+        """Seconds since the command began."""
         return time.monotonic() - self._since
 
     @property
     def used_up(self) -> str | None:
-        """The limit that forbids to begin another episode, in words."""
+        """The limit that forbids another episode, as a sentence; None while there is room."""
         budget, dollars = self.budget, self.cost_usd_micro / 1e6
         for name, used, most in (
             _Limit("episodes", self.begun, budget.episodes),
@@ -100,7 +107,7 @@ class Account:
         return None
 
     def forbids(self, episode: EpisodeSpec) -> str | None:
-        """In words, the provider's limit that forbids this episode for good."""
+        """The provider's limit that forbids this episode for good, as a sentence; None where none does."""
         for provider in self._seats(episode):
             most = self.limits[provider].tokens if provider in self.limits else None
             if most is not None and self.spent[provider] >= most:
@@ -108,7 +115,8 @@ class Account:
         return None
 
     def has_room(self, episode: EpisodeSpec) -> bool:
-        """Whether its seats may think now; more seats than a provider takes go when they are alone."""
+        """Whether the episode's seats may ask their providers now."""
+        # An episode with more seats than a provider takes at a time would otherwise never begin: it begins alone.
         return all(
             provider not in self.limits
             or (most := self.limits[provider].concurrency) is None
@@ -118,17 +126,17 @@ class Account:
         )
 
     def begin(self, episode: EpisodeSpec) -> None:
-        """It is played from now on."""
+        """Count an episode as begun."""
         self.begun += 1
         self._asking += self._seats(episode)
 
     def take_back(self, episode: EpisodeSpec) -> None:
-        """It was not played after all."""
+        """Undo `begin` for an episode that was not played."""
         self.begun -= 1
         self.end(episode)
 
     def end(self, episode: EpisodeSpec) -> None:
-        """Its seats think no more."""
+        """Free the provider's places that an episode's seats held."""
         self._asking -= self._seats(episode)
 
     def _seats(self, episode: EpisodeSpec) -> Counter[str]:

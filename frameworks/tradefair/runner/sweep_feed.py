@@ -1,4 +1,4 @@
-"""What a command plays next, and what became of it: leases and budget on one side, results and counts on the other."""
+"""Chooses what a sweep's command plays next and takes in the results, under leases and within a budget."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _COUNT_S = 2.0
 _LOOK_S = 0.5
 _MOST_WAITING = 2_000
 _HOPELESS = 25
-"""So many failures in a row end a sweep: what fails every episode fails the next one too."""
+"""Failures in a row that end a sweep: what fails that many episodes fails the next one too."""
 
 
 class Progress(NamedTuple):
@@ -36,7 +36,7 @@ class Progress(NamedTuple):
 
 
 Watch: TypeAlias = Callable[[Progress], None]
-"""Hears how far a sweep is."""
+"""Is called with how far a sweep is."""
 
 
 Fetch: TypeAlias = Callable[[EpisodeSpec, SweepResult], SweepResult]
@@ -78,7 +78,7 @@ class Feed:
     def kept(
         cls, table: SweepTable, account: Account, batch: int, watch: Watch | None, fetch: Fetch | None = None
     ) -> Generator[Feed]:
-        """A feed whose results are written down at the end, however it comes."""
+        """A feed whose results are written to the table at the end, also after an error."""
         feed = cls(table, account, batch, watch, fetch)
         try:
             yield feed
@@ -86,7 +86,7 @@ class Feed:
             feed.flush()
 
     async def next(self) -> EpisodeSpec | None:
-        """The next episode to be played; None when none is left that nobody plays, or the budget is used up.
+        """The next episode to be played; None when every episode is done or held, or the budget is used up.
 
         Waits while other commands hold what is left, and while a provider has no room. Raises StorageUnavailable.
         """
@@ -98,6 +98,7 @@ class Feed:
             if self.stopped or not (self._waiting or self._elsewhere):
                 self.stopped = self.stopped or self._refusal
                 break
+            # Taken before the wait: a result that arrives in between sets this event and puts a new one in its place.
             changed = self._changed
             try:
                 async with asyncio.timeout(_LOOK_S):
@@ -119,6 +120,7 @@ class Feed:
         counts = self._counts
         self._counts = Counts(counts.total, counts.done + (not result.failed), counts.failed + result.failed)
         self._wake()
+        # What was spent decides on the next episode, so it is written at once; other results wait for a batch.
         if result.spent or time.monotonic() - self._flushed > _FLUSH_S:
             self.flush()
         self._tell()
@@ -126,14 +128,14 @@ class Feed:
             raise HarnessFailure(f"{_HOPELESS} episodes in a row failed, the last with: {result.problem}")
 
     def give_back(self, episode: EpisodeSpec) -> None:
-        """It was handed out and not begun: somebody else is to play it."""
+        """Return an episode that was handed out and not begun, to be played by another lane or worker."""
         del self._playing[episode.digest]
         self._account.take_back(episode)
         self._waiting.appendleft(episode)
         self._wake()
 
     def flush(self) -> None:
-        """Write down what is waiting."""
+        """Write the results that wait to the table."""
         results, self._results = self._results, []
         self._table.finish(results)
         if any(result.spent for result in results):
@@ -144,7 +146,7 @@ class Feed:
             self._counts, self._counted = self._table.counts(), self._flushed
 
     def _take(self) -> EpisodeSpec | None:
-        """The first that may be played now."""
+        """The first waiting episode that may be played now; leases are taken for more. None where there is none."""
         while True:
             for number, episode in enumerate(self._waiting):
                 if refusal := self._account.forbids(episode):

@@ -55,7 +55,7 @@ logger = logging.getLogger("tradefair.runner")
 
 
 class Spent(NamedTuple):
-    """What an agent's model calls took: tokens in and out, micro-dollars. What no endpoint counts is nothing."""
+    """What an agent's model calls took: tokens in and out, micro-dollars. What an endpoint does not count is 0."""
 
     tokens: int = 0
     cost_usd_micro: int = 0
@@ -104,7 +104,7 @@ class Players:
 
 
 class Table:
-    """What every episode of a sweep refers to: scenarios by place and agents by label, checked once.
+    """What every episode of a sweep refers to: scenarios by index and agents by label, each checked once.
 
     `store` is the address of a shared store in which the logs lie instead of in files. `pauses` are the seconds before
     an episode goes on, each time that its provider has failed.
@@ -143,7 +143,7 @@ class Table:
         return market_type(variant.market), variant.scenario
 
     def players(self, episode: EpisodeSpec) -> Players:
-        """Who sits where; policies play natively, in the place of the agents that they stand for."""
+        """Who sits where in an episode; an agent that is a policy plays natively in its seat."""
         kind, scenario = self.setting(episode)
         plan = plan_seats(kind, scenario, agents=list(episode.players))
         # Where all seats are agents', none is asked after the others.
@@ -326,7 +326,7 @@ async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: 
 
 
 def _thinking(players: Players) -> dict[SeatId, str]:
-    """The policies that agents from outside think with; an episode that goes on brings them up to date."""
+    """The policies with which outside agents think, by seat; they are replayed in an episode that is resumed."""
     return {seat: agent.spec.policy for seat, agent in players.outside.items() if agent.spec.policy is not None}
 
 

@@ -1,4 +1,4 @@
-"""A shard: some episodes of a sweep, played here. Every executor runs this one function, wherever its processes are."""
+"""Plays a shard, some episodes of a sweep, in this process. Every executor runs this function in its workers."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ async def run_shard(
 
     async def lane() -> None:
         while True:
+            # Lanes share one generator, and an asynchronous generator cannot be asked twice at the same time.
             async with asking:
                 episode = await anext(episodes, None)
             if episode is None:

@@ -1,7 +1,7 @@
 """A worker process of a sweep: episodes come in on stdin, one a line, and results go out on stdout.
 
-Its end is the end of stdin: whoever started it has finished, was stopped, or was killed. What it was given is finished
-first, as traces that the next run finds.
+It ends when stdin does: the command that started it has finished, was stopped, or was killed. Episodes that it was
+given are finished first; their traces are found by the next run.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tradefair.runner.sweep_shard import run_shard
 
 def main() -> None:
     """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`."""
-    # Whatever prints must not end up among the results.
+    # Results have the real stdout to themselves: what a library prints must not end up among them.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)
     asyncio.run(_work(Path(sys.argv[1]), int(sys.argv[2]), sys.stdin.buffer, out))
@@ -47,7 +47,7 @@ async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) 
         try:
             out.write(orjson.dumps(result.plain) + b"\n")
         except BrokenPipeError:
-            # Nobody listens any more; the trace is there all the same.
+            # The command has gone and reads no results; the trace is there all the same.
             os._exit(0)
 
     await run_shard(table, given(), folder, report, concurrency=concurrency)

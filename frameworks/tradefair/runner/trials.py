@@ -1,7 +1,7 @@
-"""Trials: the same episode again and again, by a reflection agent that carries what it wrote from one to the next.
+"""Plays the same episode several times with a reflection agent that carries its notes from one trial to the next.
 
-The outer loop of the Reflexion paper (Shinn et al. 2023, algorithm 1). An agent that has met its luck before is no
-match for one that has not: the agent's label says `trials`, and no comparison mixes the two.
+The outer loop of the Reflexion paper (Shinn et al. 2023, algorithm 1). An agent that has played a seed before must not
+be compared with one that has not: the agent's label says `trials`, and no comparison mixes the two.
 """
 
 from __future__ import annotations
@@ -59,7 +59,9 @@ class Trials(NamedTuple):
 
 
 async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
-    """Play the spec's episode `count` times on its one seed, each opened by what was written after the earlier ones.
+    """Play the spec's episode `count` times on its one seed and return the trials in order.
+
+    Each trial begins with what the agent wrote after the earlier ones.
 
     Raises ScenarioError before anything is played; a provider's failure ends the trials: HarnessFailure.
     """
@@ -79,6 +81,7 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
     summaries: list[Summary] = []
     written: list[str] = []
     for number in range(count):
+        # An episode that was left before its end wrote nothing; an empty note would open the next one.
         carried = (*before, *filter(None, written))
         try:
             summary = await play(remembering(carried), number)

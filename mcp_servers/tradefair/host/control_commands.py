@@ -181,6 +181,7 @@ def export(
     plane: _Plane = context.obj
     with plane.ask() as client:
         content = client.export(episode)
+    # A new file that only its owner can read: the trace holds every seat's private values and the seed.
     try:
         with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(content)
@@ -196,7 +197,7 @@ def _created(answer: bodies.Created) -> list[str]:
 def _invitations(answer: bodies.Invitations) -> list[str]:
     if not answer.invitations:
         return []
-    rows = [f"  {one.episode} {one.seat or 'observer'}: {one.token} (grant {one.grant})" for one in answer.invitations]
+    rows = [f"  {new.episode} {new.seat or 'observer'}: {new.token} (grant {new.grant})" for new in answer.invitations]
     return [f"tokens at {answer.url}, not shown again:", *rows]
 
 
@@ -222,4 +223,4 @@ def _episode(answer: EpisodeStatus) -> list[str]:
         seen = "" if seat.idle_s is None else f", last call {seat.idle_s:,.0f} s ago"
         awaited = ", awaited" if seat.awaited else ""
         lines.append(f"  {seat.seat} ({seat.role}, {seat.player}): {seat.calls} calls{seen}{awaited}")
-    return lines + [f"  token {one.grant}: {one.seat or 'observer'}" for one in answer.tokens]
+    return lines + [f"  token {token.grant}: {token.seat or 'observer'}" for token in answer.tokens]

@@ -89,8 +89,9 @@ def illegality(
     label = asked.endpoint.label
     questions, unread = _questions(_files(paths))
     if asked.dry_run:
-        waiting = [one for one in unscored(questions, out, label) if one.numbers][:max_episodes]
-        _show_dry_run([(one.episode, one.digest, conversation(one)) for one in waiting], asked.as_json)
+        waiting = [question for question in unscored(questions, out, label) if question.numbers][:max_episodes]
+        requests = [(question.episode, question.digest, conversation(question)) for question in waiting]
+        _show_dry_run(requests, asked.as_json)
         return 1 if unread else 0
 
     async def run() -> tuple[Scoring, str]:
@@ -103,7 +104,7 @@ def illegality(
     _say(f"{len(scoring.opinions)} episodes added to {out}, {scoring.known} known; {spent}")
     if scoring.left:
         _say(f"{len(scoring.left)} episodes were not asked about: {scoring.why_left}; run the same command to go on")
-    return 1 if unread or any(one.attempts and one.score is None for one in scoring.opinions) else 0
+    return 1 if unread or any(opinion.attempts and opinion.score is None for opinion in scoring.opinions) else 0
 
 
 @analyst.command()
@@ -135,7 +136,7 @@ def dossier(
     gather = {name: partial(gather_evidence, name, agents.games[name], max_game=max_characters) for name in chosen}
     if asked.dry_run:
         evidence = [make() for make in gather.values()]
-        _show_dry_run([(one.agent, one.digest, dossier_conversation(one)) for one in evidence], asked.as_json)
+        _show_dry_run([(games.agent, games.digest, dossier_conversation(games)) for games in evidence], asked.as_json)
         return 1 if agents.unread else 0
 
     async def run() -> tuple[Dossiers, str]:
@@ -225,12 +226,12 @@ def _show_scores(scoring: Scoring, as_json: bool) -> None:
         )
         rows = [
             (
-                _shown(one.episode),
-                "none" if one.score is None else str(one.score),
-                ", ".join(map(str, one.messages)),
-                _shown(one.reason or one.no_score or ""),
+                _shown(opinion.episode),
+                "none" if opinion.score is None else str(opinion.score),
+                ", ".join(map(str, opinion.messages)),
+                _shown(opinion.reason or opinion.no_score or ""),
             )
-            for one in scoring.opinions
+            for opinion in scoring.opinions
         ]
         show_table(console, [*names("episode"), *figures("score"), *words("messages", "reason")], rows)
 

@@ -52,7 +52,7 @@ def unscored(questions: Sequence[IllegalityQuestion], out: Path, model: str) -> 
     """Those that have no answer in `out` yet; one without a score is asked again. Raises ScenarioError."""
     settled = {opinion.question for opinion in read_opinions(out) if opinion.score is not None or not opinion.attempts}
     prompt = prompt_label()
-    return [one for one in questions if (one.episode, one.digest, prompt, model) not in settled]
+    return [asked for asked in questions if (asked.episode, asked.digest, prompt, model) not in settled]
 
 
 async def score_episodes(
