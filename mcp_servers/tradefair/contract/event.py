@@ -17,7 +17,10 @@ from tradefair.contract.tool import Kind
 
 TRACE_SCHEMA = "tradefair.trace/1"
 
-READABLE_SCHEMAS = frozenset({TRACE_SCHEMA, "fairground.trace/1"})
+FIRST_NAME = "fairground"
+"""What the project was called; old manifests name its version under this key."""
+
+READABLE_SCHEMAS = frozenset({TRACE_SCHEMA, f"{FIRST_NAME}.trace/1"})
 """Schemas that are read. Before it was named tradefair, the project wrote the same events under its first name."""
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import orjson
 
 from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract.event import FIRST_NAME
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.numbers import (
@@ -225,7 +226,7 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId
         "seeds": lambda run: str(run.core.seed),
         "market and rules": lambda run: f"{run.core.market} {run.core.rules_version}",
         "tools": lambda run: run.core.tool_schema_digest[:12],
-        "tradefair": lambda run: run.text("versions", "tradefair") or "–",
+        "tradefair": lambda run: run.text("versions", "tradefair") or run.text("versions", FIRST_NAME) or "–",
         "python": lambda run: run.text("versions", "python") or "–",
     }
     found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
