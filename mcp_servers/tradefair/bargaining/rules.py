@@ -355,6 +355,7 @@ class Bargaining(SealedRounds[Act]):
 
     def _replayed(self, private: PrivateLimits, acts: Mapping[SeatId, Act]) -> Bargaining:
         """This episode's messages and quotes under other limits, with other sealed acts in the open phase."""
+        # Played again by the rules: records and profits then fit the other limits by construction.
         twin = Bargaining(self.scenario, self.seed)
         twin.state.private = private
         for index, record in enumerate(self.state.rounds):

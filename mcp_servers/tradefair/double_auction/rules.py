@@ -126,6 +126,7 @@ class DoubleAuction(SealedRounds[Act]):
                 hint=f"submit_quote with a price of 0..{price_max}",
             )
         value = self.state.private.by_seat[seat]
+        # Legal unless the venue refuses it: a loss is a failure that evaluation wants to see.
         through = price > value if seat[0] == "B" else price < value
         if through and self.scenario.budget_constraint:
             raise IllegalAction(
@@ -371,6 +372,7 @@ class DoubleAuction(SealedRounds[Act]):
         self, values: Mapping[SeatId, int], book: Mapping[SeatId, Act], said: Mapping[int, talk.Outbox]
     ) -> DoubleAuction:
         """This episode's quotes under other private values, with other messages by round and another open book."""
+        # Played again by the rules: coins, ties and payoffs then fit the other values by construction.
         twin = DoubleAuction(self.scenario, self.seed)
         private = twin.state.private
         twin.state.private = _private(twin.scenario, values, private.distribution, private.attempts)

@@ -13,7 +13,7 @@ from tradefair.contract.tool import Result, Untrusted
 
 
 class PieScenario(Scenario):
-    """Two seats name their shares of a pie of `slices`; both get them if there is enough, else nobody gets any."""
+    """Two seats name their shares of a pie of `slices`; both get them if there is enough, else neither gets any."""
 
     rounds: int = Field(default=3, ge=1, le=1_000)
     slices: int = Field(default=10, ge=2, le=1_000)

@@ -20,6 +20,7 @@ class Pie(SealedRounds[int | str | None]):
     def __init__(self, scenario: PieScenario, seed: int) -> None:
         super().__init__(seed, {"P1": "eater", "P2": "eater"}, scenario.rounds, scenario.phases)
         self.scenario = scenario
+        # Keyed by seat: what one seat is given does not depend on how many other draws there are.
         chance = Chance(seed)
         self.values = {seat: 1 + int(9 * chance.uniform(Streams.VALUE, seat)) for seat in self.seats}
         self.payoffs = dict.fromkeys(self.seats, 0)
@@ -33,6 +34,7 @@ class Pie(SealedRounds[int | str | None]):
 
     def claim(self, seat: SeatId, slices: int) -> None:
         """Seal a claim. Raises IllegalAction: too_many_slices, wrong_phase, already_acted."""
+        # Before the other checks: a seat in the wrong phase is told so, whatever it claims.
         self.require_open(seat, "claim", hint="call say")
         if slices > self.scenario.slices:
             raise IllegalAction(
@@ -54,6 +56,7 @@ class Pie(SealedRounds[int | str | None]):
 
     def settle(self, acts: Mapping[SeatId, int | str | None]) -> tuple[RoundRow, PieFacts]:
         """Divide the pie: both get their claims if these fit into it, else both get nothing."""
+        # By seat, in seat order: nothing here could tell which seat was first.
         claims = {seat: act if isinstance(act, int) else None for seat, act in acts.items()}
         shared = sum(claim or 0 for claim in claims.values()) <= self.scenario.slices
         row = RoundRow(round=self.clock.round, claims=claims, shared=shared)
@@ -65,6 +68,7 @@ class Pie(SealedRounds[int | str | None]):
 
     def resample(self, seat: SeatId, chance: Chance) -> None:
         """Another value, the payoff that it makes of the same slices, and another sealed message or claim."""
+        # Claims are public, so the slices stay; only their worth is private.
         slices_won = self.payoffs[seat] // self.values[seat]
         # 1 to 8 steps further around the circle of nine values: never the old one.
         self.values[seat] = 1 + (self.values[seat] + int(8 * chance.uniform(Streams.VALUE, seat))) % 9
