@@ -129,6 +129,7 @@ def semi_log_slope(days: Sequence[PriceDay]) -> float | None:
     Days without sales have no logarithm and are left out.
     """
     sold = [(day.price / 100, math.log(day.units)) for day in days if day.units]
+    # Two prices always fit a line; only a third one can contradict it.
     if len({price for price, _ in sold}) < 3:
         return None
     mean_price = math.fsum(price for price, _ in sold) / len(sold)

@@ -179,6 +179,7 @@ class Retail(State):
             added=[place for place in sorted(places) if not self.on_shelf[place]],
             removed=[place for place in self.shelf if place not in places],
         )
+        # A new list: the facts of a closed day keep the old one.
         self.on_shelf = [place in places for place in range(len(self.prices))]
         return change
 
@@ -195,6 +196,7 @@ class Retail(State):
                 f"day {day} is not open; the open day is {self.day}",
                 hint=f"end_today with day={self.day}, or without day",
             )
+        # From here on no action is accepted: a call that arrives late must not change a day that is being closed.
         self.clock = self.clock._replace(phase="close")
 
     def _require_open(self) -> None:

@@ -196,6 +196,7 @@ def inventory(state: State, products: Sequence[str] | None, *, include_orders: b
         total_incoming=sum(stock.incoming),
         capacity=stock.capacity,
         free=stock.free,
+        # Only on demand: open orders of many lines would fill an answer that is mostly asked for stock.
         orders=_orders(state, None if products is None else set(shown)) if include_orders else None,
     )
 
@@ -207,6 +208,7 @@ def _orders(state: State, places: set[int] | None) -> OrderColumns:
         for order in state.stock.orders.values()
         if places is None or any(line.product in places for line in order.lines)
     ]
+    # What arrives first stands first.
     orders.sort(key=lambda order: (order.due, order.supplier, order.number))
     require_rows(
         sum(len(order.lines) for order in orders),

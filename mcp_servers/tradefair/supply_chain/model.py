@@ -282,6 +282,7 @@ class SupplyChainScenario(Scenario):
             return given  # the fields themselves complain
         first, *others = seat_ids(count)
         given["seats"] = {first: "agent"} | {
+            # Rivals in order, repeated: the first seat is the agent's.
             seat: rivals[place % len(rivals)]  # pyright: ignore[reportUnknownArgumentType]
             for place, seat in enumerate(others)
         }

@@ -124,9 +124,11 @@ class State:
         self.chance = Chance(seed)
         self.slogans: dict[str, int] = {}
         self.past = hashlib.blake2b(canonical([seed, scenario.model_dump(mode="json")]), digest_size=32)
+        # Rounds open with their supply: it is public from the first pass on.
         self.supply = draw_supply(scenario, self.chance, 1)
         self.opening = [tuple(retailer.units) for retailer in self.retailers]
         self.waiting = frozenset(self.ids)
+        # A cache and no truth: it is neither digested nor copied.
         self._shared: dict[str, Result] = {}
 
     def of(self, seat: SeatId) -> Retailer:

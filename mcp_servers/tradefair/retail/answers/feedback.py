@@ -76,6 +76,7 @@ def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuer
     # Each product's reviews are newest first already: merging reads only as many as are shown.
     newest = merge(*map(of_product, places), key=lambda item: (-item.row.day, item.place))
     shown = list(islice(newest, query.limit))
+    # All reviews can be counted without unpacking one.
     if wanted is None:
         total = sum(log.count(place, days.first, days.last) for place in places)
     else:

@@ -152,6 +152,7 @@ def load_dominicks(
     rows = _categories(categories)
     scenario = _base_scenario(start_date, history_days, options)
     customers = read_customers(ccount_file, store_number, start_date)
+    # The same outlet and date give the same luck, unless the user asks for another store of the same data.
     key = options.key or f"dominicks-{store_number}-{start_date}"
     wanted = _Wanted(movement_dir, upc_dir, store_number, customers, start_date, options.products_per_category)
     loads = [_load_category(row, wanted) for row in rows]
@@ -277,11 +278,13 @@ def fit_demand(points: Sequence[WeekPoint]) -> DemandFit | None:
         for wave in (math.sin, math.cos)
     ]
     y = [math.log(point.share / (1 - point.share)) for point in points]
+    # First with the season; a price that hardly varies leaves its terms undetermined, and then the plain fit stands.
     full = _least_squares([*level, *season], y)
     fit = full or _least_squares(level, y)
     if fit is None:
         return None
     alpha, beta, beta_sin, beta_cos = (round(value, _DECIMALS) for value in (*fit.coefficients, 0.0, 0.0)[:4])
+    # Divided by the degrees of freedom that are left.
     sigma = math.sqrt(fit.squares / (len(points) - len(fit.coefficients)))
     return DemandFit(alpha, beta, beta_sin, beta_cos, round(sigma, _DECIMALS), full is not None)
 
@@ -502,6 +505,7 @@ class _Maker:
         # A cost of 0 or less would be a gift: promotions below cost keep a cost above nothing.
         base_cost = max(0.01, self._options.cost_level * chosen.recent_cost)
         suppliers, weekly_supplier = source_products(self.chance, self._scenario, Sourcing(entity, base_cost, prices))
+        # The files have no column for the brand; descriptions begin with it.
         brand, _, description = chosen.label.description.partition(" ")
         product = StoreProduct(
             id=product_id(len(self.fitted)),
@@ -527,6 +531,7 @@ class _Maker:
     def _start_price(self, entity: str, prices: Sequence[float]) -> int:
         """Uniform between the 5th and the 95th percentile of the recent weekly prices."""
         u = self.chance.uniform(Streams.STORE_PRODUCT, entity, "start_price")
+        # Twentieths: the first and the last cut are the 5th and 95th percentile.
         steps = quantiles(prices, n=20, method="inclusive") if len(prices) > 1 else prices
         return _cents(steps[0] + (steps[-1] - steps[0]) * u)
 
@@ -536,6 +541,7 @@ class _Maker:
         filled = 0
         first = week_of(self._scenario.first_date)
         earlier = [week.price for number, week in chosen.weeks.items() if number < first]
+        # A week without a record keeps the price before it; the first one takes the last price before the past begins.
         last = earlier[-1] if earlier else median(chosen.recent_prices)
         for step in range(history_weeks(self._scenario)):
             recorded = chosen.weeks.get(first + step)

@@ -177,9 +177,11 @@ def _read_counts(path: Path, store_number: int) -> tuple[dict[date, int | None],
                 day, count = _day(line[day_column]), _integer(line[count_column])
                 if day is None:
                     dropped["bad_date"] += 1
+                # The first count of a day stands: which of two is right cannot be known.
                 elif day in counts:
                     dropped["repeated_date"] += 1
                 else:
+                    # Nulls are kept as days: their week exists and can be filled.
                     counts[day] = count if count is not None and count >= 0 else None
     return counts, rows, dropped
 
@@ -192,6 +194,7 @@ def _day(text: str) -> date | None:
         if whole_number is None:
             return date.fromisoformat(text[:10])
         year, rest = divmod(whole_number, 10_000)
+        # The data end in 1997: two digits always mean the twentieth century.
         return date(1900 + year if year < 100 else year, rest // 100, rest % 100)
     except (ValueError, OverflowError):
         return None
@@ -292,6 +295,7 @@ def _cost(sales: Sequence[Sale]) -> float | None:
 def _weighted(sales: Sequence[Sale], values: Sequence[float]) -> float:
     # A week without sales still has a shelf price: rows then count alike.
     weights = [sale.units for sale in sales] if any(sale.units for sale in sales) else [1] * len(sales)
+    # One row keeps its exact price; a sum divided by its weight may differ in the last bit.
     if len(values) == 1:
         return values[0]
     return math.fsum(weight * value for weight, value in zip(weights, values, strict=True)) / sum(weights)
@@ -360,6 +364,7 @@ class Movement:
         if (upc, week) in self._seen:
             return "repeated_week"
         self._seen.add((upc, week))
+        # Not a gift: the store did not carry the item that week (trap 7).
         if price == 0:
             return self._unpriced(label, week, units)
         if quantity is None or not 1 <= quantity <= _QUANTITY_LIMIT:

@@ -267,6 +267,7 @@ def source_products(
     shortest, spread, cap = data["transit"]["shortest"], data["transit"]["spread"], scenario.supplier.transit_cap
     suppliers: list[StoreSupplier] = []
     for number, role in enumerate(order):
+        # Delivery times are keyed by id, not by role: fast suppliers need not be good ones.
         least = min(cap, whole(chance.uniform(Streams.STORE_SUPPLIER, entity, "transit_min", number), *shortest))
         more = whole(chance.uniform(Streams.STORE_SUPPLIER, entity, "transit_spread", number), *spread)
         suppliers.append(
@@ -319,6 +320,7 @@ def _enforced(roles: list[_Role], rules: Mapping[str, float]) -> list[_Role]:
     Without it, luck could make one supplier best and cheapest, and there would be nothing to find out.
     """
     best, cheapest = roles[0], roles[-1]
+    # Rivals are cut first, so that the best one can lead without leaving the scale.
     rivals = [min(role.quality, _MAX_QUALITY - rules["best_lead"]) for role in roles[1:]]
     roles[1:] = [role._replace(quality=quality) for role, quality in zip(roles[1:], rivals, strict=True)]
     lead = max(rivals) + rules["best_lead"]
@@ -357,6 +359,7 @@ def past_of(scenario: RetailScenario) -> Past:
 def _past(asked: str) -> Past:
     scenario = RetailScenario.model_validate_json('{"id":"retail/past",' + asked[1:])
     store = build_store(scenario)
+    # The days are traded in order: walks and listed news carry over from one to the next.
     history = _History(scenario, store)
     for index in range(scenario.history_days):
         history.trade(index)

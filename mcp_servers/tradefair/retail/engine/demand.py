@@ -126,6 +126,7 @@ def _from_mode(u: float, n: int, p: float, *, strictly: bool) -> int:
         k -= 1
         below.append(mass)
     first = k
+    # Relative to the mode, so the sum is not 1: the uniform is scaled by it below.
     masses = [*reversed(below), 1.0]
     mass, k = 1.0, mode
     while k < n and mass > _NEGLIGIBLE:
@@ -157,6 +158,7 @@ def star_shares(quality_milli: int) -> tuple[float, ...]:
     number of steps for every q, so that the result depends on q alone.
     """
     target = min(5.0, max(1.0, quality_milli / 1000))
+    # Wide enough for every quality from 1 to 5.
     low, high = -10.0, 10.0
     for _ in range(60):
         theta = (low + high) / 2

@@ -115,6 +115,7 @@ class World:
         self._log_cost = [0.0] * pairs
         self._deviation = [0.0] * pairs
         self._offers = _offers(store)
+        # Encoded once: every day draws twice under each of these keys.
         self._keys = [encode_key(*divmod(place, store.suppliers)) for place in range(pairs)]
         self.listed: list[NewsItem] = []
         self.need_effect = [0.0] * len(store.products)
@@ -160,6 +161,7 @@ class World:
             category=int(target * len(self.store.categories)) if item.mode == "category" else -1,
             product=int(target * len(self.store.products)) if item.mode == "product" else -1,
             side="need" if draw("side") < rules.need_share else "supply",
+            # On the supply side a positive sign lowers the cost.
             sign=1 if draw("sign") < 0.5 else -1,
             strength=low + (high - low) * share,
             degree=int(share * DEGREES),

@@ -109,6 +109,7 @@ def _check_personas(file: DataFile, report: DataReport) -> None:
     tables = parse_tables("personas", file)
     scenario = build_scenario(SupplyChainScenario, {"id": _CHECK_ID, "tribes": tables}, source=file.name)
     tribes = scenario.tribes
+    # Calibration needs slogans that were written for a tribe; only bundled ids have them.
     slogans = [tribe.id for tribe in tribes if tribe.id in bundled_slogans() and tribe.id != GENERIC]
     report.personas.append(
         PersonasReport(

@@ -122,6 +122,7 @@ def _seat_facts(
         opening=list(opening),
         spend=spend,
         available=list(available),
+        # As long as the catalogue in every round, so that columns can be read by item index.
         prices=[None] * len(available) if offer is None else list(offer.prices),
         slogan=None if slogan is None else slogans[slogan],
         similarity=None if offer is None or offer.row is None else list(offer.row),
