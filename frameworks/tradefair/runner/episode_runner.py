@@ -88,7 +88,7 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
 async def resume_episode(path: Path, agent: ReadyAgent | None = None, *, opened: Opened | None = None) -> Played:
     """Play on where a run stopped; `agent` sits in the outside seats, by default the one that the trace recorded.
 
-    Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent cannot play any more.
+    Raises TraceError where the trace cannot be resumed, ScenarioError where the recorded agent can no longer play.
     """
     chosen = ready_again(path) if agent is None else agent
     plan, policy_key, _ = _recorded(path)

@@ -1,4 +1,4 @@
-"""`tradefair gateway`: a model endpoint of one's own, in front of a policy, a real endpoint or a recording.
+"""`tradefair gateway`: serves a model endpoint in front of a policy, a real endpoint or a recording.
 
 In the runner because it knows markets (for `--policy`), which the gateway itself does not.
 """
@@ -87,7 +87,7 @@ class _Role(NamedTuple):
 
 
 class _Shown(NamedTuple):
-    """What is said of the gateway when it is open; `role` where a policy answers."""
+    """What is printed about the gateway when it is open; `role` where a policy answers."""
 
     label: str
     role: _Role | None
@@ -121,6 +121,7 @@ async def _serve(
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
     key = secrets.token_urlsafe(24)
+    # A line per call is for a person who watches; in a log file it would be noise.
     on_call = _show if sys.stderr.isatty() else None
     async with open_gateway(
         endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call

@@ -1,4 +1,4 @@
-"""Episodes on consecutive seeds, one after another, into one folder: what `compare` pairs."""
+"""Plays episodes on consecutive seeds, one after another, into one folder: `compare` pairs such folders by seed."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary
 
 PlayOne = Callable[[PlaySpec, int], Awaitable[Summary]]
-"""Plays and scores one episode; the number is its place in the series, from 0."""
+"""Plays and scores one episode; the number is its index in the series, from 0."""
 
 
 class Series(NamedTuple):

@@ -85,7 +85,7 @@ def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False) -> int:
 
 
 def play_plan(name: str, how: How) -> Sweep:
-    """Load, work out and play a plan, with progress where somebody watches. Raises as `sweep` does."""
+    """Load, work out and play a plan, with progress on a terminal. Raises as `sweep` does."""
     if how.store is not None and not is_whole_store(how.store):
         raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
     use_data(how.data)

@@ -1,7 +1,7 @@
 """Leases of sweep commands: a locked file per command, which its workers hold too.
 
-The system drops a lock with the last process that holds it, however that ends. So a lease needs no clock: it is alive
-as long as its command or one of its workers is, and whoever finds it dead may take what it held.
+The system drops a lock with the last process that holds it, however that process ends. So a lease needs no clock: it is
+alive as long as its command or one of its workers is, and a command that finds it dead may take what it held.
 """
 
 from __future__ import annotations
@@ -17,14 +17,19 @@ _PREFIX, _SUFFIX = "sweep.", ".lease"
 
 
 class Lease:
-    """The lease of one command in one folder. Take, check and give back leases in a write transaction of the table."""
+    """The lease of one command in one folder.
+
+    Leases are taken, checked and given back in a write transaction of the table only: a command that makes its file and
+    has not locked it yet would look dead to another one.
+    """
 
     def __init__(self, folder: Path) -> None:
-        """Takes a fresh one. Raises StorageUnavailable."""
+        """Take a new lease. Raises StorageUnavailable where its file cannot be made or locked."""
         self.name = secrets.token_hex(6)
         self.path = _path(folder, self.name)
         try:
             self.fd = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+            # Shared, because the command's workers hold the same lease.
             fcntl.flock(self.fd, fcntl.LOCK_SH)
         except OSError as error:
             raise StorageUnavailable(f"{self.path}: {error.strerror}") from None
@@ -52,18 +57,19 @@ def join_lease(path: Path) -> int:
 
 
 def lease_names(folder: Path) -> list[str]:
-    """The leases that were not given back, dead ones too."""
+    """The names of all leases that were not given back; dead ones are among them."""
     return [path.name[len(_PREFIX) : -len(_SUFFIX)] for path in folder.glob(f"{_PREFIX}*{_SUFFIX}")]
 
 
 def is_alive(folder: Path, name: str) -> bool:
-    """Whether some process holds it; the file of a dead one is removed."""
+    """Whether some process holds a lease; the file of a dead lease is removed."""
     path = _path(folder, name)
     try:
         fd = os.open(path, os.O_RDWR)
     except FileNotFoundError:
         return False
     except OSError:
+        # A file that cannot be opened may be held: taking its episodes could play them twice.
         return True
     try:
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)

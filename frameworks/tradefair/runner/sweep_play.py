@@ -197,12 +197,13 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
         if found is None:
             raise HarnessFailure(f"{path.name} has not been finished")
         if found[0] == _HARNESS:
-            table.logs.remove(path)  # its log says that it is over; it is played again as a whole
+            # Its log says that it is over, so it cannot be resumed: the next run plays it again from the start.
+            table.logs.remove(path)
             raise HarnessFailure("a scripted seat or the market failed")
         size = 0 if table.shared else path.stat().st_size
     except TradefairError as error:
         return SweepResult(episode.digest, _FAILED, problem=str(error), spent=_spent(table, path, episode, live))
-    except Exception as fault:  # one episode must not end a night of them
+    except Exception as fault:  # one broken episode must not end a sweep of a whole night
         logger.exception("%s failed", episode.path)
         problem = f"a fault of ours: {fault!r}"[:500]
         return SweepResult(episode.digest, _FAILED, problem=problem, spent=_spent(table, path, episode, live))
