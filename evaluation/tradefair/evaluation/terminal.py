@@ -1,4 +1,7 @@
-"""What the commands print for people: rich tables."""
+"""What the commands print for people: rich tables.
+
+Texts from traces are always printed through `_plain`: rich would take `[red]` in a label for markup.
+"""
 
 from __future__ import annotations
 
@@ -20,7 +23,10 @@ from tradefair.evaluation.outcome import Outcome, SeatOutcome
 from tradefair.evaluation.table import FOOTNOTES, number_text
 from tradefair.evaluation.verify import OUTCOMES_OF_VERIFY, SOUND, Check
 
+# Findings of an import; a log with a systematic flaw has one per line. `--json` has all.
 _MAX_FINDINGS = 20
+# Event numbers per finding, findings per failure mode (and in `brief`), seats named in a line, seats in
+# a table. These keep the evaluation of one episode with hundreds of seats to a screen or two.
 _MAX_CITED = 12
 _MAX_ALIKE, _MAX_ALIKE_BRIEF = 3, 2
 _MAX_SEATS = 8
@@ -29,11 +35,12 @@ _ALL = "tradefair evaluate --all shows them"
 
 
 def show_verdicts(verdicts: Sequence[Check]) -> None:
-    """One row per trace, then what is wrong."""
+    """Print one row per trace, then what is wrong with those that are not sound, then what each verdict means."""
     console = Console(highlight=False)
     rows: list[list[Cell]] = []
     for verdict in verdicts:
         name = Text(verdict.verdict, style="green" if verdict.sound else "red")
+        # 64 bits of the hash are enough to compare two lines by eye; `--json` has it whole.
         head = (verdict.head_hash or "")[:16]
         rows.append([verdict.path, name, str(verdict.events), "yes" if verdict.sealed else "no", head])
     show_table(console, [*names("trace", "verdict"), *figures("events", "sealed", "head")], rows)
@@ -42,6 +49,7 @@ def show_verdicts(verdicts: Sequence[Check]) -> None:
             console.print(_plain(f"{verdict.path}: {verdict.message}"), style="red", soft_wrap=True)
         for finding in verdict.findings:
             console.print(_plain(f"{verdict.path}: {finding.message}"), soft_wrap=True)
+    # What a verdict means is explained once, below, however many traces have it.
     met = {verdict.verdict for verdict in verdicts} - SOUND
     for conclusion, meaning in OUTCOMES_OF_VERIFY.items():
         if conclusion in met:
@@ -55,6 +63,8 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, 
     """
     console = Console(highlight=False)
     for evaluation in evaluations:
+        # A file that cannot be scored is a line among the others; the exit code is the command's
+        # affair.
         if evaluation.outcome is None:
             console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
             continue
@@ -65,7 +75,10 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, 
 
 
 def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> None:
-    """The same seat under several labels: a row per label, the seat's numbers and then the market's efficiency."""
+    """Print the same seat under several labels: one row per label, the seat's numbers, then the market's efficiency.
+
+    `outcomes` maps labels to outcomes of the same scenario.
+    """
     console = Console(highlight=False)
     evaluator = evaluator_of(next(iter(outcomes.values())).market)
     roles = {outcome.seats[seat].role for outcome in outcomes.values()}
@@ -88,15 +101,18 @@ def show_comparison(seat: SeatId, outcomes: Mapping[str, Outcome[Any, Any]]) -> 
 def show_series(
     evaluations: Sequence[Evaluation], seats: Sequence[SeatId], beside: Sequence[Mapping[str, float | None]] = ()
 ) -> None:
-    """The same seats over several episodes of one scenario: a row per episode and seat, then each seat's means.
+    """Print the same seats over several episodes of one scenario: a row per episode and seat, then each seat's means.
 
-    `beside` has one row of further figures per episode that could be scored, where there are references.
+    `beside` has one row of further figures per episode that could be scored, where there are
+    references. It is indexed as the scored episodes are: `beside[index][column]`.
     """
     console = Console(highlight=False)
     scored = [(item.path, item.outcome) for item in evaluations if item.outcome is not None]
     roles = {outcome.seats[seat].role for _, outcome in scored for seat in seats}
     evaluator = evaluator_of(scored[0][1].market) if scored else None
     columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
+    # Without references for every episode the columns are left out: means over part of the episodes
+    # would mislead.
     more = list(beside[0]) if len(beside) == len(scored) and scored else []
     rows: list[list[Cell]] = []
     for seat in seats:
@@ -105,6 +121,7 @@ def show_series(
             result = outcome.seats[seat]
             own = [*(getattr(result, name, None) for name in columns), sum(result.lapses.values())]
             numbers.append([*own, *(beside[place][name] for name in more)])
+            # An episode that its rules ended is the normal case and gets no note.
             ended = "" if (outcome.end_reason or "").startswith("terminated:") else outcome.end_reason or "unfinished"
             rows.append([Path(path).name, seat, ended, str(outcome.seed), *map(number_text, numbers[-1])])
         means = [number_text(_mean(column)) for column in zip(*numbers, strict=True)]
@@ -122,7 +139,8 @@ def show_series(
 
 
 def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> None:
-    """The market over several episodes, and over the same ones played by its reference population."""
+    """The market over several episodes, and over the same episodes played by its reference population."""
+    # Both columns are means over the same episodes; an episode without a population is in neither.
     pairs = [(item.outcome, item.population) for item in evaluations if item.outcome and item.population]
     if not pairs:
         return
@@ -149,6 +167,7 @@ def show_import(report: ImportReport) -> None:
         rows.append([Text(cell, style=style) for cell in cells])
     show_table(console, [*names("checked"), *figures("matched", "total")], rows)
     for finding in report.findings[:_MAX_FINDINGS]:
+        # A finding about a whole file has no line and no field.
         place = f"{finding.file}:{finding.line}: {finding.field}".rstrip(": ")
         console.print(_plain(f"{place}: {finding.message}"), style="red", soft_wrap=True)
     if len(report.findings) > _MAX_FINDINGS:
@@ -166,8 +185,10 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
         if len(seats) > len(shown):
             console.print(f"… and {len(seats) - len(shown)} more seats; {_ALL}", style="dim")
     columns = evaluator_of(outcome.market).seat_columns
+    # Footnotes only for figures that the tables above really show.
     known = {name for name in columns for seat in outcome.seats.values() if getattr(seat, name, None) is not None}
     _show_footnotes(console, [name for name in columns if name in known])
+    # Lists and mappings of a market's outcome have tables of their own.
     shown = [(name, value) for name, value in outcome.market_outcome if not isinstance(value, (list, dict))]
     if shown:
         show_pairs(console, [(name.replace("_", " "), number_text(value)) for name, value in shown])
@@ -186,6 +207,7 @@ def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[
 
 
 def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
+    """One table; `refused` and `lapses` are columns only where a seat has any."""
     conduct = any(result.refused or result.lapses for result in results.values())
     rows: list[list[Cell]] = []
     for seat, result in results.items():
@@ -203,6 +225,8 @@ def _show_tables(
     for shown in tables_of(outcome, population, brief=brief):
         console.print(_plain(f"\n{shown.title}"), style="bold")
         show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
+        # The first cell of a row is a figure's name, made readable; footnotes are listed under the
+        # field's name.
         _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
 
 
@@ -219,7 +243,12 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: 
 
 
 def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
+    """Failure modes that were found, then notes on those that were not, then the modes that are clear.
+
+    Costliest first. A mode that another diagnosis counts (`counted_by`) is not listed as clear.
+    """
     raised = diagnosis.raised
+    # Ids, not findings: a mode that is checked for every seat counts once.
     found, looked_for = ({finding.id for finding in some} for some in (raised, diagnosis.findings))
     checked = {finding.id for finding in diagnosis.findings if finding.checked}
     head = f"found: {len(found)} of {len(looked_for)} failure modes, {len(looked_for - checked)} with nothing to check"
@@ -228,6 +257,7 @@ def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: b
     modes: dict[str, list[Finding]] = {}
     for finding in raised:
         modes.setdefault(finding.id, []).append(finding)
+    # The sort is stable: modes without a cost keep the order of the diagnosis.
     for same in sorted(modes.values(), key=lambda same: -_cost(same)):
         _show_mode(console, diagnosis, same, len(same) if whole else _MAX_ALIKE_BRIEF if brief else _MAX_ALIKE, brief)
     for finding in () if brief else diagnosis.not_found:
@@ -248,6 +278,7 @@ def _show_mode(console: Console, diagnosis: Diagnosis, same: Sequence[Finding], 
         cost = "" if finding.severity is None else f", cost about {finding.severity:,.2f} {finding.severity_unit}"
         head = f"{_whose(diagnosis, finding)}: {number_text(finding.value)} ({_counts(finding)}){cost}"
         console.print(_plain(head), style="yellow", soft_wrap=True)
+        # Formula and threshold belong to the mode and are the same for all its findings.
         if number == 0:
             console.print(_plain(f"  {finding.formula}; raised when {finding.threshold}"), soft_wrap=True)
         aside = _aside(finding)
@@ -272,11 +303,13 @@ def _some(seats: Sequence[SeatId]) -> str:
 
 
 def _cost(same: Iterable[Finding]) -> float:
+    """The findings' costs together, in their unit; findings without a cost count as 0."""
+    # Exact summation: the order of the findings must not decide between two modes of equal cost.
     return math.fsum(finding.severity or 0 for finding in same)
 
 
 def _mean(values: Sequence[object]) -> float | None:
-    """The mean of the numbers among them."""
+    """The mean of those values that are numbers; None when there are none."""
     numbers = [float(value) for value in values if isinstance(value, int | float)]
     return sum(numbers) / len(numbers) if numbers else None
 
@@ -286,6 +319,7 @@ def _short(diagnosis: Diagnosis, figure: Figure) -> str:
 
 
 def _counts(figure: Figure) -> str:
+    """Numerator and denominator of a figure, as they are printed: `3/12`, or `3` without a denominator."""
     if figure.denominator is None:
         return number_text(figure.numerator)
     return f"{number_text(figure.numerator)}/{number_text(figure.denominator)}"
@@ -297,6 +331,8 @@ def _aside(figure: Figure) -> str:
 
 
 def _seqs(finding: Finding) -> str:
+    """Event numbers that prove a finding, at most `_MAX_CITED` of them."""
+    # A failure to act has no event of its own to cite.
     shown = ", ".join(map(str, finding.events[:_MAX_CITED]))
     return shown + (" …" if len(finding.events) > _MAX_CITED else "") if shown else "none: it is what is absent"
 

@@ -25,6 +25,7 @@ from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.tracestore import NotATrace, StoredEvent, StorePlace, Trace, is_store, open_trace
 
 Conclusion: TypeAlias = Literal["identical", "intact", "diverged", "damaged", "truncated", "foreign", "not_a_trace"]
+# The texts are printed below the table of `tradefair verify`, once per verdict.
 OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "identical": "the chain holds and re-execution gives the same bytes",
     "intact": "the chain holds; re-execution was not asked for",
@@ -34,13 +35,17 @@ OUTCOMES_OF_VERIFY: Mapping[Conclusion, str] = {
     "foreign": "the chain holds, but the rules that wrote the trace are not installed",
     "not_a_trace": "the file is no trace, or only one seat's view of one: there is nothing to verify",
 }
+# `foreign` is not sound: nothing contradicts the trace, and nothing confirms what its rules gave.
 SOUND: frozenset[Conclusion] = frozenset({"identical", "intact"})
 
+# Characters of a differing field: a whole order book would bury the verdict.
 _MAX_SHOWN = 2_000
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 # Core writes seq and event first; an event that is written otherwise is caught by re-execution.
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
+# Statuses of calls that replay executes again (decision 0005); the events of other calls are copied.
 _RE_EXECUTED = ("ok", "rejected")
+# Searched in bytes: without re-execution only events whose result is stored apart need decoding.
 _REF_MARK = b'"result_ref":"'
 
 
@@ -80,7 +85,7 @@ class Check:
         return self.verdict in SOUND
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for `--json`."""
+        """The fields by name as plain data, for `--json`. `findings` is a list of objects with `seq` and `message`."""
         shown = {name: getattr(self, name) for name in self.__dataclass_fields__}
         return {**shown, "findings": [finding._asdict() for finding in self.findings]}
 
@@ -100,11 +105,17 @@ class _Flaw(Exception):
 
 
 def verify_file(path: str | Path, *, chain_only: bool = False) -> Check:
-    """Open and verify one file, or a stored trace by its address. Never raises: the answer is always a Check."""
+    """Open and verify one file, or a stored trace by its address. Never raises for what the file holds.
+
+    What cannot be opened as a trace is the verdict `not_a_trace` or `damaged`, with the reason in
+    `message`.
+    """
+    # A store's address may carry a password; its parsed form prints without.
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
             return replace(verify(trace, chain_only=chain_only), path=shown)
+    # Before TraceError, of which it is a subclass.
     except NotATrace as error:
         return Check(shown, "not_a_trace", _message(error, shown))
     except TraceError as error:
@@ -128,6 +139,8 @@ def verify(trace: Trace, *, chain_only: bool = False) -> Check:
     except _Flaw as found:
         flaw = found
     except TraceError as error:
+        # The reader itself refuses what it cannot decode: the event after the last good one is the
+        # first wrong one.
         flaw = _Flaw("damaged", _message(error, trace.path), inspection.events + 1)
     conclusion: Conclusion = "intact" if chain_only else "identical"
     return Check(
@@ -159,8 +172,10 @@ class _Inspection:
 
     def run(self, chain_only: bool) -> None:
         """Everything, in the order of what depends on what; raises _Flaw or TraceError."""
+        # A live trace grows while it is read; blobs, events and head must be of one moment.
         self.trace.freeze()
         core = self._manifest()
+        # Blobs first: every event that names a result is checked against them as it passes.
         for name, body in self.trace.blobs():
             known = self._blobs.get(name)
             # Who finds two results under one name may be shown either.
@@ -168,6 +183,8 @@ class _Inspection:
         # Without rules there is nothing to follow: the chain is checked all the same.
         follower, foreign = (None, None) if chain_only else _follower(core)
         for stored in self._chained():
+            # With re-execution the decoded event says itself whether it closes: its bytes may be
+            # formatted in another way.
             event = self._step(follower, stored) if follower else None
             if event["event"] in _CLOSURES if event else _CLOSURE.match(stored.body):
                 self._last_closure = (stored.seq, stored.hash)
@@ -175,7 +192,7 @@ class _Inspection:
                 self._check_blob(stored, event or _plain(stored))
         self._check_stray_blobs()
         self._check_end()
-        # Only now: a chain that does not hold is worse news than rules that are not installed here.
+        # Only here: a chain that is broken is damage, whether the rules are installed or not.
         if foreign is not None:
             raise foreign
         if follower is not None:
@@ -186,6 +203,7 @@ class _Inspection:
         core = manifest.core
         self.head = manifest.first_hash
         self.sealed = manifest.sealed
+        # `about` is outside the chain; only the seal protects it.
         if self.sealed and not manifest.seal_holds:
             raise _Flaw("damaged", "the manifest's seal does not fit what its `about` says")
         return core
@@ -200,6 +218,8 @@ class _Inspection:
             follows = next_hash(self.head, stored.body)
             if follows != stored.hash:
                 raise _Flaw("damaged", f"event {due}: its bytes, its order or its predecessor have changed", due)
+            # Counted only after the consumer is done with the event: `events` is how many were found
+            # good.
             yield stored
             self.events, self.head = due, follows
 
@@ -212,6 +232,8 @@ class _Inspection:
         except Exception as fault:
             # The rules meet arguments here that no door has checked: whatever they raise is a property of the trace.
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
+        # Nothing re-executes a copied call, so a forged one could claim a result that no rule ever
+        # gave.
         if event["event"] == "tool_called" and event["status"] not in _RE_EXECUTED:
             _check_copied(stored)
         return event
@@ -236,6 +258,8 @@ class _Inspection:
     def _check_stray_blobs(self) -> None:
         for name, blob in self._blobs.items():
             if name not in self._used and not blob.holds:
+                # A stray result that fits its hash is only a finding: nothing that the events say
+                # depends on it.
                 raise _Flaw("damaged", f"the stored result {name[:16]} has changed, and no event names it")
             if name not in self._used:
                 self.findings.append(TraceFinding(None, f"the stored result {name[:16]} is named by no event"))
@@ -247,12 +271,19 @@ class _Inspection:
             self._compare_head("seal", about.get("head_seq"), about.get("head_hash"), self.events, self.head)
         closed = self.trace.closed_head()
         at, head = self._last_closure or (0, b"")
+        # An open trace has no seal. The head of the last closure is what reveals that its tail was cut
+        # off.
         if closed is not None:
             self._compare_head("head of the last closure", *closed, at, head)
         elif at:
             raise _Flaw("damaged", f"event {at} closes a phase or round, but the head of the last closure is missing")
 
     def _compare_head(self, what: str, seq: object, head: object, at: int, found: bytes) -> None:
+        """Compare a head that was stored (`seq`, `head`) with event `at`, whose hash is `found`.
+
+        A head that names a later event means that events are missing; one that names an earlier event
+        is damage.
+        """
         if not isinstance(seq, int) or not isinstance(head, str):
             raise _Flaw("damaged", f"the {what} names no event")
         if seq > at:
@@ -265,6 +296,7 @@ class _Inspection:
     def _check_outcome(self, follower: Replayed) -> None:
         about = self.trace.manifest.about
         try:
+            # The rules expect more events than are stored: the tail is missing, even if all hashes fit.
             follower.finish()
         except Divergence as error:
             raise _Flaw("truncated", str(error), error.seq) from None
@@ -273,6 +305,8 @@ class _Inspection:
                 self._find("the episode has ended, but nothing seals what `about` says")
             return
         self._check_notes(about.get("noted"))
+        # What the seal says of the outcome must be what the rules reached, or a forged seal could name
+        # a winner.
         claims = {"outcome_digest": follower.core.outcome_digest, "end_reason": follower.core.ended}
         for name, here in claims.items():
             if about.get(name) != here:
@@ -281,8 +315,11 @@ class _Inspection:
     def _check_notes(self, sealed: object) -> None:
         """Notes about agents, which are not in the chain; an export as JSONL leaves them out, and this says so."""
         # Findings only: notes carry no rule of the market, and more of them may be added after the seal.
+        # `heads[count]` is the head after `count` notes; `heads[0]` is the start, so a file without notes has one.
         heads = [head.hex() for head in self.trace.noted_heads()]
         match sealed:
+            # This case comes first: an export without notes must not be taken for notes that were
+            # changed.
             case [int(count), str()] if count > 0 and len(heads) == 1:
                 self._find(f"{count} notes about agents (model calls, reports) are not in this file")
             case [int(count), str(head)] if not 0 <= count < len(heads) or heads[count] != head:
@@ -302,6 +339,7 @@ def _check_copied(stored: StoredEvent) -> None:
         event = parse_event(stored.body)
     except TraceError as error:
         raise _Flaw("diverged", f"event {stored.seq}: {error}", stored.seq) from None
+    # A refusal shows the seat nothing; with a result it would be evidence that no rule has given.
     if isinstance(event, ToolCalled) and (event.error is None or (event.result, event.result_digest) != (None, None)):
         message = f"event {stored.seq}: a call that was {event.status} must have an error and no result"
         raise _Flaw("diverged", message, stored.seq)
@@ -316,6 +354,7 @@ class _Blob(NamedTuple):
 
 def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
     """A fresh episode to follow the log with; a flaw instead when its rules are not here."""
+    # Before the market is looked up: under an unknown schema no field can be trusted to mean the same.
     if core.trace_schema not in READABLE_SCHEMAS:
         known = TRACE_SCHEMA.rpartition("/")[2]
         met = core.trace_schema.removeprefix("tradefair.trace/")[:80]
@@ -343,9 +382,12 @@ def _differing(error: Divergence) -> tuple[str, str]:
     """Both values of the first field that differs."""
     try:
         recorded, reproduced = orjson.loads(error.recorded), orjson.loads(error.reproduced)
+        # The rules' fields first, in the order in which they are written; then what only the record
+        # has.
         for key in [*reproduced, *recorded]:
             if recorded.get(key) != reproduced.get(key):
                 return _shown(recorded.get(key)), _shown(reproduced.get(key))
+    # One side is no JSON object: then both are shown as they are.
     except (orjson.JSONDecodeError, AttributeError, TypeError):
         pass
     return _cut(error.recorded), _cut(error.reproduced)

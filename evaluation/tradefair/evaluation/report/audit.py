@@ -1,4 +1,9 @@
-"""What seats looked at: evidence before actions, looks by round, and the tools they could have used."""
+"""What seats looked at: evidence before actions, looks by round, and the tools they could have used.
+
+These are counts of habits, not judgements: the general diagnostics (`modes/evidence.py`) say which
+looks were missing, with the windows of the market's evidence map. Here a look counts until the round
+ends.
+"""
 
 from __future__ import annotations
 
@@ -35,6 +40,7 @@ class _Known(NamedTuple):
     tools: ToolTable
 
     def evidence(self, tool: str) -> tuple[str, ...]:
+        """Categories of evidence that a tool shows; none for an action, whatever its answer contains."""
         found = self.tools.get(tool)
         return found.evidence if found is not None and found.read_only else ()
 
@@ -47,15 +53,22 @@ class _Known(NamedTuple):
 
 
 def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
-    """Count calls against what the market's tools show. A market that is not installed has no audit."""
+    """Count calls against what the market's tools show. A market that is not installed has no audit.
+
+    `calls` are in the order of the trace. The rows come seat by seat, in the manifest's order; a call
+    by a seat that the manifest does not name is left out.
+    """
     known = _known(core)
     if known is None:
         return Audit([], [], [], [])
     roles = {seat.id: seat.role for seat in core.seats}
+    # Needs depend on the role only. A market of 200 seats with two roles works them out twice, not 200
+    # times.
     needed = {role: known.needed(role) for role in dict.fromkeys(roles.values())}
     categories = list(dict.fromkeys(name for tool in known.tools.values() for name in tool.evidence))
     by_seat: dict[str, list[CallRow]] = {seat: [] for seat in roles}
     for call in calls:
+        # An edited trace can name a seat that the manifest does not have.
         if call.seat in by_seat:
             by_seat[call.seat].append(call)
     return Audit(
@@ -68,6 +81,8 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
 
 def _known(core: ManifestCore) -> _Known | None:
     try:
+        # Two separate questions: without the market nothing is known of its tools; without a readable
+        # scenario the tools are still known, and only what was offered is not.
         kind = market_type(core.market)
     except TradefairError:
         return None
@@ -81,6 +96,7 @@ def _known(core: ManifestCore) -> _Known | None:
 def _evidence(
     known: _Known, seat: str, needed_by: Mapping[str, set[str]], calls: Iterable[CallRow]
 ) -> list[EvidenceRow]:
+    """Per executed action its count and how many of these had a look at each category earlier in the round."""
     count: Counter[str] = Counter()
     looked: defaultdict[str, Counter[str]] = defaultdict(Counter)
     seen: set[str] = set()
@@ -90,8 +106,10 @@ def _evidence(
             # Evidence counts for the round in which it was seen: the page shows habits, not the map's windows.
             current = call.round
             seen.clear()
+        # A refused call shows nothing to the seat and changes nothing in the market.
         if call.status != "ok":
             continue
+        # In the order of the calls: a look counts for the actions after it, never for those before.
         seen.update(known.evidence(call.tool))
         tool = known.tools.get(call.tool)
         if tool is not None and tool.kind == "action":
@@ -100,6 +118,8 @@ def _evidence(
     rows: list[EvidenceRow] = []
     for action in known.tools:
         needed = needed_by.get(action, set())
+        # An action that only ends the turn needs no look, so its row would say nothing. Without an
+        # evidence map nothing is known of needs, and all actions are listed.
         if action in count and (needed or not known.tools[action].ends_turn or not known.kind.evidence_map):
             rows.append(
                 EvidenceRow(
@@ -110,6 +130,7 @@ def _evidence(
 
 
 def _looks(known: _Known, seat: str, calls: Sequence[CallRow], categories: Sequence[str]) -> HeatChart | None:
+    """A seat's looks as a calendar: a row per category, a column per round; None when the seat looked at nothing."""
     row_of = {category: row for row, category in enumerate(categories)}
     counted: Counter[tuple[int, int]] = Counter()
     for call in calls:
@@ -131,12 +152,15 @@ def _looks(known: _Known, seat: str, calls: Sequence[CallRow], categories: Seque
 
 
 def _tools(known: _Known, seat: str, role: str, calls: Sequence[CallRow]) -> list[AuditRow]:
+    """Read-only tools that the seat was offered or has called, in the order of the market's table."""
     own: defaultdict[str, list[CallRow]] = defaultdict(list)
     for call in calls:
         own[call.tool].append(call)
     rows: list[AuditRow] = []
     for tool in known.tools.values():
         offered = known.scenario is not None and tool.visible(known.scenario, role)
+        # A tool that was called is listed even where the scenario does not offer it: the refusals are
+        # of interest.
         if tool.read_only and not tool.observer and (offered or tool.name in own):
             rows.append(_tool_row(seat, tool.name, tool.title, tool.evidence, offered, own.get(tool.name, ())))
     return rows

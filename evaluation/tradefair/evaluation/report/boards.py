@@ -24,7 +24,11 @@ class Boards(NamedTuple):
 
 
 def boards_of(made: Leaderboards) -> Boards:
-    """Pictures and tables of every leaderboard. File names lose their folders."""
+    """Charts and tables of every leaderboard. File names lose their folders.
+
+    `rated` of the result is one line: how many traces were rated, under which seed, and what was left
+    out.
+    """
     outside = "".join(f" Left out: {text}." for text in _left_out(made.left_out))
     rated = f"{made.rated} of {made.traces} traces rated; shuffles and resamples of seed {made.seed}.{outside}"
     return Boards([_page(board) for board in made.boards], rated)
@@ -39,6 +43,7 @@ def boards_page(made: Leaderboards) -> bytes:
 def rated_boards(paths: Sequence[str | Path]) -> Boards:
     """The leaderboards of a report's traces; nothing where fewer than two of them can be rated."""
     made = leaderboards(read_results(paths, workers=1))
+    # A rating compares; of a single trace a board would only repeat the outcome.
     return boards_of(made) if made.rated > 1 else Boards([], "")
 
 
@@ -57,6 +62,7 @@ def _page(board: Board) -> BoardPage:
 
 
 def _left_out(reasons: Sequence[LeftOut]) -> list[str]:
+    """One line per reason, with file names only: a page is passed on, and folders name people."""
     return [
         f"{left.count} ({left.reason}): {', '.join(Path(name).name for name in left.examples)}"
         + (", …" if left.count > len(left.examples) else "")

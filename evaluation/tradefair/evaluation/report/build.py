@@ -34,6 +34,7 @@ from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace
 
+# Larger pages are what `tradefair view` is for: there every trace has a page of its own.
 MAX_TRACES = 40
 """Traces that one page shows at most: each adds its events to the page's size."""
 
@@ -54,6 +55,7 @@ class Report(NamedTuple):
         """Sizes and verdicts, for the terminal."""
         episodes = self.data.episodes
         met = {episode.verification.verdict if episode.verification else "not verified" for episode in episodes}
+        # The page without its data: what remains is the fixed part, which is the same for each report.
         empty = html_page(self.data.model_copy(update={"episodes": [], "pair": None, "boards": []}))
         return {
             "bytes": len(self.html),
@@ -82,6 +84,8 @@ def build_report(
     number of traces done, their total, and the name of the next. `populations` says where else to look for reference
     populations than in the folders of references next to the traces.
     """
+    # A caller's mistake, not a property of the traces: hence no TradefairError. The command checks
+    # before.
     if compare and len(paths) != 2:
         raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
     episodes: list[EpisodePage] = []
@@ -91,6 +95,8 @@ def build_report(
         episodes.append(episode_page(path, check=check, populations=populations))
     if progress is not None:
         progress(len(paths), len(paths), "")
+    # Two episodes that are compared differ on purpose in what plays them; the pair itself is the result
+    # there.
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
     data = PageData(
         mode="compare" if compare else "report",
@@ -120,6 +126,7 @@ def write_report(
         raise ScenarioError(f"{len(paths)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view")
     made = build_report(paths, compare=compare, check=check, progress=progress, populations=populations)
     try:
+        # Written after the whole page exists: a fault while building leaves an older file as it was.
         output.write_bytes(made.html)
     except OSError as error:
         raise StorageUnavailable(f"{output}: cannot be written: {error.strerror}") from None
@@ -158,6 +165,7 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
     core, about = trace.manifest.core, trace.manifest.about
     outcome = evaluate(trace)
     diagnosis, broken = _diagnosis(trace)
+    # Each part below fails alone: a page that lacks its charts or findings still shows the events.
     charts, undrawn = charts_of(trace, evaluator_of(core.market))
     counted = account(trace)
     events = read_events(trace)
@@ -201,6 +209,7 @@ def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage
 
 
 def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:
+    """The findings of a trace, or None with the reason why they cannot be computed."""
     try:
         return diagnose(trace), None
     except TraceError as error:
@@ -211,6 +220,7 @@ def _diagnosis(trace: Trace) -> tuple[Diagnosis | None, str | None]:
 
 
 def _audit(core: ManifestCore, calls: Any) -> Audit:
+    """The audit, empty where the market's own code fails."""
     try:
         return audit(core, calls)
     except Exception:
@@ -219,15 +229,18 @@ def _audit(core: ManifestCore, calls: Any) -> Audit:
 
 
 def _seat(core: ManifestCore, about: Any, outcome: Outcome[Any, Any], accounts: Any, seat: str) -> SeatPage:
+    """One seat's outcome by the columns of its role, its account, and whether it could see what others cannot."""
     result = outcome.seats.get(seat)
     role = next(known.role for known in core.seats if known.id == seat)
     evaluator = evaluator_of(core.market)
+    # Figures that a role does not have would be empty columns in its table.
     columns = fields_for(evaluator, {role}, evaluator.seat_columns)
     privileged = about.get("privileged")
     return SeatPage(
         id=seat,
         role=role,
         label=result.label if result else None,
+        # `about` is outside the hash chain and may hold anything in a trace that was edited.
         privileged=isinstance(privileged, list) and seat in privileged,
         outcome={name: getattr(result, name, None) for name in columns},
         account=accounts[seat].model_dump(mode="json") if seat in accounts else {},

@@ -1,4 +1,8 @@
-"""The events of a trace as columns: what a timeline needs of every event, and the texts that are shown on demand."""
+"""The events of a trace as columns: what a timeline needs of every event, and the texts that are shown on demand.
+
+Columns of numbers compress far better than one object per event, and a browser reads them in one step
+(see `docs/decisions/0021-a-report-carries-a-chart-library-and-compressed-texts.md`).
+"""
 
 from __future__ import annotations
 
@@ -15,14 +19,18 @@ from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_t
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace
 
+# A page that lists more is slow in a browser. The trace stays complete, and `export` has no such bound.
 MAX_ROWS = 200_000
 """Events that a page shows at most."""
+# Characters. Names from a trace may be of any length, and the page repeats them in every list.
 _MAX_NAME = 200
+# How many unmatched calls of a reply are searched for a tool's name. A reply may ask for calls that
+# never became events; without a bound a trace of many such calls would take quadratic time.
 _LOOK_AHEAD = 50
 
 
 class CallRow(NamedTuple):
-    """A tool call as audits count it."""
+    """A tool call as audits count it. `inner`: it was made by a program inside another call (`execute_code`)."""
 
     seat: str
     round: int
@@ -64,7 +72,10 @@ class EventColumns:
         return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply")})
 
     def take(self, seq: int, event: Any, size: int) -> None:
-        """One decoded event. Total: fields of other types than the schema's count as absent."""
+        """Add one decoded event. Never raises: fields of types that the schema does not have count as absent.
+
+        `size` is the length of the event's text plus that of a result that is stored apart, in bytes.
+        """
         fields = _object(event)
         is_call = fields.get("event") == "tool_called"
         self.seq.append(seq)
@@ -74,9 +85,11 @@ class EventColumns:
         self.seat.append(self._name(fields.get("seat")))
         self.tool.append(self._name(fields.get("tool")))
         self.kind.append(self._name(fields.get("kind")))
+        # Other kinds of events may have a field of this name with another meaning.
         self.status.append(self._name(fields.get("status") if is_call else None))
         parent, call = fields.get("parent"), fields.get("call")
         self.parent.append(self._rows.get(parent, -1) if isinstance(parent, str) else -1)
+        # Filled in by `_add_latencies` and `_match`: latencies and replies lie outside the chain of events.
         self.latency_us.append(-1)
         self.size.append(size)
         self.reply.append(-1)
@@ -87,6 +100,7 @@ class EventColumns:
             self.calls.append(CallRow(words[0], self.round[-1], words[1], words[2], words[3], isinstance(parent, str)))
 
     def _name(self, value: object) -> int:
+        """The number of a name. Other values than texts count as the empty name."""
         text = value[:_MAX_NAME] if isinstance(value, str) else ""
         if text not in self._known:
             self._known[text] = len(self.names)
@@ -118,7 +132,8 @@ class NoteColumns:
         return pack_json({name: getattr(self, name) for name in columns})
 
     def take(self, seat: str, note: dict[str, Any], size: int) -> None:
-        """One note."""
+        """Add one note. `size` is the length of its text in bytes. Fields of wrong types become −1."""
+        # Notes come from agents' hosts: negative, infinite or absurd times count as unknown.
         seconds = note.get("latency_s")
         self.seat.append(seat[:_MAX_NAME])
         self.kind.append(str(note.get("kind", ""))[:_MAX_NAME])
@@ -133,7 +148,10 @@ class NoteColumns:
 
 
 def read_events(trace: Trace, after: int = 0) -> EventColumns:
-    """Columns of the events after `after`. Total: reading ends with a problem where the file does."""
+    """Columns of the events after event number `after`. Never raises: what cannot be read becomes a problem.
+
+    At most `MAX_ROWS` events are read. The latencies of the same events are filled in.
+    """
     columns = EventColumns()
     try:
         for stored in trace.events(after):
@@ -153,7 +171,7 @@ def read_events(trace: Trace, after: int = 0) -> EventColumns:
 
 
 def read_notes(trace: Trace, columns: EventColumns) -> NoteColumns:
-    """Columns of the notes; `columns` learns which reply asked for which call. Total."""
+    """Columns of the notes; `columns` learns which reply asked for which call. Never raises."""
     notes = NoteColumns()
     try:
         for seat, body in trace.notes():
@@ -171,17 +189,20 @@ def read_notes(trace: Trace, columns: EventColumns) -> NoteColumns:
 
 
 def pack_bodies(trace: Trace, columns: EventColumns, after: int = 0, limit: int | None = None) -> Packed:
-    """Per event its text and, where it is stored apart, its result."""
+    """Per event its text and, where the result is stored apart, that result; both cut at `limit` characters."""
     return pack_texts(_bodies(trace, len(columns.seq), after), limit or fitting_limit(columns.size))
 
 
 def pack_notes(trace: Trace, notes: NoteColumns) -> Packed:
     """Per note its text."""
+    # A budget of a third of the events' own: long replies of models must not shorten the texts of the
+    # events.
     texts = ([body.decode(errors="replace")] for (_, body), _ in zip(trace.notes(), notes.seat, strict=False))
     return pack_texts(texts, fitting_limit(notes.size, 8_000_000))
 
 
 def _bodies(trace: Trace, count: int, after: int) -> Iterator[list[str | None]]:
+    """The texts of the first `count` events after `after`, read again: in memory they would not fit."""
     for stored, _ in zip(trace.events(after), range(count), strict=False):
         ref = _ref(stored.body)
         blob = None if ref is None else trace.blob(ref)
@@ -189,6 +210,8 @@ def _bodies(trace: Trace, count: int, after: int) -> Iterator[list[str | None]]:
 
 
 def _ref(body: bytes) -> str | None:
+    """The name of a result that is stored apart, None where the event holds its result."""
+    # A search in bytes is much cheaper than decoding, and most events hold their results themselves.
     if b'"result_ref":"' not in body:
         return None
     try:
@@ -204,6 +227,7 @@ def _blob_size(event: Any) -> int:
 
 
 def _add_latencies(trace: Trace, columns: EventColumns) -> None:
+    """Latencies in microseconds, from the table next to the events: times are no part of the chain."""
     row_of = {seq: row for row, seq in enumerate(columns.seq)}
     for side in trace.side():
         row = row_of.get(side.seq)
@@ -212,23 +236,31 @@ def _add_latencies(trace: Trace, columns: EventColumns) -> None:
 
 
 def _match(columns: EventColumns, notes: NoteColumns) -> None:
-    """Which reply asked for a call: the calls of a seat's round in order, against those its replies name."""
+    """Fill in which reply asked for a call: the calls of a seat's round in order, against those its replies name.
+
+    Notes name tools, not events, so order and name are all that links the two.
+    """
     asked: defaultdict[tuple[str, int], deque[tuple[int, str]]] = defaultdict(deque)
     for row, names in enumerate(notes.asked):
         if notes.kind[row] == "model_call":
             asked[notes.seat[row], notes.round[row]].extend((row, name) for name in names)
     for row in range(len(columns.seq)):
         waiting = asked.get((columns.name(columns.seat, row), columns.round[row]))
+        # Inner calls were asked for by a program, not by the reply itself.
         if waiting and columns.parent[row] < 0 and columns.tool[row]:
             tool = columns.name(columns.tool, row)
             at = next((place for place, (_, name) in enumerate(islice(waiting, _LOOK_AHEAD)) if name == tool), None)
             if at is not None:
+                # Calls of the reply before the match were never executed: dropped, or they would hide
+                # every later match.
                 for _ in range(at):
                     waiting.popleft()
                 columns.reply[row] = waiting.popleft()[0]
 
 
 def _number(value: object) -> int:
+    """The value if it is an integer that a browser holds exactly, else −1."""
+    # JavaScript's numbers are exact below 2**53; `True` is an int in Python and none in JSON.
     return value if isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**53 else -1
 
 

@@ -18,6 +18,7 @@ LIMITS = (65_536, 16_384, 8_192, 4_096, 2_048, 1_024, 256)
 """Characters at which texts are cut. The first limit under which all texts fit the budget is taken."""
 BUDGET = 24_000_000
 """Characters of all texts together; compressed they take about a tenth."""
+# Small enough to be opened at once when a reader clicks an event; smaller chunks compress worse.
 _CHUNK = 200_000  # characters before compression
 
 Row = Sequence[str | None]
@@ -25,6 +26,7 @@ Row = Sequence[str | None]
 
 def fitting_limit(sizes: Iterable[int], budget: int = BUDGET) -> int:
     """The longest of `LIMITS` under which texts of these lengths stay within the budget, else the shortest."""
+    # Read several times below, and callers pass iterators.
     known = list(sizes)
     for limit in LIMITS:
         if sum(min(size, limit) for size in known) <= budget:
@@ -33,7 +35,11 @@ def fitting_limit(sizes: Iterable[int], budget: int = BUDGET) -> int:
 
 
 def pack_texts(rows: Iterable[Row], limit: int) -> Packed:
-    """Rows of texts as chunks of some 200 kB before compression."""
+    """Rows of texts as chunks of some 200 kB before compression.
+
+    `limit` is in characters. A text that is cut keeps its original length next to it, so that the page
+    can say so.
+    """
     starts: list[int] = []
     chunks: list[str] = []
     number = cut = 0
@@ -54,6 +60,7 @@ _Cut = list[list[str | int | None]]
 
 
 def _chunked(rows: Iterable[Row], limit: int) -> Iterator[list[_Cut]]:
+    """Lists of rows, closed as soon as their texts reach `_CHUNK` characters; a single long row makes one chunk."""
     chunk: list[_Cut] = []
     size = 0
     for row in rows:
@@ -73,6 +80,7 @@ def _shortened(text: str | None, limit: int) -> list[str | int | None]:
 
 
 def _squeeze(content: Any) -> str:
+    """JSON, raw deflate, base64: what a browser opens with `DecompressionStream("deflate-raw")`."""
     # Level and window are fixed, so that the same trace gives the same page.
     deflate = zlib.compressobj(9, zlib.DEFLATED, -15)
     return base64.b64encode(deflate.compress(orjson.dumps(content)) + deflate.flush()).decode()

@@ -12,6 +12,7 @@ import orjson
 
 from tradefair.evaluation.report.page_data import PageData
 
+# The JSON stands inside a script element, and texts of agents stand inside the JSON.
 # Inside <script> a parser looks for `</script` and `<!--`; U+2028 and U+2029 end a line of JavaScript.
 _ESCAPES = {
     b"<": rb"\u003c",
@@ -23,16 +24,21 @@ _ESCAPES = {
 
 
 def html_page(data: PageData, *, connect: bool = False) -> bytes:
-    """The whole page as bytes. With `connect` it may ask the server that it came from; a report may not."""
+    """The whole page as bytes. With `connect` it may ask the server that it came from; a report may not.
+
+    The file holds its script, its style and its data; nothing is loaded when it is opened.
+    """
     head = (
         "<!doctype html>\n"
         '<html lang="en"><head><meta charset="utf-8">'
         f'<meta http-equiv="Content-Security-Policy" content="{html.escape(content_policy(connect))}">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
+        # The empty icon prevents the request for /favicon.ico that browsers make on their own.
         f'<title>{html.escape(_title(data))}</title><link rel="icon" href="data:,">'
     )
     parts = [
+        # File and folder names may hold bytes that are no text; Python keeps these as lone surrogates.
         head.encode(errors="replace"),
         b"<style>",
         _asset("report.css"),
@@ -63,6 +69,8 @@ def content_policy(connect: bool = False) -> str:
 def json_for_script(data: PageData) -> bytes:
     """The data as JSON that no HTML parser reads as markup, whatever texts it holds."""
     content = orjson.dumps(data.model_dump(mode="json"))
+    # All five are legal escapes in JSON strings, and outside of strings none of these characters
+    # occurs.
     for plain, escaped in _ESCAPES.items():
         content = content.replace(plain, escaped)
     return content

@@ -12,6 +12,7 @@ from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 
 
 class _Record(BaseModel):
+    # `extra="forbid"`: a field that is misspelt here would silently be missing in the browser.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -87,14 +88,19 @@ class AuditRow(_Record):
 
 
 class Problem(_Record):
-    """Something in the trace that could not be used; `seq` is null when it belongs to no event."""
+    """Something in the trace that could not be used; `seq` is the event's number, null when it belongs to no event."""
 
     seq: int | None
     message: str
 
 
 class EpisodePage(_Record):
-    """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON."""
+    """One trace. `events` and `notes` are columns, packed like texts: one row that holds JSON.
+
+    `bytes` is the size of the file; `wall_seconds` the time from the first to the last event, null
+    where unknown. `bodies` and `note_bodies` have one row per event or note. `manifest` and `about` are
+    JSON as it is stored.
+    """
 
     name: str
     bytes: int
@@ -137,7 +143,7 @@ class PairPage(_Record):
 
 
 class BoardPage(_Record):
-    """One leaderboard: its pictures and tables, how it is misread, what it leaves out, how it was made."""
+    """One leaderboard: its charts and tables, how it is misread, what it leaves out, how it was made."""
 
     title: str
     charts: list[Chart]

@@ -15,6 +15,7 @@ from tradefair.evaluation.reading import TraceReading
 from tradefair.evaluation.report.page_data import PairPage
 from tradefair.tracestore import Trace, open_trace
 
+# Characters of a value in the table; a scenario's nested values can be thousands of characters long.
 _MAX_VALUE = 200
 
 
@@ -27,6 +28,8 @@ def pair_page(a: str | Path, b: str | Path) -> PairPage:
         attributes = _attributes(trace_a, trace_b)
         try:
             divergence = first_divergence(trace_a, trace_b)
+        # An edited trace can have events of any shape. Both episodes are on the page either way, so
+        # this is a note.
         except (TraceError, LookupError, TypeError, ValueError, AttributeError) as error:
             return PairPage(
                 attributes=attributes, divergence=None, note=f"The decisions cannot be compared: {error!r}"[:300]
@@ -36,6 +39,7 @@ def pair_page(a: str | Path, b: str | Path) -> PairPage:
 
 
 def _attributes(a: Trace, b: Trace) -> list[Attribute]:
+    """Every name that either trace has, in the order of the first trace; a value that one trace lacks is empty."""
     named_a, named_b = dict(_named(a)), dict(_named(b))
     names = list(dict.fromkeys([*named_a, *named_b]))
     return [Attribute(name=name, a=_value(named_a, name), b=_value(named_b, name)) for name in names]
@@ -61,5 +65,6 @@ def _scenario(core: ManifestCore) -> Iterator[tuple[str, str]]:
     """The scenario by its keys: a changed value is named."""
     yield "scenario", str(core.scenario.get("id", ""))
     for key, value in core.scenario.items():
+        # The id is named above, the description is prose, and who plays the seats has rows of its own.
         if key not in ("id", "description", "seats"):
             yield f"scenario {key}", orjson.dumps(value).decode()

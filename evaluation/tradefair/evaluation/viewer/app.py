@@ -1,4 +1,7 @@
-"""The pages of the viewer and the data that they ask for. Files are read in threads, one evaluation at a time."""
+"""The pages of the viewer and the data that they ask for. Files are read in threads, one evaluation at a time.
+
+Everything is read-only: no request changes a file, and a running episode is read without its lease.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, comp
 from tradefair.evaluation.viewer.shield import Shield
 from tradefair.tracestore import open_trace
 
+# The list asks for outcomes a few at a time; a request that names thousands would keep the only slow
+# worker busy.
 _MAX_IDS = 64
+# Characters. The page polls every second, and the whole text of an event is one click away.
 _LIVE_TEXT = 16_384
 
 T = TypeVar("T")
@@ -61,6 +67,7 @@ class _Viewer:
 
     def __init__(self, folder: Folder) -> None:
         self._folder = folder
+        # Entries, not bytes. A row is some hundred bytes; a page can be megabytes, hence only four.
         self._rows = Remembered[Listed](100_000)
         self._computed = Remembered[Computed](100_000)
         self._verdicts = Remembered[Check](1_000)
@@ -75,6 +82,7 @@ class _Viewer:
 
     async def list_page(self, _: Request) -> Response:
         """Every trace of the folder."""
+        # Not under the limit of the slow tasks: the list must appear while an evaluation runs.
         rows = await to_thread.run_sync(self._list)
         data = PageData(
             mode="list",
@@ -137,7 +145,7 @@ class _Viewer:
         return _json(await self._work(partial(_news, place, _number(after)), slow=False))
 
     async def event_json(self, request: Request) -> Response:
-        """One event and its result, byte for byte as they are stored."""
+        """One event and its result, byte for byte as they are stored. 404 where there is no such event."""
         place = self._place(request, "id")
         found = await self._work(partial(_event, place, _number(request.path_params["seq"])), slow=False)
         if found is None:
@@ -147,6 +155,8 @@ class _Viewer:
     # --- the work ---
 
     def _place(self, request: Request, name: str) -> Place:
+        # One answer for an unknown id, a deleted file and a link that leads outside: nothing outside
+        # can be probed.
         place = self._folder.find(request.path_params[name])
         if place is None:
             raise HTTPException(404, "there is no such trace in this folder")
@@ -158,9 +168,13 @@ class _Viewer:
 
     def _rate(self) -> Boards:
         places = [
-            place for place in self._folder.scan() if REFERENCES not in place.path.relative_to(self._folder.root).parts
+            # Reference populations are what episodes are measured against; they are no contestants.
+            place
+            for place in self._folder.scan()
+            if REFERENCES not in place.path.relative_to(self._folder.root).parts
         ]
         unknown = [place for place in places if self._results.get(place) is None]
+        # A file that cannot be rated is remembered as well, or it would be read again at every visit.
         for place, result in zip(unknown, read_files([place.path for place in unknown]), strict=True):
             self._results.put(place, result)
         return boards_of(leaderboards(gathered(known for place in places if (known := self._results.get(place)))))
@@ -169,10 +183,15 @@ class _Viewer:
         return await self._remembered(self._pages, place, lambda known: episode_page(known.path, check=False))
 
     async def _remembered(self, memory: Remembered[T], place: Place, make: Callable[[Place], T]) -> T:
+        """The value that is known for this state of the file, or a new one from `make`.
+
+        Two requests at once may both make it; the second result replaces the first and is equal.
+        """
         known = memory.get(place)
         return memory.put(place, await self._work(partial(make, place))) if known is None else known
 
     async def _work(self, task: Callable[[], T], *, slow: bool = True) -> T:
+        """Run a task in a thread; a trace that cannot be read is a 422 with the reason."""
         try:
             return await to_thread.run_sync(task, limiter=self._slow if slow else None)
         except TraceError as error:
@@ -186,13 +205,19 @@ def _data(mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
 
 
 def _number(text: str) -> int:
+    """A number from an address. 400 for anything else than up to 15 ASCII digits."""
+    # `isdecimal` alone admits digits of other scripts. 15 digits stay below 2**53, which a browser
+    # holds exactly.
     if not (text.isascii() and text.isdecimal() and len(text) <= 15):
         raise HTTPException(400, "an event is named by its number")
     return int(text)
 
 
 def _news(place: Place, after: int) -> dict[str, object]:
+    """What has been added to a trace since event `after`, for a page that follows it."""
     with open_trace(place.path) as trace:
+        # The two passes below, columns and texts, must see the same events although the episode goes
+        # on.
         trace.freeze()
         columns = read_events(trace, after)
         kinds = {columns.name(columns.event, row) for row in range(len(columns.seq))}
@@ -206,7 +231,9 @@ def _news(place: Place, after: int) -> dict[str, object]:
 
 
 def _event(place: Place, seq: int) -> bytes | None:
+    """An event as JSON with its number, hash and result; None when no event has that number."""
     with open_trace(place.path) as trace:
+        # In a trace with a gap the next event is another one: no answer, instead of a wrong event.
         stored = next(trace.events(seq - 1), None)
         if stored is None or stored.seq != seq:
             return None
@@ -216,6 +243,8 @@ def _event(place: Place, seq: int) -> bytes | None:
             result = (trace.blob(ref) if isinstance(ref, str) else None) or b"null"
         except (orjson.JSONDecodeError, AttributeError):
             pass
+        # Joined as bytes: decoding and encoding again could change number formats and escapes of what
+        # is stored.
         head = orjson.dumps({"seq": seq, "hash": stored.hash.hex()})[:-1]
         return head + b',"event":' + stored.body + b',"result":' + result + b"}\n"
 

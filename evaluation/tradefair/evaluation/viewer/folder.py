@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 _SUFFIXES = (b".trace", b".trace.jsonl")
+# 64 bits of the hash. The ids need no secrecy, they only must not collide within a folder.
 _ID_LENGTH = 16
 
 
@@ -38,7 +39,9 @@ class Folder:
         return sorted(places, key=lambda place: place.shown)
 
     def find(self, trace_id: str) -> Place | None:
-        """The trace of this id, looked at anew; None when there is none (any more)."""
+        """The trace of this id, checked again now; None when there is none, or no longer."""
+        # A file that was written after the list was made is found too: a new scan only for ids not met
+        # yet.
         if trace_id not in self._known:
             self.scan()
         path = self._known.get(trace_id)
@@ -47,16 +50,21 @@ class Folder:
     def _walk(self, folder: bytes) -> Iterator[Place]:
         """Folders are entered only where they are no links, so that what is no link itself lies inside."""
         try:
+            # As bytes: file names need not be valid text. The list is complete before recursion, so
+            # that deep trees do not keep a directory handle open per level.
             entries = list(os.scandir(folder))
         except OSError:
             return
         for entry in entries:
             try:
+                # A linked folder could lead outside, or in a circle.
                 if entry.is_dir(follow_symlinks=False):
                     yield from self._walk(entry.path)
                 elif entry.name.endswith(_SUFFIXES):
                     path = Path(os.fsdecode(entry.path))
                     linked = entry.is_symlink()
+                    # The full check resolves every part of the path, which is slow. Only links need it
+                    # here: every folder on the way is none.
                     place = self._checked(path) if linked else self._placed(path, entry.stat(follow_symlinks=False))
                     if place is not None:
                         yield place
@@ -68,11 +76,13 @@ class Folder:
         try:
             found = path.resolve(strict=True)
             known = found.stat()
+        # Gone since the scan, unreadable, or links in a circle (a RuntimeError before Python 3.13).
         except (OSError, RuntimeError):
             return None
         return self._placed(path, known) if found.is_relative_to(self.root) else None
 
     def _placed(self, path: Path, known: os.stat_result) -> Place | None:
+        # Opening a named pipe would block a thread until someone writes to it.
         if not stat.S_ISREG(known.st_mode):
             return None
         relative = os.fsencode(path)[len(os.fsencode(self.root)) :].lstrip(b"/")
@@ -87,7 +97,7 @@ class Folder:
 
 
 def _write_ahead(path: Path) -> tuple[int, ...]:
-    """A running episode grows in the log beside its file."""
+    """Time and size of the write-ahead log: a running episode grows there, while its file stays as it was."""
     try:
         log = os.stat(os.fsencode(path) + b"-wal")
     except OSError:

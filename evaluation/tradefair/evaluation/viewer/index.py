@@ -17,7 +17,9 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.viewer.folder import Place
 from tradefair.tracestore import Peek, open_trace, peek
 
+# Seats that are named in a row's outcome; a double auction can have hundreds.
 _MAX_SEATS = 4
+# Characters of any text in a row: what a trace says of itself has no bound.
 _MAX_TEXT = 200
 
 T = TypeVar("T")
@@ -60,7 +62,10 @@ class Computed(_Record):
 
 
 class Remembered(Generic[T]):
-    """Values by trace, valid while its file has not changed; the oldest go first when there are too many."""
+    """Values by trace, valid while its file has not changed; the oldest are dropped when there are too many.
+
+    `most` is the number of values. Not locked: a lost update costs one computation.
+    """
 
     def __init__(self, most: int) -> None:
         self._most = most
@@ -72,7 +77,9 @@ class Remembered(Generic[T]):
         return known[1] if known is not None and known[0] == place.stamp else None
 
     def put(self, place: Place, value: T) -> T:
-        """Keep a value."""
+        """Keep a value for this state of the file; returns the value."""
+        # Removed first, so that a renewed value moves to the end of the order and is not the next one
+        # dropped.
         self._values.pop(place.id, None)
         self._values[place.id] = (place.stamp, value)
         while len(self._values) > self._most:
@@ -81,7 +88,7 @@ class Remembered(Generic[T]):
 
 
 def listed(place: Place) -> Listed:
-    """The row of one file, from its manifest. Total: a damaged file is a row that says so."""
+    """The row of one file, from its manifest. Never raises: a damaged file is a row with `problem`."""
     known: dict[str, Any] = {
         "id": place.id,
         "path": place.shown,
@@ -91,11 +98,13 @@ def listed(place: Place) -> Listed:
     try:
         return Listed(**known, **_facts(peek(place.path)))
     except (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, OverflowError) as error:
+        # The reason without the folder: the list shows paths relative to its root.
         return Listed(**known, problem=str(error).replace(str(place.path), place.path.name)[:_MAX_TEXT] or repr(error))
 
 
 def compute(place: Place) -> Computed:
-    """Evaluate and check the chain of one file; takes up to seconds. Total."""
+    """Evaluate one file and check its hash chain; takes up to seconds. Never raises."""
+    # Re-execution takes as long as playing did; the page of one trace asks for that.
     chain = verify_file(place.path, chain_only=True)
     evaluation = evaluate_file(place.path)
     if evaluation.outcome is None:
@@ -107,13 +116,16 @@ def compute(place: Place) -> Computed:
 
 
 def _facts(seen: Peek) -> dict[str, Any]:
+    """The fields of a row that the manifest gives. Raises what wrong types raise; `listed` catches it."""
     core: Any = orjson.loads(seen.manifest.core_bytes)
     about, sealed = seen.manifest.about, seen.manifest.sealed
+    # Counting events would mean reading the file; seal and closure both store a number.
     head = about.get("head_seq") if sealed else seen.closed_seq
     seed: Any = core["seed"]
     return {
         "market": str(core["market"])[:_MAX_TEXT],
         "scenario": str(core["scenario"].get("id", ""))[:_MAX_TEXT],
+        # A browser would round a larger seed, and a rounded seed is worse than none.
         "seed": seed if isinstance(seed, int) and abs(seed) < 2**53 else None,
         "labels": _labels(about),
         "created": str(about.get("created", ""))[:40],

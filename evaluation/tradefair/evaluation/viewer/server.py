@@ -11,6 +11,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.viewer.app import viewer_app
 from tradefair.evaluation.viewer.folder import Folder
 
+# Loopback only: a folder of traces has no access control, and no option opens it to a network.
 _ADDRESS = "127.0.0.1"
 
 
@@ -22,6 +23,8 @@ class ViewerServer:
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         try:
+            # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed
+            # error.
             self._socket = socket.create_server((_ADDRESS, port))
         except OSError as error:
             raise StorageUnavailable(
@@ -29,8 +32,11 @@ class ViewerServer:
             ) from None
         self.port: int = self._socket.getsockname()[1]
         self.url = f"http://{_ADDRESS}:{self.port}/"
+        # Only these Host values are answered; see `Shield` for the attack that this prevents.
         app = viewer_app(Folder(folder), [f"{name}:{self.port}" for name in (_ADDRESS, "localhost")])
         self._server = uvicorn.Server(
+            # No WebSockets and no server header: the pages poll, and less is offered to whoever probes
+            # the port.
             uvicorn.Config(app, log_level="warning", access_log=False, ws="none", server_header=False)
         )
 

@@ -21,6 +21,7 @@ def view(
     from tradefair.evaluation.viewer.server import ViewerServer
 
     server = ViewerServer(folder, port)
+    # Flushed before serving begins: tests and scripts read the address from a pipe.
     print(f"{folder}: {server.url} (Ctrl-C ends)", flush=True)
     if opened:
         import webbrowser
