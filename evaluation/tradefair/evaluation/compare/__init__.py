@@ -1,1 +1,1 @@
-"""Two ways to play the same luck, side by side: pairs, tests, regret, the first decision that differs."""
+"""Two ways to play the same luck, compared: pairs, tests, regret, the first decision that differs."""

@@ -43,22 +43,28 @@ def compare(
 
     Pairs are runs with the same market, scenario, seed, seat and opponents. Chains are checked, nothing is re-executed.
     Exit code 1 when a trace is damaged or no pair is left.
+    # Read before the traces: a mistyped condition should not cost the minutes that a large folder takes to read.
     """
     wanted = parse_success(success) if success else None
     options = Options(seat, noise_floor, oracle, passive, wanted, across_scenarios)
     with Console(stderr=True).status("reading traces"):  # shows itself on a terminal only
         comparison = compare_folders(a, b, options)
+    # Bytes from orjson, because the JSON goes to a file and to stdout alike and must be the same in both.
     content = orjson.dumps(comparison.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
     if output is not None:
         _write(output, content)
     if as_json:
+        # Not through rich: it would wrap long lines at the width of the terminal and break the JSON.
         sys.stdout.buffer.write(content)
+    # A file was asked for: tables on the terminal would only repeat it.
     elif output is None:
         show(comparison)
+    # No pair left is a failure too: a script that goes by the exit code must not take it for "no difference".
     return 0 if comparison.pairs and not comparison.findings else 1
 
 
 def _write(output: Path, content: bytes) -> None:
+    """Write the JSON. Raises StorageUnavailable with the system's reason."""
     try:
         output.write_bytes(content)
     except OSError as error:

@@ -42,6 +42,7 @@ from tradefair.evaluation.outcome import PrimaryMetric
 _MAX_FINDINGS = 20  # named in the result; more would hide the verdict
 _MAX_NAMED = 4  # seeds or policy keys named in a sentence
 # Two sides that differ only in these are the same agent twice: their comparison measures noise (A/A).
+# Seeds are in it because pairs share their seeds anyway; what differs there are runs without a partner.
 _DRAWS_ONLY = {"policy key", "seeds"}
 
 
@@ -74,8 +75,10 @@ def compare_folders(path_a: Path, path_b: Path, options: Options | None = None) 
 
 def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     """Compare side B with side A, as `compare_folders` does with what it has read."""
+    # Named folders are read first, so that a wrong path fails before anything is computed.
     named = [_named(path) for path in (asked.noise, asked.oracle, asked.passive)]
     if not a.runs or not b.runs:
+        # The first damaged trace is named: a folder of damaged traces only would otherwise look like an empty one.
         first = next(iter([*a.damaged, *b.damaged]), None)
         because = f": {first[0].name}: {first[1]}" if first else ""
         raise TraceError(f"{b.path if a.runs else a.path}: no trace here can be read{because}")
@@ -84,10 +87,12 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
         raise TraceError(f"{a.path} holds traces of {market}, {b.path} of {other}: only one market can be compared")
     if asked.across_scenarios:
         _check_across(asked)
+        # Before tasks are built: pairing goes by the scenario's name and digest, which this replaces.
         a, b = pair_across(a, b)
     seats = compared_seats([a, b], asked.seats)
     roles = roles_of([*a.runs, *b.runs], seats)
     primary = primary_metrics(market, roles)
+    # Roles see different columns: a number that no compared seat can have would be a row of dashes.
     told = metric_names(market, roles)
     success = _success(asked.success, primary, told, market)
     pairs, dropped = pair_up(a, b, seats)
@@ -95,6 +100,7 @@ def compare_sides(a: Side, b: Side, asked: Options) -> Comparison:
     attributes = _attributes(a.runs, b.runs, seats)
     # Without a folder for it, two runs of the same agent are their own noise floor.
     same_agent = {item.name for item in attributes if item.differs} <= _DRAWS_ONLY
+    # A named folder comes first: the pairs of the sides are A/A only where the attributes say so.
     noise_pairs = _noise(a, named[0], seats) if named[0] is not None else pairs if same_agent else []
     floor = noise_floor(noise_pairs, metrics) if noise_pairs else []
     verdict = judge(pairs, metrics, floor, same_agent=same_agent, luck=_luck(attributes, paired=bool(pairs)))
@@ -130,9 +136,13 @@ def parse_success(text: str) -> Success:
 
 
 def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
-    """Which draws differ between the sides, in a sentence; empty where none do. Pairs share their seeds."""
+    """Name the draws that differ between the sides, as a sentence; empty where none do.
+
+    With `paired`, seeds that differ are no reason: pairs share their seeds, and the others are left out anyway.
+    """
     differing = {item.name: item for item in attributes if item.differs}
     if "scenario values" in differing:
+        # The scenarios were meant to differ (--across-scenarios); seeds are then the same by construction.
         item = differing["scenario values"]
         return f"the scenarios differ (A {', '.join(item.a)}; B {', '.join(item.b)}), the seeds are the same"
     for name, needed, consequence in (
@@ -147,6 +157,7 @@ def _luck(attributes: Sequence[Attribute], *, paired: bool) -> str:
 
 
 def _check_across(asked: Options) -> None:
+    """Refuse options that belong to one scenario. Raises ScenarioError."""
     if asked.noise is not None or asked.oracle is not None or asked.passive is not None:
         raise ScenarioError(
             "--across-scenarios pairs two scenarios: --noise-floor, --oracle and --passive are of one, leave them out"
@@ -154,16 +165,19 @@ def _check_across(asked: Options) -> None:
 
 
 def _named(path: Path | None) -> Side | None:
+    """The traces of a folder that was asked for; None where none was. Raises as `load_side` does."""
     return None if path is None else load_side(path)
 
 
 def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
     """Pairs of A against itself. Raises ScenarioError where the folder holds another agent, or A's own draws."""
+    # Without this check another agent's difference would pass for noise and hide every real one.
     labels = [{label_of(run, seats) for run in side.runs} for side in (a, again)]
     if labels[0] != labels[1]:
         played = ", ".join(sorted(labels[1])) or "nothing"
         raise ScenarioError(f"--noise-floor {again.path} was played by {played}: it must be A's agent again")
     pairs = pair_up(a, again, seats).pairs
+    # A copy of A has no noise at all: a floor of 0 would call every difference larger than noise.
     if pairs and all(pair.identical for pair in pairs):
         raise ScenarioError(f"--noise-floor {again.path} is identical with A: play A's agent under other draws")
     return pairs
@@ -173,9 +187,15 @@ def _success(
     asked: Success | None, primary: Sequence[PrimaryMetric], known: Sequence[str], market: str
 ) -> Success | None:
     if asked is not None:
+        """The condition that pass^k counts: the one asked for, else "first primary metric above 0".
+
+        Raises ScenarioError.
+        """
+        # Cut to 40 characters: the name comes from the command line and is repeated in the message.
         if asked.metric not in known:
             raise ScenarioError(f"{market} has no metric {asked.metric[:40]!r}; there are {', '.join(known)}")
         return asked
+    # Above 0 is a success only where more is better; of a cost or a loss no bound is natural.
     return Success(primary[0].name, 0.0) if primary and primary[0].higher_is_better else None
 
 
@@ -188,22 +208,26 @@ def _regret(
     passive: Side | None,
 ) -> list[Regret]:
     """Regret in the first primary metric; empty where no reference was played."""
+    # A metric of which less is better would turn the sign of the formula; none is declared first today.
     if not primary or not primary[0].higher_is_better:
         return []
     references = references_of(primary[0].name, sides, seats, oracle, passive)
     asked = oracle is not None or passive is not None
+    # References in a folder next to the traces are a bonus: half of them is no reason for a table of dashes.
     if not asked and not (references.oracle and references.passive):
         return []
     return [regret_of(pairs, primary[0].name, references)]
 
 
 def _findings(a: Side, b: Side) -> list[str]:
+    """What is wrong with traces of either side, at most 20 lines: damaged files first, then findings of evaluators."""
     damaged = [f"{path}: {reason}" for side in (a, b) for path, reason in side.damaged]
     unusable = [
         f"{run.path}: {finding.message}"
         for side in (a, b)
         for run in side.runs
         for finding in run.outcome.findings
+        # An unfinished trace has findings by nature; the list of dropped traces already says so.
         if run.outcome.end_reason is not None
     ]
     return [*damaged, *unusable][:_MAX_FINDINGS]
@@ -213,6 +237,8 @@ def _findings(a: Side, b: Side) -> list[str]:
 
 
 def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId]) -> list[Attribute]:
+    """The rows above the table: how the runs of both sides were made, by name of what may differ."""
+    # The order is that of the printed table: what people change on purpose comes first, versions last.
     readers: Mapping[str, Callable[[Loaded], str | list[str]]] = {
         "agent": lambda run: label_of(run, seats),
         "framework": lambda run: run.text("agent", "framework") or "–",
@@ -221,15 +247,19 @@ def _attributes(a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId
         "agent limits": _limits,
         "prompt": lambda run: _prompts(run, seats),
         "policy key": lambda run: str(run.policy_key),
+        # By task: these names are what pairs are matched by, so the row explains why runs have no partner.
         "opponents": lambda run: [f"{seat} {who}" for seat, who in run.task(seats).opponents] or "none",
+        # The digest too, because overrides (--set) change a scenario's content and keep its id.
         "scenario": lambda run: f"{run.core.scenario.get('id')} {run.scenario_digest[:12]}",
         "seeds": lambda run: str(run.core.seed),
         "market and rules": lambda run: f"{run.core.market} {run.core.rules_version}",
         "tools": lambda run: run.core.tool_schema_digest[:12],
+        # Traces of before the rename hold the version under the project's first name.
         "tradefair": lambda run: run.text("versions", "tradefair") or run.text("versions", FIRST_NAME) or "–",
         "python": lambda run: run.text("versions", "python") or "–",
     }
     found = [Attribute(name=name, a=_values(a, read), b=_values(b, read)) for name, read in readers.items()]
+    # Set by `pair_across` only; then each side holds one scenario, so the first run speaks for all.
     if any(run.paired_as for run in a):
         first, second = a[0].core.scenario, b[0].core.scenario
         found.append(Attribute(name="scenario values", a=_unlike(first, second), b=_unlike(second, first)))
@@ -244,12 +274,15 @@ def _unlike(scenario: Mapping[str, Any], other: Mapping[str, Any]) -> list[str]:
 
 
 def _values(runs: Sequence[Loaded], read: Callable[[Loaded], str | list[str]]) -> list[str]:
+    """The distinct values met on one side, in text, sorted."""
     met = (read(run) for run in runs)
     found = {text for value in met for text in ([value] if isinstance(value, str) else value)}
+    # Numbers sort by their size: 9 comes before 10, as a reader of seeds expects.
     return sorted(found, key=lambda text: (len(text), text) if text.isdecimal() else (0, text))
 
 
 def _limits(run: Loaded) -> str:
+    """The limits of the runner's agent as "key value" pairs, at most 120 characters; a dash where none is known."""
     agent: Any = run.about.get("agent")
     limits: Any = agent.get("limits") if isinstance(agent, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     if not isinstance(limits, dict):
@@ -259,5 +292,6 @@ def _limits(run: Loaded) -> str:
 
 
 def _prompts(run: Loaded, seats: Sequence[SeatId]) -> str:
+    """The digests of the prompts that the compared seats were given; a dash where none is recorded."""
     prompts = [run.account.seats[seat].prompt for seat in seats if seat in run.account.seats]
     return ", ".join(dict.fromkeys(prompt for prompt in prompts if prompt)) or "–"

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.accounts import Account
 
+# Two-sided sign flips give p >= 2/2^n: of 8 pairs 0.0078, which Holm keeps below 0.05 for up to six metrics.
 MIN_PAIRS = 8
 """Below this many pairs nothing is tested."""
 
@@ -17,6 +18,8 @@ Conclusion = Literal["identical", "exploratory", "b_better", "a_better", "mixed"
 
 
 class _Record(BaseModel):
+    """A record that is written once: unknown keys are refused, also when it is read back from JSON."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -27,6 +30,7 @@ class Attribute(_Record):
     a: list[str]
     b: list[str]
 
+    # Runs of a folder may hold several values each, so lists are compared, not single values.
     @property
     def differs(self) -> bool:
         """Whether the two sides differ in it."""
@@ -254,7 +258,7 @@ class Comparison(_Record):
     conclusion: Conclusion
     verdict: Verdict
 
-    # In the JSON `verdict` is the text alone: the conclusion has a key of its own there.
+    # In the JSON `verdict` is the text alone: the conclusion has a key of its own there, for programs.
     @field_serializer("verdict")
     def _in_words(self, verdict: Verdict) -> str:
         return verdict.text
@@ -262,6 +266,7 @@ class Comparison(_Record):
     @model_validator(mode="before")
     @classmethod
     def _read_back(cls, content: Any) -> Any:
+        # What is read back from `--json` has the text alone; a Comparison made in memory has both already.
         if isinstance(content, Mapping):
             told: Mapping[str, Any] = content  # pyright: ignore[reportUnknownVariableType]
             if isinstance(told.get("verdict"), str):
@@ -281,4 +286,5 @@ class Comparison(_Record):
     @property
     def first_divergence(self) -> Divergence | None:
         """The first diverging decision of the first pair that has one."""
+        # Pairs are in the order of scenario and seed, so equal folders name the same decision.
         return next((pair.divergence for pair in self.pairs if pair.divergence is not None), None)

@@ -40,7 +40,9 @@ from tradefair.evaluation.statistics import (
 
 N = TypeVar("N", int, float)
 
+# Doubling keeps the table short; a k above the number of trials gives no row.
 _KS = (1, 2, 4, 8, 16)
+# Costs are recorded in millionths of a US dollar, as integers.
 _MICRO = 1_000_000
 
 
@@ -57,6 +59,7 @@ class Success(NamedTuple):
     def met(self, run: Run) -> bool | None:
         """Whether a run succeeded; None where the metric is undefined."""
         value = run.metrics.get(self.metric)
+        # An early end is a failure whatever was earned until then: a bankrupt store may have had a good first week.
         return None if value is None else not run.early and value > self.above
 
 
@@ -67,20 +70,26 @@ def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out
     declared = {metric.name: metric for metric in primary}
     rows = [_metric(pairs, name, declared.get(name)) for name in pairs[0].a[0].metrics if name not in left_out]
     tested = [(index, row.p) for index, row in enumerate(rows) if row.primary and row.p is not None]
+    # Holm over the tested metrics only: one without a p-value is no test and must not cost the others.
     for (index, _), adjusted in zip(tested, holm([p for _, p in tested]), strict=True):
         rows[index] = rows[index].model_copy(update={"p_holm": adjusted})
     return rows
 
 
 def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) -> Metric:
+    # Pairs without this number are left out of this row, not of the comparison.
     usable = [pair for pair in pairs if pair.differences.get(name) is not None]
     differences = [difference for pair in usable if (difference := pair.differences[name]) is not None]
     mean_difference, deviation = mean_sd(differences)
+    # Extremes are over runs, means over pairs: a pair of many trials must not weigh more than one of a single trial.
     a = [value for pair in usable for run in pair.a if (value := run.metrics[name]) is not None]
     b = [value for pair in usable for run in pair.b if (value := run.metrics[name]) is not None]
+    # Counted from this metric's own pairs, which may be fewer than those of the comparison.
     enough = len(differences) >= MIN_PAIRS
     flip = sign_flip(differences) if enough and declared is not None else None
+    # Of an undeclared column it is not known whether more is better: "wins" then means "B is higher".
     upwards = declared is None or declared.higher_is_better
+    # Exactly equal is a tie; differences are rounded to nine decimals, and equal play gives exactly 0.
     better = sum(difference > 0 if upwards else difference < 0 for difference in differences)
     ties = sum(difference == 0 for difference in differences)
     return Metric(
@@ -94,6 +103,7 @@ def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) ->
         mean_b=_mean([value for pair in usable if (value := mean_of(pair.b, name)) is not None]),
         mean_difference=_rounded(mean_difference),
         sd_difference=_rounded(deviation),
+        # Intervals are shown of all columns, tests are made of primary ones only.
         interval=interval(differences) if enough else None,
         p=flip.p if flip else None,
         p_method=flip.method if flip else None,
@@ -113,6 +123,7 @@ def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) ->
 
 
 def _least(deviation: float | None, n: int) -> float | None:
+    """The least mean difference that n pairs would show; None where no deviation is known."""
     return None if deviation is None else _rounded(minimum_detectable(deviation, n))
 
 
@@ -124,6 +135,7 @@ def _needed(difference: float | None, deviation: float | None) -> int | None:
 
 def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
     """Early ends, over the pairs of one run each; None without such pairs (McNemar's test needs single outcomes)."""
+    # A group of trials ends early in a share of cases, which McNemar's test of paired yes and no cannot take.
     single = [(pair.a[0], pair.b[0]) for pair in pairs if len(pair.a) == len(pair.b) == 1]
     if not single:
         return None
@@ -141,17 +153,20 @@ def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
 
 
 def _survival(runs: Sequence[Run]) -> list[SurvivalPoint]:
+    """The survival curve over closed rounds; an episode that ran its course counts as watched that long."""
     steps = kaplan_meier([run.rounds_closed for run in runs], [run.early for run in runs])
     return [SurvivalPoint(round=at, share=share) for at, share in steps]
 
 
 def reliability(pairs: Sequence[Pair], success: Success) -> list[PassHatK]:
     """pass^k for k = 1, 2, 4, 8, 16 of both sides: over the trials of a seed where there are some, else over seeds."""
+    # Trials anywhere make the seed the task: pooling seeds as well would mix two questions in one number.
     by_seed = any(len(side) > 1 for pair in pairs for side in (pair.a, pair.b))
     tasks_a, tasks_b = _tasks([pair.a for pair in pairs], by_seed), _tasks([pair.b for pair in pairs], by_seed)
     rows: list[PassHatK] = []
     for k in _KS:
         a, b = _passed(tasks_a, success, k), _passed(tasks_b, success, k)
+        # The sides may have unequal numbers of trials: a row stays while one of them has k.
         if a is not None or b is not None:
             task = "seed" if by_seed else "scenario"
             rows.append(PassHatK(k=k, task=task, success=success.text(), a=a, b=b))
@@ -159,12 +174,15 @@ def reliability(pairs: Sequence[Pair], success: Success) -> list[PassHatK]:
 
 
 def _tasks(groups: Sequence[Sequence[Run]], by_seed: bool) -> list[Sequence[Run]]:
+    """The groups of runs of which all must succeed: a group per seed, or one group of all runs."""
     return list(groups) if by_seed else [[run for group in groups for run in group]]
 
 
 def _passed(tasks: Sequence[Sequence[Run]], success: Success, k: int) -> float | None:
+    """pass^k in the mean over tasks; None where no task has k runs in which the metric is defined."""
     chances: list[float] = []
     for runs in tasks:
+        # A run of which the metric is undefined is neither a success nor a failure.
         met = [found for run in runs if (found := success.met(run)) is not None]
         chance = pass_hat_k(sum(met), len(met), k)
         chances += [] if chance is None else [chance]
@@ -179,6 +197,7 @@ def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseF
             continue
         known = [value for pair in pairs if (value := pair.differences.get(metric.name)) is not None]
         mean, _ = mean_sd(known)
+        # The interval of the mean, not the spread of a pair: a comparison's mean difference is what is held against it.
         ends = interval(known)
         half = None if ends is None else _rounded((ends[1] - ends[0]) / 2)
         shown = metric.mean_difference
@@ -187,6 +206,7 @@ def noise_floor(pairs: Sequence[Pair], metrics: Sequence[Metric]) -> list[NoiseF
                 name=metric.name,
                 n=len(known),
                 mean_difference=_rounded(mean),
+                # In addition, because a reader asks how far a single pair may differ by chance.
                 mean_absolute=_mean([abs(value) for value in known]),
                 half_width=half,
                 within=None if half is None or shown is None else abs(shown) <= half,
@@ -203,6 +223,7 @@ def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -
         name=name,
         label=", ".join(dict.fromkeys(run.label for run in runs)),
         traces=len(runs),
+        # Calls are counted from the trace and always known; tokens and seconds are what the model's side reported.
         calls=_mean([float(item.calls) for item in spent]),
         refused=_mean([float(item.refused) for item in spent]),
         model_calls=_mean([float(item.model_calls) for item in spent]),
@@ -212,6 +233,8 @@ def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -
         wall_seconds=_known_mean([run.account.wall_seconds for run in runs]),
         cost_usd=_known_mean([None if item.cost is None else item.cost / _MICRO for item in spent]),
     )
+
+    """What the compared seats of one run spent; None where it is not known for each of them."""
 
 
 class _Spent(NamedTuple):
@@ -225,6 +248,7 @@ class _Spent(NamedTuple):
 
 
 def _spent(account: Account, seats: Sequence[SeatId]) -> _Spent:
+    # A seat without an account made no call: its calls are 0, its tokens stay unknown.
     own = [account.seats.get(seat, SeatAccount()) for seat in seats]
     return _Spent(
         sum(seat.calls for seat in own),
@@ -238,7 +262,9 @@ def _spent(account: Account, seats: Sequence[SeatId]) -> _Spent:
 
 
 def _sum(values: Sequence[N | None]) -> N | None:
+    """The sum; None when a value is unknown or there is none."""
     known = [value for value in values if value is not None]
+    # Starts from 0 of the values' own type: a sum of ints stays an int.
     return sum(known, start=type(known[0])(0)) if known and len(known) == len(values) else None
 
 
@@ -256,4 +282,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _rounded(value: float | None) -> float | None:
+    # Nine decimals, so that the order of a sum on another machine does not show.
     return None if value is None else round(value, 9)

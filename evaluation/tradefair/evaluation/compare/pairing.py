@@ -18,6 +18,7 @@ from tradefair.tracestore import open_trace
 
 SideName = Literal["a", "b"]
 
+# The wording of end reasons is part of the trace's format: kernel and evaluation both name them in full.
 _HARNESS = "truncated:harness_failure"
 _AGENT_FAILURE = "truncated:agent_failure"
 
@@ -34,13 +35,16 @@ def pair_up(a: Side, b: Side, seats: Sequence[SeatId]) -> Paired:
 
     Runs of one task that differ in the policy key only are trials: one pair holds all of them.
     """
+    # `compare_sides` has checked its two sides; a folder for the noise floor comes here unchecked.
     markets = sorted({run.core.market for side in (a, b) for run in side.runs})
     if len(markets) > 1:
         raise TraceError(f"{a.path} and {b.path} are traces of different markets ({', '.join(markets)})")
     dropped: list[Dropped] = []
     tasks_a, tasks_b = _tasks(a, "a", seats, dropped), _tasks(b, "b", seats, dropped)
+    # All runs, unusable ones too: they tell "its partner cannot be used" from "the seed is not there".
     known_a, known_b = _all_tasks(a, seats), _all_tasks(b, seats)
     pairs: list[Pair] = []
+    # Sorted, so that the order of files on a disk shows neither in the table nor in its JSON.
     for task in sorted(tasks_a.keys() | tasks_b.keys()):
         runs_a, runs_b = tasks_a.get(task, []), tasks_b.get(task, [])
         if runs_a and runs_b:
@@ -57,11 +61,13 @@ def pair_across(a: Side, b: Side) -> tuple[Side, Side]:
     """Both sides under one name for their two scenarios, so that equal seeds are pairs.
 
     Raises ScenarioError where a side holds several scenarios: which of them belong together would be a guess.
+    # Under another scenario a folder may hold one id with several contents (overrides), hence the digest.
     """
     for side in (a, b):
         if len({run.scenario_digest for run in side.runs}) > 1:
             held = ", ".join(sorted({run.scenario for run in side.runs}))
             raise ScenarioError(f"--across-scenarios: {side.path} holds several scenario contents ({held}); sort them")
+    # Equal ids appear once: two contents of one scenario make a name without "and".
     name = " and ".join(dict.fromkeys((a.runs[0].scenario, b.runs[0].scenario)))
     renamed_a, renamed_b = (replace(side, runs=[replace(run, paired_as=name) for run in side.runs]) for side in (a, b))
     return renamed_a, renamed_b
@@ -74,6 +80,7 @@ def mean_of(runs: Sequence[Run], name: str) -> float | None:
 
 
 def _all_tasks(side: Side, seats: Sequence[SeatId]) -> set[Task]:
+    """All tasks that a side played, whether its runs can be used or not."""
     return {run.task(seats) for run in side.runs}
 
 
@@ -83,6 +90,7 @@ def _tasks(side: Side, name: SideName, seats: Sequence[SeatId], dropped: list[Dr
     for run in side.runs:
         trials = tasks.setdefault(run.task(seats), {})
         known = trials.get(run.policy_key)
+        # An error, no choice: the mean of a run and its copy would count one play twice.
         if known is not None:
             raise TraceError(
                 f"seed {run.core.seed} of {run.core.scenario.get('id')} is twice in {side.path} with the policy key "
@@ -98,6 +106,7 @@ def _tasks(side: Side, name: SideName, seats: Sequence[SeatId], dropped: list[Dr
                 usable.setdefault(task, []).append(run)
             else:
                 dropped.append(_drop(name, run, reason))
+    # Last, and for every side: a damaged file has no seed that could tell a task.
     for path, reason in side.damaged:
         dropped.append(Dropped(side=name, seed=None, path=str(path), reason=f"damaged: {reason}"))
     return usable
@@ -118,6 +127,7 @@ def _unusable(run: Loaded) -> str | None:
 def _pair(
     task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId], dropped: list[Dropped]
 ) -> Pair | None:
+    # Both ways round: a run cut short by a limit is dropped on its own side, with its own reason.
     kept_a, kept_b = _comparable(a, b, "a", dropped), _comparable(b, a, "b", dropped)
     if not kept_a or not kept_b:
         gone = "censored on one side, the other one has no partner left"
@@ -125,6 +135,7 @@ def _pair(
         return None
     runs_a, runs_b = [run_of(run, seats) for run in kept_a], [run_of(run, seats) for run in kept_b]
     single = len(runs_a) == len(runs_b) == 1
+    # Columns of seats depend on the market alone (`metric_names`): the first run names them for all.
     names = list(runs_a[0].metrics)
     return Pair(
         seed=task.seed,
@@ -133,6 +144,7 @@ def _pair(
         b=runs_b,
         identical=_identical(runs_a, runs_b),
         differences={name: _difference(runs_a, runs_b, name) for name in names},
+        # Of several trials it would be an arbitrary choice which two to lay next to each other.
         divergence=_divergence(kept_a[0], kept_b[0]) if single else None,
     )
 
@@ -140,6 +152,7 @@ def _pair(
 def _comparable(own: Sequence[Loaded], other: Sequence[Loaded], name: SideName, dropped: list[Dropped]) -> list[Loaded]:
     """The runs that can be compared; the others are dropped with a reason.
 
+    # Lengths of both sides: a run is cut short in comparison with its partners, not with its own trials.
     A run that a limit cut short counts only next to runs of the same length, because its sums cover fewer rounds.
     """
     lengths = {run.outcome.rounds_closed for run in (*own, *other)}
@@ -160,9 +173,11 @@ def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
 
     A digest alone is only a manifest's claim.
     """
+    # Other numbers of trials are other experiments, even where every single run is the same.
     if len(a) != len(b):
         return False
     return all(
+        # Heads were recomputed while reading and cover every event; a digest is a claim and needs equal numbers too.
         run_a.head == run_b.head
         or (
             run_a.outcome_digest is not None
@@ -175,10 +190,12 @@ def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
 
 def _difference(a: Sequence[Run], b: Sequence[Run], name: str) -> float | None:
     mean_a, mean_b = mean_of(a, name), mean_of(b, name)
+    # Rounded here once, so that the table, the JSON and the tests see the same number.
     return None if mean_a is None or mean_b is None else round(mean_b - mean_a, 9)
 
 
 def _divergence(a: Loaded, b: Loaded) -> Divergence | None:
+    # Equal heads are equal events: the whole traces need not be read.
     if a.head == b.head:
         return None
     try:
@@ -192,6 +209,7 @@ def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
     """Why a run has no partner, as exactly as can be told: a person must see what to play again."""
     if task in others:
         return f"its partner in {other_name} cannot be used"
+    # From the nearest to the farthest: the message names the one thing that keeps two runs apart.
     same_seed = [other for other in others if other.seed == task.seed and other.scenario == task.scenario]
     if not same_seed:
         return f"seed {task.seed} is not in {other_name}"
@@ -201,4 +219,5 @@ def _unmatched(task: Task, other_name: str, others: set[Task]) -> str:
 
 
 def _drop(side: SideName, run: Loaded, reason: str) -> Dropped:
+    """A run that is left out, with its reason."""
     return Dropped(side=side, seed=run.core.seed, path=str(run.path), reason=reason)

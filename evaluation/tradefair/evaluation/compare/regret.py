@@ -12,6 +12,7 @@ from tradefair.evaluation.compare.comparison import Pair, Regret
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.compare.runs import Loaded, Side, run_of
 
+# The scenario's id and the seed, without seats: references sit in the compared seats already.
 _Key = tuple[str, int]
 
 
@@ -26,14 +27,18 @@ def references_of(
     metric: str, sides: Sequence[Side], seats: Sequence[SeatId], oracle: Side | None, passive: Side | None
 ) -> References:
     """The references in the folders `oracle` and `passive`, else those in `references/` next to the traces."""
+    # References of both sides: B's folder may hold those that A's folder lacks.
     nearby = [run for side in sides for run in side.references]
+    # Without this, a reference of another scenario content with the same id and seed would set the scale.
     tasks = {run.task(seats) for side in sides for run in side.runs}
 
     def values(named: Side | None, policy: str) -> dict[_Key, float]:
         runs = named.runs if named is not None else _played_by(nearby, seats, policy)
         found: dict[_Key, float] = {}
         for run in runs:
+            # A reference folder may hold episodes of another shape, whose seats have other names.
             if all(seat in run.outcome.seats for seat in seats) and run.task(seats) in tasks:
+                # The same reading as for the compared runs, so that the mean over several seats is the same mean.
                 value = run_of(run, seats).metrics.get(metric)
                 if value is not None:
                     found[str(run.core.scenario.get("id", "")), run.core.seed] = value
@@ -49,11 +54,13 @@ def regret_of(pairs: Sequence[Pair], metric: str, references: References) -> Reg
     undefined = missing = 0
     for pair in pairs:
         key = (pair.scenario, pair.seed)
+        # Both references must have the very same luck: a mean over other seeds would compare seeds.
         high, low = references.oracle.get(key), references.passive.get(key)
         a, b = mean_of(pair.a, metric), mean_of(pair.b, metric)
+        # An agent without this number has no regret either; counted with the references that are missing.
         if high is None or low is None or a is None or b is None:
             missing += 1
-        # An oracle that does no better than doing nothing gives no scale to measure on.
+        # An oracle that does no better than doing nothing gives no scale: the ratio would explode or change its sign.
         elif high <= low:
             undefined += 1
         else:
@@ -67,11 +74,14 @@ def regret_of(pairs: Sequence[Pair], metric: str, references: References) -> Reg
 
 def _played_by(runs: Iterable[Loaded], seats: Sequence[SeatId], policy: str) -> list[Loaded]:
     """The references in which `policy` sat in the compared seats."""
+    # In all compared seats: an oracle next to a passive seat is a reference for neither.
     return [run for run in runs if all(_policy(run.player(seat)) == policy for seat in seats)]
 
 
 def _policy(spelling: str) -> str | None:
+    """The name of a policy without its arguments; None for anything that names no policy."""
     try:
         return parse_policy(spelling)[0]
+    # Labels of agents from outside are free text: not a mistake, only no reference.
     except ScenarioError:
         return None

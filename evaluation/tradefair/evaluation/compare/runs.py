@@ -23,6 +23,7 @@ from tradefair.tracestore import find_traces, open_trace, sound_head
 REFERENCES = "references"
 """Name of the folder of references next to traces. A trace in it is never a run of its own."""
 
+# What a manifest's table of seats says of a seat that the runner's agent played.
 _AGENT = "agent"
 _LARGEST = 1e15  # sums of larger numbers would lose units to rounding
 _MAX_TEXT = 120  # characters of a label; about may hold anything
@@ -36,6 +37,7 @@ class Task(NamedTuple):
     scenario_digest: str
     seed: int
     seats: tuple[SeatId, ...]
+    # A tuple, because a task is a key of a dictionary; sorted by seat, so that the order of a manifest does not show.
     opponents: tuple[tuple[SeatId, str], ...]
 
 
@@ -57,6 +59,8 @@ class Loaded:
 
     @cached_property
     def scenario_digest(self) -> str:
+        # Cached, because the digest of a large scenario is asked for again for every task that this run is matched
+        # with.
         """Digest of the scenario's whole content, overrides included."""
         return digest(canonical(self.core.scenario))
 
@@ -69,6 +73,7 @@ class Loaded:
     def policy_key(self) -> int:
         """The key that chose the draws of the scripted policies."""
         key = self.about.get("policy_key", 0)
+        # `about` is not chained and may come from a stranger: a key of another type counts as the default, 0.
         return key if isinstance(key, int) else 0
 
     def text(self, table: str, key: str) -> str | None:
@@ -80,10 +85,12 @@ class Loaded:
     def player(self, seat: SeatId) -> str:
         """What decided for a seat: the policy as it was named, or the label of an agent from outside."""
         who = self.text("seats", seat)
+        # "agent" says only that something came from outside: its label is what tells two of them apart.
         return (self.text("labels", seat) if who in (None, _AGENT) else who) or who or "?"
 
     def agent_seats(self) -> list[SeatId]:
         """The seats of the runner's agent, as far as the manifest says."""
+        # A policy in an agent's place plays natively and is listed as `late` (decision 0008): it counts as the agent.
         late: Any = self.about.get("late")
         stands_in: Sequence[Any] = late if isinstance(late, list) else ()  # pyright: ignore[reportUnknownVariableType]
         ids = [seat.id for seat in self.core.seats]
@@ -94,6 +101,7 @@ class Loaded:
         others = sorted((seat.id for seat in self.core.seats if seat.id not in seats), key=natural_order)
         return Task(
             self.core.market,
+            # Across scenarios the name stands for the digest too, or unequal contents would never be pairs.
             self.paired_as or self.scenario,
             self.paired_as or self.scenario_digest,
             self.core.seed,
@@ -128,10 +136,12 @@ def load_files(path: Path, files: Iterable[Path]) -> Side:
     for file in files:
         try:
             loaded = load_run(file)
+        # One damaged trace must not stop a comparison of a hundred; it is listed and sets the exit code.
         except TraceError as error:
             side.damaged.append((file, str(error)))
             continue
         (side.references if _is_reference(file, path) else side.runs).append(loaded)
+    # References are not asked: a folder of references of another market simply matches no task.
     markets = sorted({run.core.market for run in side.runs})
     if len(markets) > 1:
         raise TraceError(f"{path}: holds traces of several markets ({', '.join(markets)}); name a folder of one market")
@@ -141,6 +151,7 @@ def load_files(path: Path, files: Iterable[Path]) -> Side:
 def _files(path: Path) -> list[Path]:
     """The traces under a folder; for a single file, the references in the folder next to it too."""
     files = find_traces(path)
+    # `play --references` writes them next to the trace that it wrote, and a single trace was named.
     references = path.parent / REFERENCES
     return [*files, *find_traces(references)] if path.is_file() and _holds_traces(references) else files
 
@@ -150,11 +161,13 @@ def _is_reference(file: Path, path: Path) -> bool:
 
     A trace that was named itself is never a reference.
     """
+    # Only parts below what was named count: someone may keep all runs in a folder called references.
     base = path.parent if path.is_file() else path
     return file != path and REFERENCES in file.relative_to(base).parts[:-1]
 
 
 def _holds_traces(folder: Path) -> bool:
+    """Whether a folder holds a trace at any depth. Asked before reading, to tell "empty" from "all damaged"."""
     return folder.is_dir() and any((*folder.rglob("*.trace"), *folder.rglob("*.trace.jsonl")))
 
 
@@ -163,8 +176,10 @@ def load_run(path: Path) -> Loaded:
     with open_trace(path) as trace:
         manifest = trace.manifest
         core = manifest.core
+        # The events are chained and checked below; what `about` says (labels, policy key) is guarded by the seal alone.
         if manifest.sealed and not manifest.seal_holds:
             raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
+        # Recomputes the chain up to the last sound event: a hash that the file merely claims proves nothing.
         _, head = sound_head(trace)
         return Loaded(path, core, manifest.about, evaluate(trace), account(trace), head.hex())
 
@@ -176,11 +191,13 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
     """
     runs = [run for side in sides for run in side.runs]
     if asked:
+        # Of every run, not of the first: a folder may hold episodes of several shapes.
         for run in runs:
             known = [seat.id for seat in run.core.seats]
             missing = [seat for seat in asked if seat not in known]
             if missing:
                 raise SeatError(f"{run.path.name} has no seat {missing[0][:40]!r}; seats are {', '.join(known[:20])}")
+        # A seat named twice would count twice in the mean.
         return list(dict.fromkeys(asked))
     sat = {tuple(run.agent_seats() or ([run.core.seats[0].id] if len(run.core.seats) == 1 else [])) for run in runs}
     if len(sat) == 1 and sat != {()}:
@@ -192,6 +209,7 @@ def compared_seats(sides: Iterable[Side], asked: Sequence[SeatId] | None) -> lis
 def primary_metrics(market: str, roles: frozenset[str] = frozenset()) -> tuple[PrimaryMetric, ...]:
     """The metrics that a comparison of seats in these roles tests; empty where the evaluator declares none."""
     evaluator = evaluator_of(market)
+    # A market may declare metrics of which seats in these roles have none (`fields_for`).
     known = fields_for(evaluator, roles, [metric.name for metric in evaluator.primary_metrics])
     return tuple(metric for metric in evaluator.primary_metrics if metric.name in known)
 
@@ -201,6 +219,7 @@ def roles_of(runs: Iterable[Loaded], seats: Sequence[SeatId]) -> frozenset[str]:
     return frozenset(run.outcome.seats[seat].role for run in runs for seat in seats if seat in run.outcome.seats)
 
 
+# Asked for every run of a side, and the answer depends on installed evaluators only.
 @cache
 def metric_names(market: str, roles: frozenset[str] = frozenset()) -> tuple[str, ...]:
     """Names of the compared numbers of seats in these roles (empty: all roles), primary metrics first."""
@@ -214,6 +233,7 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
     market = loaded.core.market
     evaluator = evaluator_of(market)
     end = loaded.outcome.end_reason
+    # An evaluator may call a termination the intended end (a deal was made): that is no early end.
     stopped = end is not None and end.startswith("terminated:") and not evaluator.ran_its_course(end)
     numbers: dict[str, float | None] = {}
     for name in metric_names(market):
@@ -221,12 +241,14 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
         known = [value for value in values if value is not None]
         # Undefined for the run when it is for one seat: a mean over the others would compare different seats.
         numbers[name] = math.fsum(known) / len(known) if known and len(known) == len(values) else None
+    # Numbers of the whole market stand under a prefix: a seat's field of the same name is another number.
     whole_market = loaded.outcome.market_outcome
     for name in evaluator.market_columns:
         if hasattr(whole_market, name):
             numbers[f"market_{name}"] = _number(getattr(whole_market, name))
     digested = loaded.about.get("outcome_digest")
     return Run(
+        # Across scenarios both sides may be the same agent: the label must say which is which.
         path=str(loaded.path),
         label=label_of(loaded, seats) + (f" in {loaded.scenario}" if loaded.paired_as else ""),
         policy_key=loaded.policy_key,
@@ -235,6 +257,7 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
         rounds_closed=loaded.outcome.rounds_closed,
         end_reason=end,
         censored=loaded.outcome.censored,
+        # An agent that failed left the game like a bankrupt, so survival counts it; harness failures never come here.
         early=stopped or end == "truncated:agent_failure",
         metrics=numbers,
         account=loaded.account,
@@ -249,6 +272,7 @@ def label_of(loaded: Loaded, seats: Sequence[SeatId]) -> str:
 
 def _number(value: object) -> float | None:
     """A finite number of at most 1e15 in size; None for anything else. An outcome of a stranger may hold anything."""
+    # True is an int to Python; a flag is no metric.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return float(value) if math.isfinite(value) and abs(value) <= _LARGEST else None

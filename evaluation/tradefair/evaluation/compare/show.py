@@ -30,9 +30,11 @@ _MAX_ARGUMENTS = 300  # characters
 
 
 def show(comparison: Comparison) -> None:
+    # Numbers are not highlighted: rich would colour parts of paths and seeds.
     """Print the verdict, then the tables, then the verdict again: a long table scrolls the first one away."""
     console = Console(highlight=False)
     _say(console, f"A  {comparison.a.name}\nB  {comparison.b.name}")
+    # As Text, never as markup: labels and paths may hold square brackets that rich would swallow.
     console.print(Text(f"\n{comparison.verdict.text}\n"), style="bold", soft_wrap=True)
     _say(console, f"{comparison.market}, {', '.join(comparison.seats)}; differences are B − A\n")
     _show_attributes(console, comparison)
@@ -52,15 +54,18 @@ def decision_text(decision: Decision | None) -> str:
     """A decision in one line: event, tool, arguments, status."""
     if decision is None:
         return "nothing"
+    # Cut: a plan or a slogan may be thousands of characters, and JSON holds all of it.
     arguments = orjson.dumps(decision.arguments).decode()[:_MAX_ARGUMENTS]
     came = decision.status + (f" ({decision.error})" if decision.error else "")
     return f"event {decision.seq}: {decision.tool or 'lapsed'} {arguments} {came}"
 
 
 def _show_attributes(console: Console, comparison: Comparison) -> None:
+    """The table of what differs and one line of what is pinned."""
     rows = [[item.name, _listed(item.a, item.b), _listed(item.b, item.a)] for item in comparison.differs]
     if rows:
         show_table(console, [*names("differs"), *words("A", "B")], rows)
+    # A pinned dash says that neither side recorded it, which is no fact worth a line.
     pinned = "; ".join(f"{item.name} {_listed(item.a)}" for item in comparison.pinned if item.a not in ([], ["–"]))
     _say(console, f"pinned: {pinned}" if pinned else "nothing is pinned", style="dim")
 
@@ -72,6 +77,7 @@ def _listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
     """
     known = frozenset(beside)
     shown: list[str] = []
+    # False sorts before True, and the sort is stable: values that only this side has come first.
     for value in sorted(values, key=known.__contains__):
         if len(shown) == _MAX_LISTED or sum(map(len, shown)) >= _MAX_WIDE:
             break
@@ -81,6 +87,7 @@ def _listed(values: Sequence[str], beside: Sequence[str] = ()) -> str:
 
 
 def _show_pairs(console: Console, comparison: Comparison) -> None:
+    """The number of pairs, what was left out and why, and a row per pair with the primary metrics."""
     pairs, dropped = comparison.pairs, comparison.dropped
     _say(console, f"\n{_count(len(pairs), 'pair')}, {_count(len(dropped), 'trace')} left out")
     for item in dropped[:_MAX_DROPPED]:
@@ -91,9 +98,11 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
         _say(console, f"  … and {len(dropped) - _MAX_DROPPED} more (--json has them)", style="yellow")
     primary = [metric.name for metric in comparison.metrics if metric.primary]
     if not pairs or not primary:
+        # Without a primary metric a row would hold the seed alone.
         return
     titles = list(chain.from_iterable((f"{name}_A", f"{name}_B", f"{name}_B−A") for name in primary))
     several = len({pair.scenario for pair in pairs}) > 1
+    # One reason for all episodes is said once below the table instead of in two columns.
     ends = {run.end_reason for pair in pairs for run in (*pair.a, *pair.b)}
     columns = [*names(*(["scenario"] if several else []), "seed"), *figures(*titles)]
     rows: list[list[Cell]] = []
@@ -108,21 +117,26 @@ def _show_pairs(console: Console, comparison: Comparison) -> None:
 
 
 def _values(runs: Sequence[Run], name: str) -> str:
+    """The numbers of a side's trials, separated by blanks."""
     return " ".join(number_text(run.metrics[name]) for run in runs)
 
 
 def _ends(runs: Sequence[Run]) -> str:
+    """How a side's trials ended, as `reason@rounds`, each once."""
     reasons = dict.fromkeys(f"{(run.end_reason or '').partition(':')[2]}@{run.rounds_closed}" for run in runs)
     return ", ".join(reasons)
 
 
 def _show_metrics(console: Console, comparison: Comparison) -> None:
+    """The two tables of metrics: means over pairs with their tests, then the spread over runs."""
     _say(console, "\nin the mean over pairs", style="bold")
+    # Below 8 pairs the columns of tests would be empty; they are left out, and a note says why.
     tested = len(comparison.pairs) >= MIN_PAIRS
     titles = ["n", "mean_A", "mean_B", "B−A", *(["95 %_from", "95 %_to", "p", "p_Holm"] if tested else [])]
     titles += ["B_better", "equal", "B_worse"]
     rows = [_metric_row(metric, tested) for metric in comparison.metrics]
     show_table(console, [*names(""), *figures(*titles)], rows)
+    # A table of its own: with the tests, all columns in one would be wider than a terminal.
     _say(console, "\nover runs", style="bold")
     spread = ["minimum_A", "minimum_B", "10th_percentile_A", "10th_percentile_B", "maximum_A", "maximum_B"]
     spread += ["pairs_show", "needed_pairs"] if tested else []
@@ -138,6 +152,7 @@ def _name(metric: Metric) -> str:
 
 
 def _metric_row(metric: Metric, tested: bool) -> list[str]:
+    """One row of the first table: counts, means, interval, p-values, wins."""
     low, high = metric.interval or (None, None)
     numbers: list[float | None] = [metric.mean_a, metric.mean_b, metric.mean_difference]
     shown = [*map(number_text, numbers)]
@@ -147,6 +162,7 @@ def _metric_row(metric: Metric, tested: bool) -> list[str]:
 
 
 def _spread_row(metric: Metric, tested: bool) -> list[str]:
+    """One row of the second table: extremes and what so many pairs can show."""
     ends = (metric.minimum_a, metric.minimum_b, metric.tenth_percentile_a, metric.tenth_percentile_b)
     numbers = [*ends, metric.maximum_a, metric.maximum_b]
     shown = [number_text(number) for number in numbers]
@@ -156,6 +172,7 @@ def _spread_row(metric: Metric, tested: bool) -> list[str]:
 
 
 def _show_more(console: Console, comparison: Comparison) -> None:
+    """What only some comparisons have: early ends, pass^k, regret, the noise floor."""
     ends = comparison.early_ends
     if ends is not None and (ends.a or ends.b):
         p = "" if ends.p is None else f"; exact McNemar p = {p_text(ends.p)}"
@@ -169,6 +186,7 @@ def _show_more(console: Console, comparison: Comparison) -> None:
     for row in comparison.regret:
         left = _left_out([(row.undefined, "where the oracle is no better than passive"), (row.missing, "without both")])
         shown = f"A {number_text(row.a)}, B {number_text(row.b)}"
+        # A negative regret looks like a mistake unless the line says that the oracle is a rule, not an optimum.
         shown += " (below 0: better than the oracle, a strong rule and no maximum)" * (min(row.a or 0, row.b or 0) < 0)
         _say(
             console,
@@ -189,11 +207,13 @@ def _left_out(parts: Iterable[tuple[int, str]]) -> str:
 
 
 def _curve(points: Sequence[SurvivalPoint]) -> str:
+    # The first point is always (0, 1): every episode is alive before it begins.
     shown = [f"{number_text(point.share)} after {point.round}" for point in points[1 : _MAX_LISTED + 1]]
     return ", ".join(shown) + (" …" if len(points) > _MAX_LISTED + 1 else "")
 
 
 def _show_arms(console: Console, arms: Sequence[tuple[str, Arm]]) -> None:
+    """What each side spent per episode, a dash where it was not recorded."""
     titles = ("calls", "refused", "model_calls", "input_tokens", "output_tokens", "model_seconds", "wall_seconds")
     rows = [
         [name, arm.label, *(number_text(getattr(arm, title)) for title in titles), number_text(arm.cost_usd)]
@@ -204,12 +224,14 @@ def _show_arms(console: Console, arms: Sequence[tuple[str, Arm]]) -> None:
 
 
 def _show_divergence(console: Console, comparison: Comparison) -> None:
+    """The first decision that differs, with what each side did."""
     pair = next(pair for pair in comparison.pairs if pair.divergence is not None)
     found = pair.divergence
     assert isinstance(found, Divergence)
     place = f"seed {pair.seed}, round {found.round}, {found.phase}, {found.seat}"
     _say(console, f"\nfirst decision that differs: {place}: {found.what}")
     _say(console, f"  A  {decision_text(found.a)}\n  B  {decision_text(found.b)}")
+    # Under unequal keys opponents draw otherwise: the difference need not be the agent's choice.
     keys = [pair.a[0].policy_key, pair.b[0].policy_key]
     if keys[0] != keys[1]:
         _say(console, f"  under the policy keys {keys[0]} and {keys[1]}: the luck of scripted opponents differs")

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Conclusion, Metric, NoiseFloor, Pair, Verdict
 from tradefair.evaluation.table import decimals, number_text
 
+# The level at which a difference is named, after Holm; docs/compare.md states it.
 LEVEL = 0.05
 _SMALL = 0.001  # ties are named when they keep the least possible p above this
 
@@ -27,14 +28,17 @@ def judge(
     primary = [metric for metric in metrics if metric.primary]
     if not pairs:
         return Verdict("no_pairs", "; ".join(["nothing to compare: no pair is left", *([luck] if luck else [])]))
+    # Before the count of pairs: "identical" needs no test and is true of one pair as well.
     if all(pair.identical for pair in pairs):
         return Verdict("identical", f"identical on all pairs ({len(pairs)} of {len(pairs)})")
     if len(pairs) < MIN_PAIRS:
         head = f"exploratory, no test: {_pairs(len(pairs))}, fewer than {MIN_PAIRS}"
         return Verdict("exploratory", _joined([head, *map(_seen, primary), *([luck] if luck else [])]))
+    # After the count of pairs: without a declared metric nothing may be called better, whatever the columns show.
     if not primary:
         return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
     floors = {row.name: row for row in floor}
+    # The same agent is its own floor: holding it against itself would let no difference ever be found.
     found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
     better = [metric for metric in found if _b_is_better(metric)]
     worse = [metric for metric in found if not _b_is_better(metric)]
@@ -44,6 +48,7 @@ def judge(
     if same_agent:
         sentences.insert(0, "A and B are the same agent under other draws (A/A)")
     sentences += [luck] if luck else []
+    # Not weighed against each other: the evaluator declares metrics, not what one is worth in the other.
     if better and worse:
         return Verdict("mixed", _joined(["better in one, worse in another", *sentences]))
     if found:
@@ -53,8 +58,12 @@ def judge(
 
 
 def _better(pair: Pair, b: bool) -> str:
+    """The sentence that names the better side, each side with its label."""
     a_label, b_label = (f"{name} ({runs[0].label})" for name, runs in (("A", pair.a), ("B", pair.b)))
     return f"{b_label} is better than {a_label}" if b else f"{a_label} is better than {b_label}"
+
+
+# A label of the first pair stands for the side: different labels of one side are in the table of what differs.
 
 
 def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
@@ -64,14 +73,19 @@ def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
 
 
 def _b_is_better(metric: Metric) -> bool:
+    """Whether B's mean is on the better side of A's."""
+    # Where less is better the sign turns; None (not declared) counts as higher is better.
     return ((metric.mean_difference or 0) > 0) == (metric.higher_is_better is not False)
 
 
 def _sentence(metric: Metric, detected: bool) -> str:
+    """What the pairs show of one metric: difference, interval, p, wins, and what they could have shown."""
     if metric.mean_difference is None:
         return f"{metric.name}: undefined on every pair"
+    # Defined on too few pairs although the comparison has enough: said, not tested.
     if metric.n < MIN_PAIRS:
         return f"{_seen(metric)}; defined on {_pairs(metric.n)} only: no test"
+    # A p of 1 would be right and would read like a test that was made.
     if metric.ties == metric.n:
         return f"{metric.name}: equal on every pair"
     parts = [f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()]
@@ -84,15 +98,18 @@ def _sentence(metric: Metric, detected: bool) -> str:
     ties = _ties(metric)
     if ties:
         parts.append(ties)
+    # A difference that was found needs no excuse about the number of pairs.
     if not detected:
         parts.append(_reach(metric))
     return ", ".join(parts)
 
 
 def _noise(floor: NoiseFloor | None, same_agent: bool, metric: Metric) -> str:
+    """How a difference compares with the noise floor; empty where no floor was measured."""
     if floor is None or floor.half_width is None or floor.within is None:
         return ""
     shown = f"noise floor ±{number_text(floor.half_width)} ({_pairs(floor.n)})"
+    # A/A runs are the floor: "larger than the floor" would compare them with themselves.
     if same_agent:
         return f", {shown}"
     if floor.within:
@@ -116,12 +133,14 @@ def _ties(metric: Metric) -> str:
 def _reach(metric: Metric) -> str:
     """The smallest difference that these pairs could have shown."""
     least = f"{metric.n} pairs would show {number_text(metric.minimum_detectable)} or more with power 0.8"
+    # So many pairs were played and the difference was not found: naming the number would contradict that.
     if metric.pairs_needed is None or metric.pairs_needed <= metric.n:
         return least
     return f"{least}; {metric.pairs_needed:,} pairs would show the difference seen"
 
 
 def _seen(metric: Metric) -> str:
+    """A difference without any test, for few pairs."""
     if metric.mean_difference is None:
         return f"{metric.name}: undefined on every pair"
     shown = f"{metric.name}: B − A = {signed_text(metric.mean_difference)} {metric.unit or ''}".rstrip()
@@ -134,6 +153,7 @@ def _pairs(n: int) -> str:
 
 def signed_text(value: float) -> str:
     """A number with its sign, the typographical minus."""
+    # U+2212 has the width of a plus sign, so columns of signed numbers line up.
     return decimals(value, "+,").replace("-", "−")
 
 
@@ -141,6 +161,7 @@ def p_text(value: float | None) -> str:
     """A p-value to four decimals."""
     if value is None:
         return "–"
+    # Four decimals would print 0.0000, which reads as impossible.
     return "<0.0001" if value < 0.0001 else f"{value:.4f}".rstrip("0").rstrip(".")
 
 

@@ -20,8 +20,10 @@ from tradefair.evaluation.arithmetic import special
 FLIPS_EXACT_TO = 16
 """Up to this many pairs all 2^n sign patterns are counted."""
 
+# So many draws give no p below 1/10,001, far below any level that is asked for.
 _DRAWS = 10_000
 _SIGNS_A_DRAW = 48  # of the 52 random bits of a keyed uniform
+# More pairs than anyone plays; the bound also ends the search for a difference close to 0.
 _MOST_PAIRS = 1_000_000
 _DECIMALS = 9
 # Sums of equal terms in another order differ in the last bits; they are ties.
@@ -39,11 +41,15 @@ def mean_sd(values: Sequence[float]) -> tuple[float | None, float | None]:
     """Mean and sample standard deviation (divisor n − 1); None where there are too few values."""
     if not values:
         return None, None
+    # fsum: the same terms in another order give the same mean, so files may be read in any order.
     mean = math.fsum(values) / len(values)
     if len(values) < 2:
         return mean, None
     squares = math.fsum((value - mean) ** 2 for value in values)
     return mean, math.sqrt(squares / (len(values) - 1))
+
+
+# Fewer than two values have no deviation: the divisor would be 0.
 
 
 def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, float] | None:
@@ -57,6 +63,7 @@ def interval(differences: Sequence[float], level: float = 0.95) -> tuple[float, 
 
 def _t_quantile(probability: float, df: int) -> float:
     """t with P(T <= t) = `probability` under Student's law with `df` degrees of freedom."""
+    # scipy's inverse of Student's t, loaded at first use: see `special`.
     return float(special().stdtrit(df, probability))
 
 
@@ -73,14 +80,17 @@ def sign_flip(differences: Sequence[float], *, exact_to: int = FLIPS_EXACT_TO, d
     if len(differences) <= exact_to:
         sums = np.zeros(1)
         for difference in differences:
+            # Each difference doubles the list: after n of them it holds the sums of all 2^n sign patterns.
             sums = np.concatenate((sums + difference, sums - difference))
         extreme = int(np.count_nonzero(np.abs(sums) >= observed - slack))
         return SignFlip(round(extreme / len(sums), _DECIMALS), "exact")
+    # Rounded up: each keyed uniform gives the signs of up to 48 pairs.
     bits, values = _bits(-(-len(differences) // _SIGNS_A_DRAW), draws), np.array(differences)
     extreme = 0
     for start in range(0, draws, _DRAWS):
         signs = bits[start : start + _DRAWS, : len(differences)].astype(np.float64) * 2.0 - 1.0
         extreme += int(np.count_nonzero(np.abs(signs @ values) >= observed - slack))
+    # The observed pattern counts as one of the draws (+ 1): a Monte Carlo p of 0 would claim certainty.
     return SignFlip(round((extreme + 1) / (draws + 1), _DECIMALS), f"{draws:,} draws")
 
 
@@ -98,6 +108,7 @@ def holm(p_values: Sequence[float]) -> list[float]:
     """Adjusted p-values, in the given order, that keep the family-wise error rate (Holm 1979)."""
     adjusted = [0.0] * len(p_values)
     largest = 0.0
+    # From the smallest p to the largest: Holm divides the level by the number of hypotheses still open.
     for rank, index in enumerate(sorted(range(len(p_values)), key=p_values.__getitem__)):
         # The running maximum keeps the adjusted values in the order of the raw ones.
         largest = max(largest, min(1.0, (len(p_values) - rank) * p_values[index]))
@@ -112,6 +123,7 @@ def minimum_detectable(deviation: float, n: int, *, alpha: float = 0.05, power: 
     """
     if n < 2:
         return None
+    # The first term is the rejection bound, the second the distance at which power of all samples pass it.
     return (_t_quantile(1 - alpha / 2, n - 1) + _t_quantile(power, n - 1)) * deviation / math.sqrt(n)
 
 
@@ -124,6 +136,7 @@ def pairs_needed(difference: float, deviation: float, *, alpha: float = 0.05, po
 
     if difference == 0:
         return None
+    # Doubling, then halving: what n pairs show falls with n, so the first n that shows it is found in few steps.
     enough = 2
     while not shows(enough):
         enough *= 2
