@@ -186,11 +186,8 @@ def _noise(a: Side, again: Side, seats: Sequence[SeatId]) -> list[Pair]:
 def _success(
     asked: Success | None, primary: Sequence[PrimaryMetric], known: Sequence[str], market: str
 ) -> Success | None:
+    """The condition of pass^k: the one asked for, else "first primary metric above 0". Raises ScenarioError."""
     if asked is not None:
-        """The condition that pass^k counts: the one asked for, else "first primary metric above 0".
-
-        Raises ScenarioError.
-        """
         # Cut to 40 characters: the name comes from the command line and is repeated in the message.
         if asked.metric not in known:
             raise ScenarioError(f"{market} has no metric {asked.metric[:40]!r}; there are {', '.join(known)}")
