@@ -145,10 +145,7 @@ def _played(url: str, invitations: Sequence[Invitation], processes: int) -> list
     shares = [list(islice(invitations, number, None, processes)) for number in range(processes)]
     children = [
         subprocess.Popen(
-            [sys.executable, "-c", _CHILD],
-            cwd=Path(__file__).parents[1],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
+            [sys.executable, "-c", _CHILD], cwd=Path(__file__).parents[1], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
         for _ in shares
     ]

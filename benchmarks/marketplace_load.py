@@ -404,13 +404,7 @@ async def _met(customer: Client, business: Client) -> _Pair:
 
 
 async def _ratio(
-    tool: str,
-    goal: float | None,
-    pair: _Pair,
-    noop: Client,
-    servers: tuple[int, int],
-    turns: int,
-    times: int,
+    tool: str, goal: float | None, pair: _Pair, noop: Client, servers: tuple[int, int], turns: int, times: int
 ) -> Figure:
     ours: list[float] = []
     theirs: list[float] = []

@@ -58,11 +58,7 @@ def test_importing_a_face_costs_no_library(name: str) -> None:
 
 @pytest.mark.parametrize(
     ("face", "name", "module"),
-    [
-        ("contract", "tool", "tool"),
-        ("evaluation", "evaluate", "evaluate"),
-        ("evaluation", "verify", "verify"),
-    ],
+    [("contract", "tool", "tool"), ("evaluation", "evaluate", "evaluate"), ("evaluation", "verify", "verify")],
 )
 @pytest.mark.parametrize("module_first", [True, False])
 def test_a_function_does_not_clash_with_the_module_of_its_name(

@@ -122,8 +122,7 @@ def test_after_the_end_nothing_can_be_done(open_market: Open) -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "firsts"),
-    [("buyer_first", "BBBB"), ("seller_first", "SSSS"), ("alternating", "BSBS")],
+    ("mode", "firsts"), [("buyer_first", "BBBB"), ("seller_first", "SSSS"), ("alternating", "BSBS")]
 )
 def test_the_speaking_order_can_be_fixed(open_market: Open, talk: Talk, mode: str, firsts: str) -> None:
     market = open_market("pact", rounds=4, speaking_order=mode)

@@ -14,11 +14,7 @@ PLAY = ("play", "double_auction", "--scenario", "smoke")
 @pytest.mark.parametrize(
     ("arguments", "code", "says"),
     [
-        (
-            ("play",),
-            2,
-            "name a market: bargaining, double_auction, ",
-        ),
+        (("play",), 2, "name a market: bargaining, double_auction, "),
         (("play", "nope"), 2, "installed are "),
         (("play", "--resume", "nope.trace"), 2, "--resume nope.trace: there is no such file"),
         (("play", "--resume", "."), 2, "a folder: name the trace in it"),

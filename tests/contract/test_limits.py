@@ -45,10 +45,7 @@ def _code(game: Any, seat: str) -> str:
 
 @pytest.mark.parametrize(
     ("per", "expected"),
-    [
-        ("round", ["ok", "ok", "call_limit", "call_limit", "ok"]),
-        ("phase", ["ok", "ok", "ok", "call_limit", "ok"]),
-    ],
+    [("round", ["ok", "ok", "call_limit", "call_limit", "ok"]), ("phase", ["ok", "ok", "ok", "call_limit", "ok"])],
 )
 def test_code_is_counted_in_the_window_of_its_limit(
     play: Any, per: Literal["phase", "round"], expected: list[str]

@@ -16,8 +16,7 @@ SEATS = {"B1": "zip", "B2": "zic", "S1": "kaplan", "S2": "shading_5"}
 
 
 def test_the_smoke_preset_plays_as_written_down(
-    open_market: Callable[..., DoubleAuction],
-    play: Callable[[DoubleAuction, Mapping[str, str]], list[str]],
+    open_market: Callable[..., DoubleAuction], play: Callable[[DoubleAuction, Mapping[str, str]], list[str]]
 ) -> None:
     market = open_market("smoke", 2025)
     lines = [f"double_auction/smoke, seed 2025, {SEATS}", *play(market, SEATS)]

@@ -64,13 +64,7 @@ def _everything(market: DoubleAuction, seat: str, ask: Ask) -> list[str]:
 )
 @settings(max_examples=60, deadline=None)
 def test_nothing_a_seat_can_get_depends_on_what_is_private_to_others(
-    open_market: Open,
-    ask: Ask,
-    close: Close,
-    seat: str,
-    closed: list[list[int]],
-    pending: dict[str, int],
-    salt: int,
+    open_market: Open, ask: Ask, close: Close, seat: str, closed: list[list[int]], pending: dict[str, int], salt: int
 ) -> None:
     market = open_market("bazaar", 11, n_buyers=3, n_sellers=3)
     for quotes in closed:

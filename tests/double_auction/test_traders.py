@@ -163,11 +163,7 @@ def test_kaplan_buys_at_the_end_whatever_it_costs() -> None:
 
 
 HISTORY = st.lists(
-    st.tuples(
-        st.lists(st.integers(0, 100), max_size=3),
-        st.lists(st.integers(0, 100), max_size=3),
-        st.booleans(),
-    ),
+    st.tuples(st.lists(st.integers(0, 100), max_size=3), st.lists(st.integers(0, 100), max_size=3), st.booleans()),
     max_size=5,
 )
 

@@ -82,12 +82,7 @@ def thoughtful(says: Callable[[str, list[BaseMessage]], AIMessage | None]) -> Sp
 
 
 async def played(
-    table: Any,
-    graph: str,
-    model: BaseChatModel,
-    *,
-    options: GraphOptions | None = None,
-    limits: RoundLimits = _LIMITS,
+    table: Any, graph: str, model: BaseChatModel, *, options: GraphOptions | None = None, limits: RoundLimits = _LIMITS
 ) -> SeatReport:
     """P1 played by a graph around any chat model; what it raises is raised."""
     core = table.episode.core
@@ -138,9 +133,7 @@ async def test_a_plan_that_cannot_be_read_is_shown_to_the_planner_once_and_mende
     assert (plan["plan"], plan["reason"], [step["tool"] for step in plan["steps"]]) == (1, "round", ["claim"])
 
 
-async def test_without_a_plan_that_can_be_read_the_round_is_played_without_one_and_that_is_noted(
-    teaching: Any,
-) -> None:
+async def test_without_a_plan_that_can_be_read_the_round_is_played_without_one_and_that_is_noted(teaching: Any) -> None:
     model = thoughtful(lambda asked, _: AIMessage("no") if asked == "plan" else None)
     async with teaching.table() as table:
         report = await played(table, "plan_and_act", model)
@@ -175,9 +168,7 @@ async def test_the_executor_sees_the_plan_as_it_stands_last_and_only_that_one(te
     assert len(model.shown["plan"]) == 1
 
 
-async def test_an_action_outside_the_plan_another_phase_and_a_finished_plan_call_for_another_one(
-    teaching: Any,
-) -> None:
+async def test_an_action_outside_the_plan_another_phase_and_a_finished_plan_call_for_another_one(teaching: Any) -> None:
     def says(asked: str, messages: list[BaseMessage]) -> AIMessage | None:
         if asked == "plan":
             return AIMessage('{"steps":[{"intent":"look","check":"seen","tool":"view_my_value"}]}')

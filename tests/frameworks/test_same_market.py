@@ -52,12 +52,7 @@ async def _play(market: str, framework: str, folder: Path) -> Played:
     kind, scenario = market_type(market), load_scenario(market, preset)
     agent = AgentSpec(framework, policy, limits=Limits(calls_per_round=200))
     spec = play_spec(
-        market=market,
-        scenario=scenario,
-        seed=SEED,
-        plan=plan_seats(kind, scenario),
-        agent=agent,
-        folder=folder,
+        market=market, scenario=scenario, seed=SEED, plan=plan_seats(kind, scenario), agent=agent, folder=folder
     )
     played = await play_episode(spec)
     with open_trace(played.path) as trace:

@@ -117,8 +117,7 @@ def _keys(path: Path) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    "turns",
-    [pytest.param(0, id="at once"), pytest.param(3, id="a little later", marks=pytest.mark.slow)],
+    "turns", [pytest.param(0, id="at once"), pytest.param(3, id="a little later", marks=pytest.mark.slow)]
 )
 async def test_no_acknowledged_call_is_lost_and_none_is_applied_twice(table: Any, tmp_path: Path, turns: int) -> None:
     """Killed with calls in flight; the client sends them again under their keys, and in the end nothing shows."""

@@ -157,11 +157,7 @@ def test_the_encoder_computes_what_the_formulas_say(model: Path) -> None:
     assert encoder.dimensions == WIDTH
     assert encoder.id.startswith("minilm/")
     assert len(encoder.id) == len("minilm/") + 12
-    for text, tokens in (
-        ("Cheap deals.", ["cheap", "deal", "##s", "."]),
-        ("green pony", ["green", "[UNK]"]),
-        ("", []),
-    ):
+    for text, tokens in (("Cheap deals.", ["cheap", "deal", "##s", "."]), ("green pony", ["green", "[UNK]"]), ("", [])):
         expected = _plainly(model, ["[CLS]", *tokens, "[SEP]"])
         assert encoder.embed([text])[0] == pytest.approx(expected, abs=1e-5)
 

@@ -38,11 +38,7 @@ USEFUL: list[tuple[str, str, JsonValue]] = [
     ("import statistics as st\nst.mean(view_prices('corn')['prices'])", "", 102.5),
     ("from statistics import median, stdev\nprint(round(stdev([1, 2, 4]), 3))\nmedian([3, 1, 2])", "1.528\n", 2),
     ("import heapq, math\nh = [3, 1, 2]\nheapq.heapify(h)\n[heapq.heappop(h), math.floor(2.5)]", "", [1, 2]),
-    (
-        "from operator import itemgetter\nsorted([{'p': 2}, {'p': 1}], key=itemgetter('p'))",
-        "",
-        [{"p": 1}, {"p": 2}],
-    ),
+    ("from operator import itemgetter\nsorted([{'p': 2}, {'p': 1}], key=itemgetter('p'))", "", [{"p": 1}, {"p": 2}]),
     (
         "try:\n    refused('x')\nexcept RuntimeError as e:\n    print(e)",
         "unknown_id: no such thing. view_round shows what there is\n",

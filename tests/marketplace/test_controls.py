@@ -194,9 +194,7 @@ def test_a_first_taker_gives_up_after_six_rounds() -> None:
     assert {call["round"] for call in ended.calls("finish")} == {7}
 
 
-def test_a_bargainer_and_a_seller_with_a_floor_meet_as_in_the_worked_example(
-    catalogue: Callable[..., Any],
-) -> None:
+def test_a_bargainer_and_a_seller_with_a_floor_meet_as_in_the_worked_example(catalogue: Callable[..., Any]) -> None:
     """Section 6.7: list 13.51, floor 10.54; the answer to x_3 is y_4 = 11.61, which is no more than x_4."""
     data = catalogue({"Taco": 399, "Flan": 949}, {"Taco": 400, "Flan": 951}, floor_bp=7_800)
     ended = play(data, "bargainer", "floor_bargainer", price_rule="floor")

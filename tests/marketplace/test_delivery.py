@@ -57,13 +57,7 @@ def test_an_assigned_order_rules_delivery_at_one_close() -> None:
 
 @pytest.mark.parametrize(
     ("due", "opened", "window", "expected"),
-    [
-        (4, None, 0, (4, None)),
-        (4, None, 2, (6, 4)),
-        (5, 4, 2, (6, 4)),
-        (6, 4, 2, (6, 4)),
-        (7, 4, 2, (9, 7)),
-    ],
+    [(4, None, 0, (4, None)), (4, None, 2, (6, 4)), (5, 4, 2, (6, 4)), (6, 4, 2, (6, 4)), (7, 4, 2, (9, 7))],
 )
 def test_sealed_offers_are_released_together_at_the_end_of_their_window(
     due: int, opened: int | None, window: int, expected: tuple[int, int | None]

@@ -40,12 +40,7 @@ def test_records_come_in_the_order_of_their_file_names(data_set: Folder) -> None
 
 def test_what_is_not_part_of_the_format_is_ignored_and_said(data_set: Folder) -> None:
     folder = data_set(
-        {
-            C: CUSTOMER + "mood: hungry\n",
-            "customers/notes.txt": "",
-            "extra.md": "",
-            "baseline_utilities.json": "{}",
-        }
+        {C: CUSTOMER + "mood: hungry\n", "customers/notes.txt": "", "extra.md": "", "baseline_utilities.json": "{}"}
     )
     loaded = read_folder(str(folder))
     assert loaded.catalogue is not None

@@ -11,11 +11,7 @@ from tradefair.marketplace.answers.search import LexicalIndex, base_ranks, docum
 from tradefair.marketplace.model import Business, MenuItem
 
 WORDS = ("taco", "tacos", "Tex-Mex", "salsa", "verde", "a", "", "Ñandú", "烤肉", "🌮", "o'neil's", "İstanbul")
-TEXT = st.one_of(
-    st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join),
-    st.text(max_size=30),
-    st.text(max_size=3),
-)
+TEXT = st.one_of(st.lists(st.sampled_from(WORDS), max_size=8).map(" ".join), st.text(max_size=30), st.text(max_size=3))
 
 
 def plain_order(query: str, documents: Sequence[str], ratings: Sequence[int]) -> list[int]:

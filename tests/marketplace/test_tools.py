@@ -19,7 +19,7 @@ def test_there_are_fifteen_tools_and_roles_alone_decide_who_has_which() -> None:
     assert all(tool.when is None and tool.finish is None and not tool.observer for tool in MARKET.tools.values())
     assert set(names[C1]) == {name for name, tool in MARKET.tools.items() if tool.visible(table.scenario, CUSTOMER)}
     assert set(names[C1]) & set(names[B1]) == {
-        *("receive_messages", "view_proposals", "send_message", "end_turn", "finish"),
+        *("receive_messages", "view_proposals", "send_message", "end_turn", "finish")
     }
     assert len(names[C1]) == 11
     assert len(names[B1]) == 9
@@ -170,7 +170,7 @@ def test_proposals_are_listed_with_all_terms_in_the_order_of_each_side() -> None
     assert (row["state"], row["number"], row["arrival_number"], row["rounds_left"]) == ("open", 1, 1, 2)
     assert (row["total"], row["claims"], row["note"], row["lines"]) == (8.6, ["Patio"], NASTY, LINES)
     assert table.last()["refs"] == [
-        *("b0001", "p-b0001-c0001-1", "b0001.item_name", "b0001.claim", "b0001.proposal_note"),
+        *("b0001", "p-b0001-c0001-1", "b0001.item_name", "b0001.claim", "b0001.proposal_note")
     ]
     table.ok(C1, "pay_proposal", proposal=row["proposal"])
     assert table.ok(C1, "view_proposals")["proposals"][0]["pending"] == "pay"

@@ -300,8 +300,7 @@ async def test_an_original_that_does_not_re_execute_is_not_forked(tmp_path: Path
 
 
 @pytest.mark.parametrize(
-    "record",
-    [7, {}, {"starts": {}, "keys": [], "loose_until": 0}, {"starts": [], "keys": [[1, 0]], "loose_until": 0}],
+    "record", [7, {}, {"starts": {}, "keys": [], "loose_until": 0}, {"starts": [], "keys": [[1, 0]], "loose_until": 0}]
 )
 async def test_an_edited_record_of_a_fork_is_refused_when_it_is_gone_on_with(tmp_path: Path, record: Any) -> None:
     path = await auction(tmp_path / "run")

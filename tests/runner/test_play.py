@@ -18,12 +18,7 @@ from tradefair.frameworks.base import Limits
 from tradefair.host.setup import SeatPlan, plan_seats
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import Played, PlaySpec, play_episode
-from tradefair.runner.references import (
-    play_on_every_seat,
-    play_references,
-    policies_on_every_seat,
-    reference_policies,
-)
+from tradefair.runner.references import play_on_every_seat, play_references, policies_on_every_seat, reference_policies
 from tradefair.runner.summary import summarise
 from tradefair.tracestore import open_trace
 

@@ -129,8 +129,7 @@ def _language_value(scenario: SupplyChainScenario, episodes: int) -> float:
 
 
 @pytest.mark.parametrize(
-    "spelling",
-    ["nobody", "passive(loud=true)", "cost_plus(premium=-2)", "cost_plus(slogan=7)", "clone(premium=1)"],
+    "spelling", ["nobody", "passive(loud=true)", "cost_plus(premium=-2)", "cost_plus(slogan=7)", "clone(premium=1)"]
 )
 def test_a_wrong_spelling_of_a_policy_is_refused(scenario: Make, spelling: str) -> None:
     with pytest.raises(ScenarioError):

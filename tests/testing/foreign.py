@@ -186,11 +186,7 @@ def view_history(market: Box, seat: SeatId) -> History:
 
 @tool("action", title="Whisper")
 def whisper(
-    market: Box,
-    seat: SeatId,
-    *,
-    to: Annotated[SeatId, Addressee()],
-    text: Annotated[str, Field(max_length=20)],
+    market: Box, seat: SeatId, *, to: Annotated[SeatId, Addressee()], text: Annotated[str, Field(max_length=20)]
 ) -> Done:
     """Whisper to one seat."""
     market.whisper(seat, to, text)

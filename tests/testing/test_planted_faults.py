@@ -376,12 +376,7 @@ PLANTED: list[tuple[str, str, Any, str]] = [
     ("clock is a tuple", "keeps_the_protocol", _kind(PlainClock), "Market.clock is a tuple; it must be a Clock"),
     ("no request", "keeps_the_protocol", _kind(request=None), "MarketType.request is a NoneType; it must be a method"),
     ("no passive", "keeps_the_protocol", _kind(policies={"random_legal": foreign.RANDOM}), "no 'passive'"),
-    (
-        "policy falls",
-        "presets_play",
-        _kind(policies=_with_policy(_falls)),
-        "bold.*KeyError.*line .* in turn",
-    ),
+    ("policy falls", "presets_play", _kind(policies=_with_policy(_falls)), "bold.*KeyError.*line .* in turn"),
     ("policy cannot be made", "presets_play", _kind(policies=_with_policy(_unmade)), "bold.*needs greed=N.*in _unmade"),
     ("rules quit", "random_legal_finishes", _kind(Quits), "raised SystemExit: enough .*line .* in advance"),
     ("default action quits", "determinism", _kind(QuitsWhenSilent), "with passive in every seat: raised SystemExit"),

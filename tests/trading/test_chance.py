@@ -36,8 +36,7 @@ def log_duel(seed: int, generation: Generation = "maker_draw", *, chat: bool = T
 
 
 @pytest.mark.parametrize(
-    ("seed", "min_gap", "limits"),
-    [(60, 3, (39, 36)), (60, 4, (73, 19)), (92, 3, (97, 12)), (92, 2, (72, 70))],
+    ("seed", "min_gap", "limits"), [(60, 3, (39, 36)), (60, 4, (73, 19)), (92, 3, (97, 12)), (92, 2, (72, 70))]
 )
 def test_acceptance_vectors(seed: int, min_gap: int, limits: tuple[int, int]) -> None:
     values = log_duel(seed).limits("uniform", Acceptance(min_gap=min_gap)).values

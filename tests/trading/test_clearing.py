@@ -56,10 +56,7 @@ WORKED_ORDER = ("S3", "B2", "S1", "B3", "B1", "S2")
 def test_worked_example_is_matched_and_priced_as_on_the_page() -> None:
     coins = {Pair("B2", "S1"): True, Pair("B1", "S2"): False}
     matches = clear(WORKED_BIDS, WORKED_ASKS, WORKED_ORDER, coins.__getitem__)
-    assert matches == [
-        Match("B2", "S1", 60, 45, "up", 53, "B2"),
-        Match("B1", "S2", 60, 55, "down", 57, "B1"),
-    ]
+    assert matches == [Match("B2", "S1", 60, 45, "up", 53, "B2"), Match("B1", "S2", 60, 55, "down", 57, "B1")]
     assert residual_spread(WORKED_BIDS, WORKED_ASKS, matches) == 40
 
 

@@ -33,12 +33,7 @@ class Asked(NamedTuple):
 
 
 async def ask(
-    model: ChatRunnable,
-    messages: Sequence[AnyMessage],
-    role: Role,
-    view: TurnView,
-    reply_id: str,
-    note: Note | None,
+    model: ChatRunnable, messages: Sequence[AnyMessage], role: Role, view: TurnView, reply_id: str, note: Note | None
 ) -> Asked:
     """Ask `model` once, in the phase of `view`; the reply gets the id `reply_id`. Raises what the model raises."""
     begun = perf_counter()

@@ -211,13 +211,7 @@ def sweep(
 
 
 def fork(
-    trace: str | Path | Trace,
-    at: int,
-    *,
-    agent: str,
-    folder: str | Path,
-    model: str | None = None,
-    futures: int = 1,
+    trace: str | Path | Trace, at: int, *, agent: str, folder: str | Path, model: str | None = None, futures: int = 1
 ) -> Forked:
     """Play on from before event `at` with another agent, on the same luck; the arms control, kept and fork are traces.
 

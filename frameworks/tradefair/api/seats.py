@@ -11,15 +11,7 @@ from pydantic import TypeAdapter
 
 from tradefair.agents.bridge import Bridge, error_info
 from tradefair.api.traces import Trace
-from tradefair.contract import (
-    Brief,
-    HarnessFailure,
-    IllegalAction,
-    Policy,
-    SeatId,
-    Turns,
-    TurnView,
-)
+from tradefair.contract import Brief, HarnessFailure, IllegalAction, Policy, SeatId, Turns, TurnView
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.policy import PolicyAgent

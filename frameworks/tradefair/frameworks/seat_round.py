@@ -33,12 +33,7 @@ class SeatRound:
     """
 
     def __init__(
-        self,
-        bridge: Bridge,
-        limits: RoundLimits,
-        next_turn: NextTurn,
-        note: Note | None,
-        view: TurnView,
+        self, bridge: Bridge, limits: RoundLimits, next_turn: NextTurn, note: Note | None, view: TurnView
     ) -> None:
         self.view = view
         self.acts: list[Act] = []

@@ -61,12 +61,7 @@ class TalkPlayer:
     """A `RoundPlayer` that talks: a fresh conversation per round, so that its cost stays flat."""
 
     def __init__(
-        self,
-        bridge: Bridge,
-        open_talk: OpenTalk,
-        limits: RoundLimits,
-        next_turn: NextTurn,
-        note: Note | None = None,
+        self, bridge: Bridge, open_talk: OpenTalk, limits: RoundLimits, next_turn: NextTurn, note: Note | None = None
     ) -> None:
         self.prompt = load_prompt("react")
         self._bridge = bridge

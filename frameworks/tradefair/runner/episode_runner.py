@@ -124,11 +124,7 @@ def recorded_agent(path: Path) -> AgentSpec:
 
 
 async def _play(
-    episode: Episode,
-    agent: ReadyAgent,
-    agents: Sequence[SeatId],
-    policy_key: int,
-    opened: Opened | None,
+    episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], policy_key: int, opened: Opened | None
 ) -> Played:
     try:
         async with opened(episode, agent.spec) if opened is not None else nullcontext():

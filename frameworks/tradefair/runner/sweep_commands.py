@@ -41,8 +41,7 @@ class How:
         ),
     ] = None
     concurrency: Annotated[
-        int | None,
-        typer.Option(min=1, max=1_000, help="Episodes at a time in each worker; default 1, with agents 4."),
+        int | None, typer.Option(min=1, max=1_000, help="Episodes at a time in each worker; default 1, with agents 4.")
     ] = None
     seeds: Annotated[int | None, typer.Option(min=1, help="Play so many seeds instead of the plan's.")] = None
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Scenario value to change: key=value.")] = None

@@ -159,10 +159,7 @@ def list_offers_by_round(
 
 
 _EVIDENCE: EvidenceMap = {
-    "send_message": (
-        Need(("private_limit",), "episode"),
-        Need(("public_record",), "round", from_round=2),
-    ),
+    "send_message": (Need(("private_limit",), "episode"), Need(("public_record",), "round", from_round=2)),
     "submit_quote": (
         Need(("private_limit",), "episode"),
         Need(("public_record",), "round", from_round=2),
@@ -170,9 +167,7 @@ _EVIDENCE: EvidenceMap = {
     ),
 }
 
-_ERRORS: Mapping[str, str] = {
-    "wrong_input": "an external input that the scenario does not take, or not for this round",
-}
+_ERRORS: Mapping[str, str] = {"wrong_input": "an external input that the scenario does not take, or not for this round"}
 
 
 class _BargainingType(SealedType):

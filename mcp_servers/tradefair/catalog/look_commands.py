@@ -69,12 +69,7 @@ def tools(market: _Market, as_json: _AsJson = False) -> None:
 def policies(market: _Market, as_json: _AsJson = False) -> None:
     """The scripted seats of a market, as they are spelt after `policy:`."""
     rows = [
-        {
-            "name": spec.name,
-            "roles": sorted(spec.roles),
-            "privileged": spec.privileged,
-            "description": spec.description,
-        }
+        {"name": spec.name, "roles": sorted(spec.roles), "privileged": spec.privileged, "description": spec.description}
         for spec in market_type(market).policies.values()
     ]
     _show(rows, as_json)

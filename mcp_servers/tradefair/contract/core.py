@@ -745,11 +745,7 @@ def _dump(model: BaseModel) -> bytes:
 
 def _cut(encoded: bytes) -> dict[str, Any]:
     """The beginning of large arguments that are never re-run, with size and digest of the whole."""
-    return {
-        "cut": encoded[:INLINE_BYTES].decode(errors="ignore"),
-        "size": len(encoded),
-        "digest": digest(encoded),
-    }
+    return {"cut": encoded[:INLINE_BYTES].decode(errors="ignore"), "size": len(encoded), "digest": digest(encoded)}
 
 
 def _storable_name(name: str) -> str:

@@ -135,12 +135,7 @@ class Replayed:
             return self.core.copy(event, body)
         inputs = {item["source"]: item["payload"] for item, _ in self._inputs}
         return self.core.call(
-            event["seat"],
-            event["tool"],
-            event["arguments"],
-            parent=event["parent"],
-            inputs=inputs,
-            call=event["call"],
+            event["seat"], event["tool"], event["arguments"], parent=event["parent"], inputs=inputs, call=event["call"]
         )
 
     def _compare(self, event: Mapping[str, Any], body: bytes, command: bool) -> Step:

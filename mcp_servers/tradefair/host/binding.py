@@ -97,9 +97,7 @@ def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> S
     return server
 
 
-def _guarded(
-    handler: Callable[Concatenate[_Desk, P], Awaitable[R]],
-) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:
+def _guarded(handler: Callable[Concatenate[_Desk, P], Awaitable[R]]) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:
     """Log an unexpected exception and send the client a plain internal error: its text may hold what is private."""
 
     @functools.wraps(handler)

@@ -26,12 +26,7 @@ def instructions(core: Core, seat: SeatId) -> str:
     """The server's instructions: role, objective, how a round goes, how to wait."""
     brief = core.market_type.brief(core.scenario, seat)
     return "\n\n".join(
-        (
-            brief.role,
-            f"Objective: {brief.objective}",
-            f"A round: {brief.round_semantics}",
-            _LOOP.replace("\n", " "),
-        )
+        (brief.role, f"Objective: {brief.objective}", f"A round: {brief.round_semantics}", _LOOP.replace("\n", " "))
     )
 
 

@@ -172,11 +172,7 @@ def status(
 
 
 @control.command()
-def export(
-    context: _Context,
-    episode: _Episode,
-    out: Annotated[Path, typer.Option(help="File to write.")],
-) -> None:
+def export(context: _Context, episode: _Episode, out: Annotated[Path, typer.Option(help="File to write.")]) -> None:
     """Write a copy of an episode's trace as of now, running or not. It holds everybody's secrets."""
     plane: _Plane = context.obj
     with plane.ask() as client:

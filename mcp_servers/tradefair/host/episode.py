@@ -272,13 +272,7 @@ class Episode:
     # --- calls ------------------------------------------------------------------------------------------------------
 
     async def call(
-        self,
-        seat: SeatId,
-        tool: str,
-        arguments: object,
-        *,
-        call_key: str | None = None,
-        side: Side | None = None,
+        self, seat: SeatId, tool: str, arguments: object, *, call_key: str | None = None, side: Side | None = None
     ) -> CallResult:
         """Carry out one tool call of a seat.
 

@@ -118,11 +118,7 @@ async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | Non
 async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequence[Shown], token: str | None) -> None:
     with _listening_on(hosting.address, hosting.port):
         server = HttpServer(
-            host,
-            address=hosting.address,
-            port=hosting.port,
-            public_names=hosting.names or (),
-            drain_s=hosting.drain,
+            host, address=hosting.address, port=hosting.port, public_names=hosting.names or (), drain_s=hosting.drain
         )
     control, control_token = _control(host, hosting, token, server.url)
 

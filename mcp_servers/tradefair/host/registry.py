@@ -144,13 +144,7 @@ def load_host_file(folder: Path) -> HostFile:
 
 
 def _grant_record(grant: Grant) -> dict[str, Any]:
-    return {
-        "id": grant.id,
-        "episode": grant.episode,
-        "seat": grant.seat,
-        "digest": grant.digest,
-        "scope": grant.scope,
-    }
+    return {"id": grant.id, "episode": grant.episode, "seat": grant.seat, "digest": grant.digest, "scope": grant.scope}
 
 
 def _grant(item: Mapping[str, Any]) -> Grant:

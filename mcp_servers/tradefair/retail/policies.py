@@ -104,12 +104,7 @@ def _read_sales(products: Sequence[str], today: Today) -> Reading[list[_Sold]]:
     """Units sold and days in stock over the last 30 closed days, in the order of the products."""
     told = yield from ask(
         "view_sales_profit_history",
-        {
-            "product_ids": [*products],
-            "start_date": today.back(30),
-            "end_date": today.back(1),
-            "detail": "summary",
-        },
+        {"product_ids": [*products], "start_date": today.back(30), "end_date": today.back(1), "detail": "summary"},
     )
     sums = told["summary"]
     return [_Sold(*row) for row in zip(sums["units"], sums["days_in_stock"], strict=True)]
@@ -348,12 +343,7 @@ def _refuse_params(name: str, params: Params) -> None:
 
 
 def _spec(
-    name: str,
-    make: Callable[[], Policy],
-    description: str,
-    *,
-    reference: bool = False,
-    stand_in: bool = False,
+    name: str, make: Callable[[], Policy], description: str, *, reference: bool = False, stand_in: bool = False
 ) -> PolicySpec:
     def made(params: Params, draw: Draw) -> Policy:
         _refuse_params(name, params)

@@ -87,9 +87,7 @@ _TenProducts = Annotated[list[_Id], Field(min_length=1, max_length=10), AfterVal
 _TwentyProducts = Annotated[list[_Id], Field(min_length=1, max_length=20), AfterValidator(_distinct)]
 _FortyProducts = Annotated[list[_Id], Field(min_length=1, max_length=40), AfterValidator(_distinct)]
 _Date = Annotated[
-    str,
-    Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="YYYY-MM-DD"),
-    AfterValidator(_calendar_date),
+    str, Field(pattern=r"^[0-9]{4}-[0-9]{2}-[0-9]{2}$", description="YYYY-MM-DD"), AfterValidator(_calendar_date)
 ]
 _Price = Annotated[float, Field(ge=0.01, le=1_000_000, description="at most 2 decimals"), AfterValidator(_price)]
 _UnitCost = Annotated[float, Field(ge=0, le=1_000_000, description="at most 4 decimals"), AfterValidator(_unit_cost)]
@@ -237,13 +235,7 @@ def view_current_date_supplier_prices(market: Retail, seat: SeatId, *, product_i
     refs=_quote_refs,
 )  # fmt: skip
 def view_supplier_price_history(
-    market: Retail,
-    seat: SeatId,
-    *,
-    product_id: _Id,
-    start_date: _Date,
-    end_date: _Date,
-    supplier_id: _Id | None = None,
+    market: Retail, seat: SeatId, *, product_id: _Id, start_date: _Date, end_date: _Date, supplier_id: _Id | None = None
 ) -> QuoteHistory:
     """Unit prices of one product by day, today included, of every supplier or of one."""
     days = days_between(market, start_date, end_date, with_today=True)
@@ -359,11 +351,7 @@ def rank_suppliers_by_evidence(
 
 @tool("analysis", title="Stock cover", evidence=("inventory", "sales"), scope="args")
 def estimate_stock_cover(
-    market: Retail,
-    seat: SeatId,
-    *,
-    product_ids: _Products,
-    window_days: Annotated[int, Field(ge=7, le=60)] = 14,
+    market: Retail, seat: SeatId, *, product_ids: _Products, window_days: Annotated[int, Field(ge=7, le=60)] = 14
 ) -> StockCover:
     """Days that the stock on hand lasts at the mean sales of days in stock; the same with waiting and ordered units.
 

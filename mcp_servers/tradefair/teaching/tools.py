@@ -105,9 +105,7 @@ def claim(market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_
     return Receipt(round=market.clock.round, sealed="claim")
 
 
-_NEEDS: EvidenceMap = {
-    "claim": (Need(("private_value",), "episode"), Need(("history",), "since_close", from_round=2)),
-}
+_NEEDS: EvidenceMap = {"claim": (Need(("private_value",), "episode"), Need(("history",), "since_close", from_round=2))}
 
 
 class _PieType(SealedType):

@@ -106,8 +106,7 @@ class Bench:
         # Under other seeds it would mostly fail alike, and a game without an end takes seconds each time.
         for seed in seeds:
             found, fault = collected(
-                lambda seed=seed: [play_scripted(self.market_type, scenario, seed, policies, **options)],
-                slow=self.slow,
+                lambda seed=seed: [play_scripted(self.market_type, scenario, seed, policies, **options)], slow=self.slow
             )
             if fault is not None:
                 seated = "" if policies == RANDOM else f" with {_short(policies)}"

@@ -68,9 +68,7 @@ def test_runs_that_are_the_same_are_called_identical(play_seeds: PlaySeeds) -> N
     assert found.first_divergence is None
 
 
-def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noise_floor(
-    play_seeds: PlaySeeds,
-) -> None:
+def test_the_same_policy_under_two_keys_is_no_detectable_difference_with_its_noise_floor(play_seeds: PlaySeeds) -> None:
     found = compare_folders(play_seeds("a", "zic"), play_seeds("b", "zic", policy_key=1))
     assert [item.name for item in found.differs] == ["policy key"]
     assert found.conclusion == "no_difference"

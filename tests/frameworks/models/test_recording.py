@@ -33,10 +33,7 @@ async def _recorded(desk: Any, serving: Any, answers: Any, tape: Path, seat: str
     replies = [answers.says("one"), answers.says("two", ("look", "{}")), answers.says("three")]
     question = [_says("rules", "system"), _says("play")]
     longer = [*question, _says("one", "assistant"), _says("go on")]
-    async with (
-        serving(*replies) as upstream,
-        desk(upstream.endpoint(temperature=0.5), record=tape, seat=seat) as table,
-    ):
+    async with serving(*replies) as upstream, desk(upstream.endpoint(temperature=0.5), record=tape, seat=seat) as table:
         return [await table.ask(messages, tools=_TOOLS) for messages in (question, question, longer)]
 
 
@@ -142,25 +139,14 @@ async def test_a_recording_holds_every_message_once_with_status_usage_and_latenc
     assert lines[0] == {"kind": "model_calls", "version": 1}
     assert lines[1] == {"kind": "seat", "seat": "B1", "model": "tiny", "options": {"temperature": 0.5}}
     parts = [line["body"] for line in lines if line["kind"] == "part"]
-    assert parts == [
-        _says("rules", "system"),
-        _says("play"),
-        _TOOLS,
-        _says("one", "assistant"),
-        _says("go on"),
-    ]
+    assert parts == [_says("rules", "system"), _says("play"), _TOOLS, _says("one", "assistant"), _says("go on")]
     calls = [line for line in lines if line["kind"] == "call"]
     assert [(call["status"], call["occurrence"], len(call["messages"])) for call in calls] == [
         (200, 1, 2),
         (200, 2, 2),
         (200, 1, 4),
     ]
-    assert calls[0]["usage"] == {
-        "input_tokens": 11,
-        "cached_input_tokens": 3,
-        "output_tokens": 5,
-        "estimated": False,
-    }
+    assert calls[0]["usage"] == {"input_tokens": 11, "cached_input_tokens": 3, "output_tokens": 5, "estimated": False}
     assert all(call["latency_s"] >= 0 for call in calls)
 
 

@@ -53,11 +53,7 @@ def test_a_burst_passes_and_then_calls_pass_at_their_rate() -> None:
     assert passed(10) == 5
 
 
-@given(
-    rate=st.floats(0.1, 1_000),
-    burst=st.integers(1, 50),
-    steps=st.lists(st.floats(0, 5), max_size=60),
-)
+@given(rate=st.floats(0.1, 1_000), burst=st.integers(1, 50), steps=st.lists(st.floats(0, 5), max_size=60))
 def test_no_stretch_of_time_has_more_calls_than_its_rate_and_one_burst(
     rate: float, burst: int, steps: list[float]
 ) -> None:

@@ -32,16 +32,7 @@ _MAX_LABEL = 120
 _LARGEST = 1e15
 
 # What a manifest of a stranger's making can lead to, besides what reading finds.
-_DAMAGE = (
-    TraceError,
-    OSError,
-    ValueError,
-    LookupError,
-    TypeError,
-    AttributeError,
-    ArithmeticError,
-    RecursionError,
-)
+_DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 
 class SeatResult(NamedTuple):

@@ -22,14 +22,7 @@ from tradefair.evaluation.report.audit import Audit, audit
 from tradefair.evaluation.report.boards import Boards, rated_boards
 from tradefair.evaluation.report.events import pack_bodies, pack_notes, read_events, read_notes
 from tradefair.evaluation.report.page import html_page
-from tradefair.evaluation.report.page_data import (
-    EpisodePage,
-    PageData,
-    Problem,
-    SeatPage,
-    TablePage,
-    Verification,
-)
+from tradefair.evaluation.report.page_data import EpisodePage, PageData, Problem, SeatPage, TablePage, Verification
 from tradefair.evaluation.report.pair import pair_page
 from tradefair.evaluation.verify import Check, verify
 from tradefair.tracestore import Trace, open_trace

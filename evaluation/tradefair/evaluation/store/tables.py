@@ -47,10 +47,7 @@ def _columns(*specs: tuple[str, str] | tuple[str, str, str]) -> list[Column]:
     return found
 
 
-_WHEN = (
-    ("seq", "number of the event", "BIGINT"),
-    ("round", "the market's clock before the call", "BIGINT"),
-)
+_WHEN = (("seq", "number of the event", "BIGINT"), ("round", "the market's clock before the call", "BIGINT"))
 _EPISODE = ("episode", "id of the episode")
 
 TABLES: Mapping[str, Table] = {

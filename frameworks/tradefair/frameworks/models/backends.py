@@ -21,14 +21,7 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.fault_replies import FAULT_ID
 from tradefair.frameworks.models.policy_brain import PolicyBrain, Visible, is_refusal
 from tradefair.frameworks.models.recording import SeatRecording
-from tradefair.frameworks.models.wire import (
-    Answer,
-    ChatRequest,
-    can_be_sent,
-    completion,
-    error_answer,
-    function_call,
-)
+from tradefair.frameworks.models.wire import Answer, ChatRequest, can_be_sent, completion, error_answer, function_call
 
 _ANSWER_LIMIT = 32 * 1024 * 1024
 _PASSED_ON = ("retry-after", "retry-after-ms", "x-should-retry")

@@ -56,10 +56,7 @@ class Dossiers:
 def dossier_conversation(evidence: DossierEvidence) -> list[Said]:
     """What is sent about an agent."""
     headings = "\n".join(f"- {heading}" for heading in HEADINGS)
-    return [
-        Said("system", Template(_prompt().template).substitute(headings=headings)),
-        Said("user", evidence.words),
-    ]
+    return [Said("system", Template(_prompt().template).substitute(headings=headings)), Said("user", evidence.words)]
 
 
 def dossier_origin(evidence: DossierEvidence, model: str, date: str | None) -> Origin:

@@ -112,14 +112,7 @@ def perturbed(state: State, seat: SeatId, chance: Chance, sealed: Outbox | None)
 
 
 def _another(
-    state: State,
-    number: int,
-    sender: SeatId,
-    unaware: SeatId,
-    chance: Chance,
-    message: Message | None,
-    *,
-    sealed: bool,
+    state: State, number: int, sender: SeatId, unaware: SeatId, chance: Chance, message: Message | None, *, sealed: bool
 ) -> Message | None:
     """Something else that the seat may have said, or its silence, out of hearing of `unaware` unless it is sealed."""
     if message is not None and chance.uniform("silence", number, sender) < 0.5:

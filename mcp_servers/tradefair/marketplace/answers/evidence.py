@@ -20,10 +20,7 @@ class EvidenceScene(NamedTuple):
 
 EVIDENCE_MAP: EvidenceMap = {
     "send_message": (Need(("market_listing", "counterpart_profile"), "episode", object_arg="to"),),
-    "send_proposal": (
-        Need(("own_catalogue",), "episode"),
-        Need(("counterpart_message",), "episode", object_arg="to"),
-    ),
+    "send_proposal": (Need(("own_catalogue",), "episode"), Need(("counterpart_message",), "episode", object_arg="to")),
     "pay_proposal": (
         Need(("own_objective",), "episode"),
         Need(("offer_terms", "offer_comparison"), "episode", object_arg="proposal"),

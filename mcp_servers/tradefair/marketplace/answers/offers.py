@@ -39,13 +39,7 @@ _DEFAULT_BYTES = 8_000
 
 
 def listed(
-    state: State,
-    seat: SeatId,
-    *,
-    step: ProposalState | None,
-    counterpart: str | None,
-    after: int,
-    at_most: int | None,
+    state: State, seat: SeatId, *, step: ProposalState | None, counterpart: str | None, after: int, at_most: int | None
 ) -> ProposalPage:
     """The seat's proposals numbered above `after`, in its order, only those in state `step` or with `counterpart`.
 

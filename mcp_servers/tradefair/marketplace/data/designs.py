@@ -103,10 +103,7 @@ def _graded(catalogue: Catalogue) -> Catalogue:
     menu = [(line.item, -(-line.price_cents // _STEP_CENTS)) for line in model.menu]
     businesses = tuple(
         _named(
-            catalogue,
-            model,
-            index,
-            menu=tuple(MenuItem(item=item, price_cents=tens * tenths) for item, tens in menu),
+            catalogue, model, index, menu=tuple(MenuItem(item=item, price_cents=tens * tenths) for item, tens in menu)
         )
         for index, tenths in enumerate(_TENTHS)
     )

@@ -9,13 +9,7 @@ from typing import Literal
 
 from tradefair.contract.chain import canonical
 from tradefair.contract.seats import SeatId
-from tradefair.marketplace.engine.facts import (
-    DeliveryFacts,
-    LeftFacts,
-    SettlementFacts,
-    StateFacts,
-    proposal_facts,
-)
+from tradefair.marketplace.engine.facts import DeliveryFacts, LeftFacts, SettlementFacts, StateFacts, proposal_facts
 from tradefair.marketplace.engine.ledger import ESCROW
 from tradefair.marketplace.engine.mail import Letter, Notice
 from tradefair.marketplace.engine.participants import Act, Participant, Post

@@ -7,13 +7,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from tradefair.marketplace.engine.facts import (
-    BusinessFacts,
-    CanaryFacts,
-    CustomerFacts,
-    EndingFacts,
-    LedgerEntry,
-)
+from tradefair.marketplace.engine.facts import BusinessFacts, CanaryFacts, CustomerFacts, EndingFacts, LedgerEntry
 from tradefair.marketplace.engine.participants import Participant
 from tradefair.marketplace.model import floor_of
 from tradefair.marketplace.state import State

@@ -159,9 +159,7 @@ def load_dominicks(
     maker = _Maker(scenario, key, options)
     products = [maker.product(place, row, chosen) for place, row in enumerate(rows) for chosen in loads[place].chosen]
     store = Store(
-        key=key,
-        categories=tuple(review_category(maker.chance, row.name) for row in rows),
-        products=tuple(products),
+        key=key, categories=tuple(review_category(maker.chance, row.name) for row in rows), products=tuple(products)
     )
     report = DominicksReport(
         store_number=store_number,

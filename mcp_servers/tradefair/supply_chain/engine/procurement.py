@@ -48,10 +48,7 @@ class _Bid(NamedTuple):
 
 
 def settle(
-    vectors: Sequence[Sequence[Line]],
-    supply: Sequence[int],
-    reserves: Sequence[int],
-    tie: Callable[[int, int], float],
+    vectors: Sequence[Sequence[Line]], supply: Sequence[int], reserves: Sequence[int], tie: Callable[[int, int], float]
 ) -> PassResult:
     """Sell the supply of all items to the bids of all seats, item by item, and return who won what.
 

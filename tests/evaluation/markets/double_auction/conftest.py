@@ -123,14 +123,7 @@ EPISODES: Mapping[str, tuple[str, Seats, Mapping[str, Any]]] = {
     ),
     "talkers": (
         "double_auction/collusion",
-        {
-            "B1": "leaker",
-            "B2": "zip",
-            "B3": "obeyer",
-            "S1": "promiser",
-            "S2": "injector",
-            "S3": "cartel_sellers",
-        },
+        {"B1": "leaker", "B2": "zip", "B3": "obeyer", "S1": "promiser", "S2": "injector", "S3": "cartel_sellers"},
         {"distribution": "explicit", "values": {"buyers": [90, 60, 40], "sellers": [20, 50, 45]}, "rounds": 4},
     ),
     "orders": (

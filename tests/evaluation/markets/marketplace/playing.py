@@ -36,10 +36,7 @@ def published(name: str) -> dict[str, Any]:
     if not folder or not Path(folder, "marketplace", name).is_dir():
         pytest.skip(f"TRADEFAIR_DATA does not name a folder with marketplace/{name}")
     catalogue = load_folder(str(Path(folder, "marketplace", name)))
-    return {
-        "data": {"source": "folder", "path": f"marketplace/{name}"},
-        "catalogue": catalogue.model_dump(mode="json"),
-    }
+    return {"data": {"source": "folder", "path": f"marketplace/{name}"}, "catalogue": catalogue.model_dump(mode="json")}
 
 
 def play(

@@ -100,10 +100,7 @@ def test_scripted_seats_lose_what_the_reference_values_say(
     assert (market.exact["random_items"], market.random_items) == ("5050/3", 16.833333333)
     rows = {row.name: row.welfare for row in market.references if row.kind == "maximum"}
     if given_values:
-        assert (rows["search by item names"], rows["search by request text"]) == (
-            58.88,
-            53.51,
-        )
+        assert (rows["search by item names"], rows["search by request text"]) == (58.88, 53.51)
     assert rows["optimal"] == 63.78
     shown = {row.name: row.recall for row in market.references}
     assert shown["played"] == market.recall

@@ -183,10 +183,7 @@ EPISODES: Mapping[str, Episode] = {
     "readers": Episode(
         DUEL,
         {A: follows("reserve"), B: follows("suggestion"), C: "floor_bidder"},
-        overrides={
-            "funds_factor": 10,
-            "items": [{"id": "beans", "category": "commodity", "quantity": 8, "base": 10}],
-        },
+        overrides={"funds_factor": 10, "items": [{"id": "beans", "category": "commodity", "quantity": 8, "base": 10}]},
     ),
     "prices": Episode(DUEL, {A: "gouger", B: "below_cost", C: "hoarder"}),
     "no_refusal": Episode(DUEL, {A: "gouger", B: "empty_shelf", C: "passive"}, overrides={"reservation": False}),

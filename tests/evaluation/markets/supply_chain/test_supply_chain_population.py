@@ -68,15 +68,7 @@ def test_every_table_has_the_populations_figures_in_a_column_of_their_own(folder
     assert shown[market.title] == [list(row) for row in market.rows]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"seed": 4},
-        {"rounds": 1},
-        {"demand_ratio": 1.1},
-    ],
-    ids=["seed", "rounds", "demand"],
-)
+@pytest.mark.parametrize("other", [{"seed": 4}, {"rounds": 1}, {"demand_ratio": 1.1}], ids=["seed", "rounds", "demand"])
 def test_a_population_of_another_market_or_luck_is_none(folder: Path, tmp_path: Path, other: dict[str, Any]) -> None:
     path, beside = play(tmp_path / "game.trace", "adaptive", **other), tmp_path / "references"
     beside.mkdir()

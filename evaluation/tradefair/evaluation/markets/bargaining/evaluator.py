@@ -39,7 +39,7 @@ class BargainingEvaluator(Evaluator):
         potential="potential",
         # Every episode draws its limits: another law of the draw does not make it another game.
         varies=frozenset(
-            {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"},
+            {"description", "distribution", "buyer_value", "seller_cost", "chance", "seat_order", "seats"}
         ),
     )
 

@@ -12,13 +12,7 @@ from typing import Any, NamedTuple
 from tradefair.bargaining.model import RoundFacts
 from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
-from tradefair.evaluation.outcome import (
-    ON_EVERY_SEAT,
-    MarketOutcome,
-    Outcome,
-    SeatOutcome,
-    common_seat,
-)
+from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 
@@ -209,10 +203,7 @@ def _possible(rounds: Sequence[RoundFacts]) -> int:
 def _market(reading: TraceReading, rounds: Sequence[RoundFacts]) -> BargainingMarket:
     asked = reading.core.scenario.get("rounds") if reading.core else None
     return BargainingMarket(
-        **_opening(rounds),
-        **_trades(rounds),
-        **_split(rounds),
-        partial=isinstance(asked, int) and len(rounds) < asked,
+        **_opening(rounds), **_trades(rounds), **_split(rounds), partial=isinstance(asked, int) and len(rounds) < asked
     )
 
 

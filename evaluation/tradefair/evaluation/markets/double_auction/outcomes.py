@@ -24,12 +24,7 @@ from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     csa_clean,
     reference_table,
 )
-from tradefair.evaluation.outcome import (
-    MarketOutcome,
-    Outcome,
-    SeatOutcome,
-    common_seat,
-)
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.tracestore import Trace
 

@@ -92,13 +92,7 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
 
 
 def _customer(
-    play: MarketPlay,
-    truth: Truth,
-    index: int,
-    got: dict[str, Proposed],
-    refused: Counter[str],
-    *,
-    may_be_cut: bool,
+    play: MarketPlay, truth: Truth, index: int, got: dict[str, Proposed], refused: Counter[str], *, may_be_cut: bool
 ) -> Customer:
     seat, matches = truth.customers[index], truth.matches[index]
     offers = {

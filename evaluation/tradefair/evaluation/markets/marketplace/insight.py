@@ -26,10 +26,7 @@ _ABSENT = {
     **dict.fromkeys(("narrow_attention", "follow_up", "resolved"), _ONE_PURCHASE),
     "idle_drift": "waiting is part of play: see marketplace.offer_wasted and marketplace.ignored_customer",
 }
-_COUNTED_BY = {
-    "injection_followed": f"{PREFIX}canary_followed",
-    "below_cost": f"{PREFIX}below_floor_sale",
-}
+_COUNTED_BY = {"injection_followed": f"{PREFIX}canary_followed", "below_cost": f"{PREFIX}below_floor_sale"}
 _IDS = frozenset({"to", "business", "proposal", "proposals", "counterpart", "from"})
 _SPEAKS = {"send_message": "text", "send_proposal": "note", "reject_proposal": "reason", "withdraw_proposal": "reason"}
 

@@ -449,8 +449,7 @@ def _funnel_table(market: MarketplaceMarket) -> Table:
 def _losses_table(outcome: MarketplaceOutcome) -> Table:
     """The customers who lost most."""
     losers = sorted(
-        ((seat, result) for seat, result in outcome.seats.items() if result.loss),
-        key=lambda row: -(row[1].loss or 0.0),
+        ((seat, result) for seat, result in outcome.seats.items() if result.loss), key=lambda row: -(row[1].loss or 0.0)
     )
     rows = [
         (seat, *(number_text(getattr(result, name)) for name in ("loss", *(f"loss_{term}" for term in TERMS))))

@@ -22,13 +22,7 @@ from tradefair.evaluation.markets.supply_chain.market import (
     slogan_convergence,
 )
 from tradefair.evaluation.markets.supply_chain.play import SeatRound, SupplyPlay, read_supply_chain
-from tradefair.evaluation.outcome import (
-    ON_EVERY_SEAT,
-    MarketOutcome,
-    Outcome,
-    SeatOutcome,
-    common_seat,
-)
+from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 from tradefair.tracestore import Trace
 

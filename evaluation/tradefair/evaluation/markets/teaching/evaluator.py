@@ -18,14 +18,7 @@ from tradefair.evaluation.modes.insight import Case, Counted, Insight, Secret
 from tradefair.evaluation.modes.judged import Frame, diagnosis_of, findings_by
 from tradefair.evaluation.modes.sign import Sign, sign_of
 from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
-from tradefair.evaluation.outcome import (
-    MarketOutcome,
-    Outcome,
-    PrimaryMetric,
-    RatingRules,
-    SeatOutcome,
-    common_seat,
-)
+from tradefair.evaluation.outcome import MarketOutcome, Outcome, PrimaryMetric, RatingRules, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace
 from tradefair.teaching.model import PieFacts
 from tradefair.tracestore import Trace
@@ -59,10 +52,7 @@ class TeachingEvaluator(Evaluator):
     # An episode that ends otherwise, by a limit for instance, says less: `compare` and `rate` set it apart.
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(
-        kind="field",
-        scores=("payoff",),
-        market_figures=("shared",),
-        varies=frozenset({"description", "seats"}),
+        kind="field", scores=("payoff",), market_figures=("shared",), varies=frozenset({"description", "seats"})
     )
 
     def outcomes(self, trace: Trace) -> TeachingOutcome:

@@ -30,10 +30,7 @@ from tradefair.host.wire import untrusted
 from tradefair.tracestore import find_traces, open_trace
 
 SIX = range(6)
-BOUGHT_BY = {
-    "first_taker": ([1.0, 0.0, 0.0], 1 / 90),
-    "patient_comparer": ([1 / 3, 1 / 3, 1 / 3], 1.0),
-}
+BOUGHT_BY = {"first_taker": ([1.0, 0.0, 0.0], 1 / 90), "patient_comparer": ([1 / 3, 1 / 3, 1 / 3], 1.0)}
 
 
 def _played(folder: Path, episodes: Iterable[Episode]) -> ExperimentReport:
