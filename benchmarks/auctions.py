@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import play_fast
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent

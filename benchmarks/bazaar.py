@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 from typing import cast
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.host.episode import Episode
 from tradefair.host.setup import SeatPlan, new_episode, plan_seats

@@ -19,7 +19,7 @@ from pydantic import Field
 
 from benchmarks.bazaar import open_seats
 from benchmarks.figures import Figure, Stopwatch, ratio_of_medians
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.double_auction import views
 from tradefair.double_auction.model import MyValue, QuoteReceipt
 from tradefair.double_auction.rules import DoubleAuction

@@ -29,7 +29,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from benchmarks.figures import Figure
 from benchmarks.served import HostProcess, Usage
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.control_bodies import Create, Invitation
 from tradefair.host.wire import CALL_KEY_META

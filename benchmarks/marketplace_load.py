@@ -32,8 +32,8 @@ from mcp.client.streamable_http import streamable_http_client
 from benchmarks.figures import Figure, ratio_of_medians
 from benchmarks.served import HostProcess
 from tradefair.catalog import market_type
-from tradefair.contract.errors import ErrorInfo, HarnessFailure
-from tradefair.contract.policy import Draw, Policy, ToolAnswer, TurnView, parse_policy
+from tradefair.contract import Draw, ErrorInfo, HarnessFailure, Policy, ToolAnswer, TurnView
+from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.control_bodies import Create, Invitation
 from tradefair.host.wire import CALL_KEY_META, TURN_META

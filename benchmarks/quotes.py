@@ -16,7 +16,7 @@ from typing import cast
 from benchmarks.bazaar import FIELD, bazaar, play_scripted
 from benchmarks.figures import Figure, Stopwatch
 from tradefair.catalog import load_scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import fsum
 from typing import NamedTuple
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.retail import analysis
 from tradefair.retail.data.generator import past_of
 from tradefair.retail.model import RetailScenario, product_id, supplier_id

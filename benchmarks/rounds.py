@@ -11,7 +11,7 @@ from mcp import Client
 
 from benchmarks.bazaar import FIELD, open_seats
 from benchmarks.figures import Figure
-from tradefair.contract.policy import Draw, TurnView
+from tradefair.contract import Draw, TurnView
 from tradefair.frameworks.base import Limits, SeatConnection
 from tradefair.frameworks.langgraph import react
 from tradefair.frameworks.models import parse_model

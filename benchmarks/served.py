@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE
 from tradefair.host.control_client import ControlClient
 

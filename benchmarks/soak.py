@@ -27,7 +27,7 @@ from benchmarks.figures import Figure
 from benchmarks.served import HostProcess
 from benchmarks.soak_audit import Held, audit
 from benchmarks.soak_clients import Diary, play_seat
-from tradefair.contract.errors import HarnessFailure, TradefairError
+from tradefair.contract import HarnessFailure, TradefairError
 from tradefair.host.control_bodies import Create, Invitation
 
 _EPISODES = 6

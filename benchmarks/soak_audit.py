@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import TradefairError
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import open_trace
 

@@ -12,7 +12,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, Any, NamedTuple
 
 from benchmarks.figures import Figure
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 _TRADEFAIR = (sys.executable, "-m", "tradefair.cli")
 _HANDSHAKE: tuple[dict[str, Any], ...] = (

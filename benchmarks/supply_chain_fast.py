@@ -7,8 +7,8 @@ from typing import cast
 
 from pydantic import JsonValue
 
-from tradefair.contract import IllegalAction, ScenarioError, SeatId
-from tradefair.contract.policy import Draw, Policy, PrivilegedPolicy, ToolAnswer, ToolCall, TurnView, parse_policy
+from tradefair.contract import Draw, IllegalAction, Policy, ScenarioError, SeatId, ToolAnswer, ToolCall, TurnView
+from tradefair.contract.policy import PrivilegedPolicy, parse_policy
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.policies import POLICIES
 from tradefair.supply_chain.rules import SupplyChain

@@ -9,7 +9,7 @@ from tempfile import TemporaryDirectory
 
 from benchmarks.bazaar import play_scripted
 from benchmarks.figures import Figure, Stopwatch
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.evaluation.verify import verify_file
 
 

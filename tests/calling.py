@@ -10,10 +10,7 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
-from tradefair.contract.errors import ErrorInfo, IllegalAction
-from tradefair.contract.market import Market
-from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, TurnView
-from tradefair.contract.tool import ToolTable
+from tradefair.contract import ErrorInfo, IllegalAction, Market, Policy, ToolAnswer, ToolCall, ToolTable, TurnView
 
 
 def steps_of(work: Callable[[], object]) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from tradefair.catalog import market_type
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import Scenario
 from tradefair.host.setup import SeatPlan, seat_roles
 from tradefair.runner.agent_spec import AgentSpec, ready
 from tradefair.runner.episode_runner import PlaySpec

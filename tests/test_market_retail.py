@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import Scenario
 from tradefair.retail import MARKET
 from tradefair.testing import CHECKS, Bench, check_market, schema_snapshot
 

@@ -11,8 +11,7 @@ from pathlib import Path
 import pytest
 
 from tradefair.cli import run
-from tradefair.contract.chance import Chance
-from tradefair.contract.policy import Draw
+from tradefair.contract import Chance, Draw
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction.collusion.nulls import uniforms
 from tradefair.evaluation.verify import verify_file

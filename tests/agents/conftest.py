@@ -23,7 +23,7 @@ from mcp.types import (
     ToolAnnotations,
 )
 
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 _READS = ("view_price", "view_stock", "view_picture", "view_turn", "hang_read", "crash", "off_schema", "meet")
 _ACTIONS = ("bid", "refuse_me", "fault_once", "fault", "hang_once", "hang_action")

@@ -8,7 +8,7 @@ from tradefair.agents.lessons import Lesson, Lessons, read_lesson, read_reflecti
 from tradefair.agents.plan import Plan
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.requests import MAX_ANSWER_CHARS, AnswerProblem, find_request, read_answer, show_request
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief
 
 BRIEF = Brief("a seller", "earn", "one shot")
 

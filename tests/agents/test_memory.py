@@ -13,8 +13,7 @@ from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
 from tradefair.agents.memory import Act, Memory, act_line
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.rounds import RoundBudget, RoundEnd, RoundLimits
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import TurnView
+from tradefair.contract import Brief, TurnView
 
 
 def _bid(price: int) -> Act:

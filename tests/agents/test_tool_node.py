@@ -11,8 +11,7 @@ from mcp import Client
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.tool_node import Executed, run_calls
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 
 Connect = Callable[[], Client]
 

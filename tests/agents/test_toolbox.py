@@ -12,7 +12,7 @@ from mcp import Client
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.toolbox import load_tools
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 Connect = Callable[[], Client]
 

@@ -16,7 +16,7 @@ from langchain_core.messages import (
 )
 
 from tradefair.agents.window import FULL_ROUND, Window, cleared_results, last_results, parse_window
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 SPELLINGS = ["full_round", *(f"{name}(k={k})" for name in ("last_results", "cleared_results") for k in (1, 2, 3, 6))]
 

@@ -11,8 +11,8 @@ from tradefair.bargaining import MARKET
 from tradefair.bargaining.model import BargainingScenario
 from tradefair.bargaining.policies import Oracle
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract.errors import ErrorInfo
-from tradefair.contract.policy import Draw, parse_policy
+from tradefair.contract import Draw, ErrorInfo
+from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, parse_toml
 
 FOLDER = Path(__file__).parents[2] / "mcp_servers" / "tradefair" / "bargaining" / "scenarios"

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tradefair.bargaining import MARKET
 from tradefair.bargaining.model import BargainingScenario
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract.errors import EpisodeOver, ErrorInfo, ScenarioError
+from tradefair.contract import EpisodeOver, ErrorInfo, ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.trading.chance import LogSeedChance
 from tradefair.trading.clearing import Pair

@@ -9,7 +9,7 @@ from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
 from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy
 from tradefair.bargaining.seats.templates import TEMPLATES, Said, render
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 from tradefair.trading.statements import read_statements
 

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from tradefair.bargaining import MARKET
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 
 Open = Callable[..., Bargaining]
 

@@ -11,8 +11,8 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run
+from tradefair.contract import Draw
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 

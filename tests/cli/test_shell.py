@@ -11,7 +11,8 @@ import pytest
 from tradefair.cli import run
 from tradefair.cli.invoke import invoke
 from tradefair.cli.table import COMMANDS, Command
-from tradefair.contract.errors import HarnessFailure, IllegalAction, ScenarioError, StorageUnavailable, TraceError
+from tradefair.contract import HarnessFailure, IllegalAction, ScenarioError, TraceError
+from tradefair.contract.errors import StorageUnavailable
 
 _WANTED = [
     *("play", "serve", "host", "connect", "config"),

@@ -9,9 +9,8 @@ from tests.calling import Caller
 from tests.calling import turn_view as turn_view_of
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.errors import ErrorInfo
-from tradefair.contract.market import Closure
-from tradefair.contract.policy import Draw, TurnView, parse_policy
+from tradefair.contract import Closure, Draw, ErrorInfo, TurnView
+from tradefair.contract.policy import parse_policy
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 

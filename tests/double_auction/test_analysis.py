@@ -7,7 +7,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure
 from tradefair.double_auction.analysis import (
     GdRound,
     PlayedRound,

@@ -5,8 +5,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import IllegalAction, TraceError
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure, IllegalAction, TraceError
 from tradefair.double_auction.rules import DoubleAuction
 
 Open = Callable[..., DoubleAuction]

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 import pytest
 
-from tradefair.contract.policy import Draw, TurnView
+from tradefair.contract import Draw, TurnView
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.policies import POLICIES
 from tradefair.double_auction.rules import DoubleAuction

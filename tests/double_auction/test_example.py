@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure
 from tradefair.double_auction import analysis
 from tradefair.double_auction.rules import DoubleAuction
 

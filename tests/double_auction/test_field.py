@@ -8,9 +8,9 @@ from functools import partial
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, Draw
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.double_auction.analysis import PlayedRound, hindsight
 from tradefair.double_auction.model import DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.policies import POLICIES, play_fast

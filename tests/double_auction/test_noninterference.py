@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure, IllegalAction
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 

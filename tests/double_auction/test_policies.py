@@ -5,9 +5,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ErrorInfo, ScenarioError
-from tradefair.contract.market import Closure
-from tradefair.contract.policy import Draw, ToolAnswer, TurnView
+from tradefair.contract import Closure, Draw, ErrorInfo, ScenarioError, ToolAnswer, TurnView
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction

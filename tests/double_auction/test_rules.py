@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure, EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from tradefair.catalog import load_scenario, scenario_ids
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.model import DoubleAuctionScenario

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from tradefair.catalog import load_scenario
+from tradefair.contract import ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.contract.core import Core
-from tradefair.contract.errors import ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.rules import DoubleAuction

@@ -10,7 +10,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.double_auction.policies import play_fast
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.evaluate import evaluate_file

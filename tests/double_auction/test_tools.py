@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from tradefair.contract import Closure
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.contract.market import Closure
 from tradefair.double_auction import MARKET
 from tradefair.double_auction.rules import DoubleAuction
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.seats.traders import TRADERS, Kaplan, LinearEquilibrium, Shading, Zic, Zip
 from tradefair.double_auction.seats.traders_identified import IDENTIFIED_TRADERS
 from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import pytest
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.model import DoubleAuctionScenario
 from tradefair.double_auction.policies import POLICIES, play_fast
 from tradefair.double_auction.seats.traders import TRADERS

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, Rivals, best_reply, gd_belief, outlook
 from tradefair.double_auction.seats.traders import TRADERS
 from tradefair.double_auction.seats.traders_learning import LEARNING_TRADERS, gdx_value

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw
 from tradefair.contract.core import Core, Record
-from tradefair.contract.policy import Draw
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 

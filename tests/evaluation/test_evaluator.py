@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from tradefair import catalog
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of, fields_for
 

@@ -8,7 +8,7 @@ import orjson
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.export import export_lines
 from tradefair.host.episode import Episode
 from tradefair.tracestore import open_trace

@@ -14,8 +14,7 @@ import pytest
 from mcp import Client
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.market import Brief, LapseReason
-from tradefair.contract.policy import Draw, Policy
+from tradefair.contract import Brief, Draw, LapseReason, Policy
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models import ModelEndpoint, parse_model

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Turns, TurnView
+from tradefair.contract import ScenarioError, Turns, TurnView
 from tradefair.frameworks import FRAMEWORKS, find, load_framework
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent
 from tradefair.frameworks.models import parse_model

@@ -11,9 +11,7 @@ from typing import Any, NamedTuple, cast
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.limits import Limit
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, Limit, ToolCall, Turns, TurnView
 from tradefair.frameworks import EXTRAS
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model

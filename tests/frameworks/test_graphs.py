@@ -10,8 +10,7 @@ from tests.play_specs import play_spec
 
 from tradefair.agents.prompt import PromptSet
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.langgraph import GRAPHS, LangGraphAgent

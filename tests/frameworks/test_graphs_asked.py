@@ -19,10 +19,8 @@ from tradefair.agents.round_calls import Call
 from tradefair.agents.rounds import RoundLimits, find_view, unfenced
 from tradefair.agents.window import FULL_ROUND, last_results
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import ToolCall as Wanted
-from tradefair.contract.policy import Turns, TurnView
+from tradefair.contract import Brief, HarnessFailure, Turns, TurnView
+from tradefair.contract import ToolCall as Wanted
 from tradefair.frameworks import find
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds

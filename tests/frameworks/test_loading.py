@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.frameworks import EXTRAS, FRAMEWORKS, GROUP, load_framework
 
 _MODULE = """

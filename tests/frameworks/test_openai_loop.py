@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tradefair.agents.prompt import load_prompt
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 CLAIM = ("claim", '{"slices": 1}')
 

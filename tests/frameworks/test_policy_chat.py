@@ -12,8 +12,7 @@ from tradefair.agents.lessons import Lesson, TrialReflection, read_lesson, read_
 from tradefair.agents.plan import Plan
 from tradefair.agents.requests import read_answer, show_request
 from tradefair.agents.rounds import find_view, show_view, unfenced
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import Policy, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, Policy, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.frameworks.models.policy_chat import PolicyChatModel
 
 

@@ -7,10 +7,7 @@ from typing import Any
 import pytest
 
 from tradefair.agents.prompt import load_prompt
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.limits import Limit
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import Brief, HarnessFailure, Limit, ToolCall, Turns, TurnView
 from tradefair.frameworks.base import Limits, read_brief
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models import parse_model

@@ -16,10 +16,8 @@ from pydantic import JsonValue
 from tests.host.postgres import Server, running_server
 
 from tradefair.catalog import load_scenario
+from tradefair.contract import MarketType, Policy, Scenario
 from tradefair.contract.core import Record
-from tradefair.contract.market import MarketType
-from tradefair.contract.policy import Policy
-from tradefair.contract.scenario import Scenario
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode import Episode
 from tradefair.host.log import Row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.host.sandbox import CodeLimits, CodeReport, InnerAnswer, InnerCall, Sandbox, ToolSignature
 
 LIMITS = CodeLimits()

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.embedding import CachedEmbedder, OpenAIEmbedder, SimilarityService, open_embedder
 from tradefair.host.episode import Episode

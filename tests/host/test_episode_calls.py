@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError
 from tradefair.double_auction import MARKET as DOUBLE_AUCTION
 
 

@@ -9,10 +9,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.limits import Limit
-from tradefair.contract.market import InputRequest
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import InputRequest, Limit, Result, SeatId, ToolTable, tool
 from tradefair.evaluation.verify import verify
 from tradefair.host.sandbox import Sandbox
 from tradefair.teaching import MARKET

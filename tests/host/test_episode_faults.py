@@ -6,12 +6,18 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.limits import Limit
-from tradefair.contract.market import Closure
-from tradefair.contract.policy import ToolCall, Turns, TurnView
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import (
+    Closure,
+    HarnessFailure,
+    Limit,
+    Result,
+    SeatId,
+    ToolCall,
+    ToolTable,
+    Turns,
+    TurnView,
+    tool,
+)
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 

@@ -5,9 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from tradefair.contract.market import InputRequest
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import InputRequest, Result, SeatId, ToolTable, tool
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 

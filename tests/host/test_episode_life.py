@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 
 from tradefair.catalog import load_scenario
+from tradefair.contract import Closure
 from tradefair.contract.errors import StorageUnavailable
-from tradefair.contract.market import Closure
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES
 from tradefair.host.scripted import Scripted

@@ -8,10 +8,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.limits import Limit
-from tradefair.contract.policy import ToolCall, Turns, TurnView
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import Limit, Scenario, ToolCall, TraceError, Turns, TurnView
 from tradefair.host.setup import new_episode, plan_seats, reopen_episode
 from tradefair.teaching import MARKET
 

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.seats import SeatId
+from tradefair.contract import IllegalAction, SeatId
 from tradefair.teaching import MARKET
 from tradefair.teaching.model import Message
 from tradefair.teaching.rules import Pie

@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 from mcp import Client, types
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.tool import Tool
+from tradefair.contract import Tool
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.binding import build_server
 from tradefair.host.episode import Episode

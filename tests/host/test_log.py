@@ -10,9 +10,10 @@ import orjson
 import pytest
 from tests.host.conftest import rows_from
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest, next_hash
 from tradefair.contract.core import Record
-from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import Row, Side, SqliteLog
 from tradefair.host.writer import Writer
 from tradefair.tracestore import Manifest, open_trace

@@ -16,9 +16,10 @@ from tests.host.conftest import rows_from
 from tests.host.postgres import Server, missing
 
 from tradefair.cli import run
+from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
 from tradefair.contract.core import Record
-from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.episode import Episode

@@ -15,7 +15,7 @@ import pytest
 from pydantic import JsonValue
 from tests.host.programs import LIMITS, answer, error_of, run
 
-from tradefair.contract.errors import HarnessFailure, IllegalAction
+from tradefair.contract import HarnessFailure, IllegalAction
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.host.sandbox import CodeLimits, InnerAnswer, Sandbox, ToolSignature
 

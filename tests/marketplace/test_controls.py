@@ -8,8 +8,7 @@ from typing import Any
 import pytest
 from tests.marketplace.playing import Ended, play
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw, ScenarioError
 from tradefair.marketplace.engine.manipulation import TEXTS
 from tradefair.marketplace.policies import POLICIES
 from tradefair.marketplace.seats.customers import Offer, PositionTaker

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from tradefair.catalog import use_data
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.marketplace.engine.delivery import Arrivals, lexicographic, release_round
 
 MATCHES = {0: (2, 5, 7), 1: (1, 2, 3)}

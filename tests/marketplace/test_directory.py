@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.marketplace.table import B1, C1, LINES, Table, catalogue
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.marketplace import tools
 from tradefair.marketplace.answers import directory
 from tradefair.marketplace.answers.directory import Directory, Filters

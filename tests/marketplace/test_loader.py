@@ -9,7 +9,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from tests.marketplace.conftest import BUSINESS, CUSTOMER
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.marketplace.data.loader import LIMIT_BYTES, load_folder, read_folder
 
 Folder = Callable[..., Path]

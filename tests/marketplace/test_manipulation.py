@@ -7,8 +7,7 @@ import pytest
 from tests.calling import Caller
 from tests.marketplace.playing import play, scenario_of
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.marketplace import MARKET
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.search import document_of

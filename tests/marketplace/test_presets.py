@@ -10,7 +10,7 @@ import pytest
 
 from tradefair.catalog import load_scenario, market_type, scenario_ids
 from tradefair.cli import run as tradefair
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.data.data_source import catalogue_of

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace.engine.proposals import Line
 from tradefair.marketplace.model import Catalogue, Customer, MarketplaceScenario

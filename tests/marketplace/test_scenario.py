@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace.model import Catalogue, MarketplaceScenario
 

@@ -8,10 +8,9 @@ import orjson
 import pytest
 from benchmarks.retail_calibration import oracle_day
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, Draw, ErrorInfo, IllegalAction, ToolAnswer
 from tradefair.contract.core import Answer, Core
-from tradefair.contract.errors import ErrorInfo, IllegalAction
-from tradefair.contract.policy import Draw, ToolAnswer, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
 from tradefair.retail import MARKET
 from tradefair.retail.engine.world import Luck

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.retail.data.dominicks import (
     DominicksOptions,
     Fitted,

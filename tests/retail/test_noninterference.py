@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
+from tradefair.contract import IllegalAction
 from tradefair.contract.core import Core
-from tradefair.contract.errors import IllegalAction
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, product_id, supplier_id
 from tradefair.retail.rules import Retail

@@ -11,9 +11,8 @@ import orjson
 import pytest
 from benchmarks.retail_calibration import play_oracle
 
+from tradefair.contract import Draw, ScenarioError
 from tradefair.contract.core import Answer, Core
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw
 from tradefair.retail import MARKET, analysis
 from tradefair.retail.model import SEAT, RetailScenario, product_id, supplier_id
 from tradefair.retail.policies import POLICIES

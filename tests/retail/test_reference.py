@@ -10,7 +10,7 @@ from statistics import mean
 import pytest
 from benchmarks.retail_calibration import SEEDS, Anchors, calibrate_store, play_oracle
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.retail.analysis import PriceKey
 from tradefair.retail.model import RetailScenario
 from tradefair.retail.rules import Retail

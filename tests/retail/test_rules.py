@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
+from tradefair.contract import EpisodeOver, HarnessFailure, IllegalAction
 from tradefair.retail.model import SEAT, DayFacts, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail
 

@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.retail.data.generator import Sourcing, build_store, category_table, past_of, source_products
 from tradefair.retail.model import CATEGORY_NAMES, RetailScenario
 

@@ -7,7 +7,7 @@ from itertools import product
 
 import pytest
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.retail.data.generator import build_store, data_table, past_of
 from tradefair.retail.data.texts import (
     ContentCue,

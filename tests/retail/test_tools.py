@@ -10,8 +10,8 @@ from typing import Any
 import orjson
 import pytest
 
+from tradefair.contract import ErrorInfo
 from tradefair.contract.core import Core
-from tradefair.contract.errors import ErrorInfo
 from tradefair.retail import MARKET
 from tradefair.retail.model import SEAT, product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail

@@ -8,8 +8,8 @@ from typing import Any
 import orjson
 import pytest
 
+from tradefair.contract import EpisodeOver, ErrorInfo
 from tradefair.contract.core import Answer, Core
-from tradefair.contract.errors import EpisodeOver, ErrorInfo
 from tradefair.retail.model import SEAT, product_id
 from tradefair.retail.rules import Retail
 

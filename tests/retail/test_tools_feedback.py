@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.retail import MARKET
 from tradefair.retail.model import product_id, supplier_id
 from tradefair.retail.rules import LineAsked, Retail

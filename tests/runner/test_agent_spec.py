@@ -10,9 +10,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import Draw
+from tradefair.contract import Brief, Draw, ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint

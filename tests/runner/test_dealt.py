@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import workload_of
 

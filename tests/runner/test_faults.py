@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.runner.agent_spec import AgentSpec

@@ -14,7 +14,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as command
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.prefix import copied_records, write_prefix
 from tradefair.host.setup import plan_seats

@@ -11,7 +11,7 @@ import pytest
 
 from tradefair.bargaining.rules import Bargaining
 from tradefair.catalog import market_names, market_type, plan_ids
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.runner.plan import load_plan
 from tradefair.runner.plan_episodes import LAW_CYCLE, Workload, workload_of
 

@@ -12,7 +12,7 @@ from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario, market_type
 from tradefair.cli import run as tradefair
-from tradefair.contract.errors import ScenarioError, TradefairError
+from tradefair.contract import ScenarioError, TradefairError
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import SeatPlan, plan_seats

@@ -14,7 +14,7 @@ from typing import Any
 import orjson
 import pytest
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.verify import verify_file
 from tradefair.frameworks.base import Limits
 from tradefair.runner.agent_spec import AgentSpec

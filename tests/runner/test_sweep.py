@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.setup import new_episode
 from tradefair.runner.plan import load_plan

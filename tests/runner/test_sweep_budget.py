@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.runner.plan import Budget, load_plan
 from tradefair.runner.plan_episodes import workload_of
 from tradefair.runner.sweep import Sweep, SweepSpec, sweep

@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.viewer.folder import Folder
 from tradefair.evaluation.viewer.index import listed
 from tradefair.runner.plan import Budget, load_plan

@@ -9,7 +9,7 @@ import pytest
 from tests.play_specs import play_spec
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.host.setup import SeatPlan
 from tradefair.runner.agent_spec import AgentSpec
 from tradefair.runner.episode_runner import PlaySpec, play_episode

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from tests.calling import Caller
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.contract.scenario import build_scenario, parse_toml
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario

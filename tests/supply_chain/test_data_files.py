@@ -13,7 +13,7 @@ import pytest
 
 from tradefair.catalog import load_scenario, use_data
 from tradefair.cli import run
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.market import ChecksData, ReadsData
 from tradefair.contract.scenario import build_scenario
 from tradefair.supply_chain import MARKET

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.supply_chain.conftest import CALLER, scenario_of
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import Chance, IllegalAction
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.engine.checks import Asked
 from tradefair.supply_chain.engine.demand import draw_crowd

@@ -9,7 +9,7 @@ from itertools import permutations
 
 import pytest
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.supply_chain.engine.demand import Buyer, Crowd, draw_crowd, draw_supply, reservation_limit
 from tradefair.supply_chain.engine.sales import Luck, Visit, notice, shop, top_seats
 from tradefair.supply_chain.model import Offer, SupplyChainScenario

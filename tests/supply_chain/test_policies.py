@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from benchmarks.supply_chain_fast import play_fast
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.model import SupplyChainScenario

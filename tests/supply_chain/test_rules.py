@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
+from tradefair.contract import EpisodeOver, ErrorInfo, HarnessFailure, IllegalAction
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.analysis import sure_win_price
 from tradefair.supply_chain.engine.checks import Asked

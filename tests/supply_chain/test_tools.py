@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
+from tradefair.contract import ErrorInfo
 from tradefair.contract.core import Core
-from tradefair.contract.errors import ErrorInfo
 from tradefair.supply_chain import MARKET
 from tradefair.supply_chain.model import SupplyChainScenario
 from tradefair.supply_chain.rules import SupplyChain

@@ -14,14 +14,30 @@ from typing import Annotated, Any
 import orjson
 from pydantic import BaseModel, Field, JsonValue
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.evidence import EvidenceMap
-from tradefair.contract.market import Brief, Clock, Closure, EndReason, InputRequest, LapseReason
-from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import Addressee, SeatId, SeatSpec
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import (
+    Addressee,
+    Brief,
+    Chance,
+    Clock,
+    Closure,
+    Draw,
+    EndReason,
+    EvidenceMap,
+    IllegalAction,
+    InputRequest,
+    LapseReason,
+    Params,
+    PolicySpec,
+    Result,
+    Scenario,
+    SeatId,
+    SeatSpec,
+    ToolCall,
+    ToolTable,
+    Turns,
+    TurnView,
+    tool,
+)
 
 SEATS: tuple[SeatId, ...] = ("A1", "A2", "A3")
 

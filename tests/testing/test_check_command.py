@@ -12,7 +12,7 @@ import pytest
 from tests.testing.foreign import Box, BoxType
 
 from tradefair.cli import run
-from tradefair.contract.market import Closure
+from tradefair.contract import Closure
 from tradefair.testing import CHECKS, check_command
 
 QUICK = ["--only", "conservation", "--only", "keeps_the_protocol"]

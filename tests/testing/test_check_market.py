@@ -13,11 +13,20 @@ from typing import Any
 import pytest
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Closure
-from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import (
+    Closure,
+    Draw,
+    IllegalAction,
+    Params,
+    PolicySpec,
+    Result,
+    SeatId,
+    ToolCall,
+    ToolTable,
+    Turns,
+    TurnView,
+    tool,
+)
 from tradefair.teaching import MARKET
 from tradefair.teaching.rules import Pie
 from tradefair.testing import CHECKS, Bench, Failure, check_market, schema_snapshot, snapshot_bytes

@@ -7,7 +7,7 @@ from typing import Literal
 import pytest
 
 from tradefair.catalog import load_scenario
-from tradefair.contract.errors import ScenarioError, SeatError
+from tradefair.contract import ScenarioError, SeatError
 from tradefair.teaching import MARKET
 from tradefair.testing import play_scripted
 from tradefair.testing.client import open_seat

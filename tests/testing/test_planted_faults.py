@@ -16,11 +16,19 @@ from pydantic import BaseModel, Field
 from tests.testing import foreign
 from tests.testing.foreign import BIDDER, BOX, SCENARIO, SEATS, Box, BoxType, Done, Row
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Closure, LapseReason
-from tradefair.contract.policy import PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool, ToolTable, tool
+from tradefair.contract import (
+    Closure,
+    IllegalAction,
+    LapseReason,
+    PolicySpec,
+    SeatId,
+    Tool,
+    ToolCall,
+    ToolTable,
+    Turns,
+    TurnView,
+    tool,
+)
 from tradefair.testing import CHECKS, Bench, check_market
 
 HIDDEN = "never in the seats' hands"

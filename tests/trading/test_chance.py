@@ -7,8 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import HarnessFailure, ScenarioError, TraceError
+from tradefair.contract import Chance, HarnessFailure, ScenarioError, TraceError
 from tradefair.trading.chance import (
     ChanceKind,
     Generation,

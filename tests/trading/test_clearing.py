@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.trading.clearing import Match, Pair, benchmarks, clear, potentials, residual_spread
 from tradefair.trading.values import Roster
 

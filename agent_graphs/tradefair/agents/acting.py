@@ -29,7 +29,7 @@ from tradefair.agents.memory import Act
 from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundLimits, goes_on
 from tradefair.agents.tool_node import Executed, run_calls
 from tradefair.agents.window import Window
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 _MAX_THOUGHTS = 3
 

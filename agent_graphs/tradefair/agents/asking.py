@@ -12,7 +12,7 @@ from langchain_core.runnables import Runnable
 from tradefair.agents.model_calls import ModelReply, Role, model_call
 from tradefair.agents.rounds import Note
 from tradefair.agents.tool_node import calls_of
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 ChatRunnable: TypeAlias = "Runnable[Any, AIMessage]"
 """A chat model, with tools bound or without."""

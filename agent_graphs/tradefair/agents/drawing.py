@@ -7,7 +7,7 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 _PATIENCE_S = 60
 _ENDS = {"__start__": "start", "__end__": "end"}

@@ -11,7 +11,7 @@ import orjson
 
 from tradefair.agents.bridge import Bridge, ToolOutcome, error_info
 from tradefair.agents.rounds import is_fenced
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 _UNTRUSTED = "tradefair/untrusted"
 _WRITERS = frozenset({"add_note", "remove_note"})

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Literal, NamedTuple, TypeAlias
 
 from tradefair.agents.round_calls import Call
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 Role: TypeAlias = Literal["actor", "planner", "reflector"]
 """As what a model was asked."""

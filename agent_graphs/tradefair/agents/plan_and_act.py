@@ -42,7 +42,7 @@ from tradefair.agents.requests import AnswerProblem, read_answer, show_request
 from tradefair.agents.rounds import opening
 from tradefair.agents.tool_node import Executed
 from tradefair.agents.toolbox import WITHHELD
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 MAX_PLANS = 12
 _ATTEMPTS = 2

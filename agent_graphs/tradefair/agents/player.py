@@ -17,8 +17,7 @@ from tradefair.agents.options import GraphOptions
 from tradefair.agents.prompt import PromptSet
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
 from tradefair.agents.toolbox import WITHHELD, as_tools
-from tradefair.contract.market import Brief
-from tradefair.contract.policy import TurnView
+from tradefair.contract import Brief, TurnView
 
 
 class GraphPlayer:

@@ -9,7 +9,7 @@ from functools import cache
 from importlib import resources
 from string import Template
 
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief
 
 _VERSION = re.compile(r"<!-- version: (\d+) -->\n")
 

@@ -21,7 +21,7 @@ from tradefair.agents.memory import Memory, round_record
 from tradefair.agents.player import GraphPlayer
 from tradefair.agents.requests import show_request
 from tradefair.agents.rounds import opening, show_view
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 
 class ReflectionState(ActState):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.agents.bridge import Bridge, ToolOutcome, refusal
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 
 class Call(NamedTuple):

@@ -9,7 +9,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 
 from tradefair.agents.bridge import Bridge, ToolOutcome
 from tradefair.agents.round_calls import Call, execute_calls
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 
 
 class Executed(NamedTuple):

@@ -14,7 +14,7 @@ from typing import cast
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.policy import parse_policy
 
 _SPELLINGS = "full_round, last_results(k=6) or cleared_results(k=6)"

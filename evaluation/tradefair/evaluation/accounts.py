@@ -12,8 +12,7 @@ from typing import Any, cast
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.tracestore import Trace
 
 

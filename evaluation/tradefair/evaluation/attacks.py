@@ -14,8 +14,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.evaluate import evaluate, insight_of
 from tradefair.evaluation.evaluator import evaluator_of

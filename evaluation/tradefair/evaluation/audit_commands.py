@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import orjson
 import typer
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation import terminal
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.importers import IMPORTERS, run_importer

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import ScenarioError, TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL, with_general

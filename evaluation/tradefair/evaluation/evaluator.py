@@ -12,8 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from tradefair import catalog
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.modes.diagnosis import Diagnosis
 from tradefair.evaluation.modes.insight import Insight

@@ -11,8 +11,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, cast
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.errors import TraceError
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.outcome import Outcome
 from tradefair.tracestore import Trace, find_traces, open_trace

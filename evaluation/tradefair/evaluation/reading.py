@@ -12,9 +12,8 @@ from weakref import WeakKeyDictionary
 import orjson
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
 MAX_FINDINGS = 100

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import Cell, figures, names, show_pairs, show_table, words
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.evaluate import Evaluation, relative_numbers, tables_of
 from tradefair.evaluation.evaluator import evaluator_of, fields_for
 from tradefair.evaluation.importers.report import ImportReport, merged

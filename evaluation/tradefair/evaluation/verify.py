@@ -16,9 +16,9 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 import orjson
 
 from tradefair.catalog import market_type
+from tradefair.contract import TraceError, TradefairError
 from tradefair.contract.chain import digest, next_hash
 from tradefair.contract.core import Core
-from tradefair.contract.errors import TraceError, TradefairError
 from tradefair.contract.event import READABLE_SCHEMAS, TRACE_SCHEMA, ManifestCore, ToolCalled, parse_event
 from tradefair.contract.replay import Divergence, Replayed
 from tradefair.evaluation.importers import IMPORTED_MARKET

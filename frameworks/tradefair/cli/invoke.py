@@ -12,7 +12,8 @@ import typer
 from tradefair.cli import FINDINGS, HARNESS_FAILURE, INTERRUPTED, USAGE
 from tradefair.cli.options import PLAIN
 from tradefair.cli.table import Command
-from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceError, TradefairError, in_plain_words
+from tradefair.contract import HarnessFailure, TraceError, TradefairError
+from tradefair.contract.errors import StorageUnavailable, in_plain_words
 
 
 def invoke(command: Command, arguments: Sequence[str]) -> int:

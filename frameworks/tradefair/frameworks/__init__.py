@@ -8,7 +8,7 @@ from importlib.metadata import entry_points
 from importlib.util import find_spec
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 __all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from openai import AsyncOpenAI, OpenAIError
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import redacted, shown_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure

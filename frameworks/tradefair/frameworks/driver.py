@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from tradefair.agents.bridge import Bridge
 from tradefair.agents.rounds import RoundEnd, RoundPlayer
-from tradefair.contract.policy import TurnView
+from tradefair.contract import TurnView
 from tradefair.frameworks.base import SeatConnection, SeatReport
 from tradefair.frameworks.seat_clock import SeatClock
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 

@@ -15,7 +15,7 @@ from tradefair.agents.asking import plain
 from tradefair.agents.bridge import ToolOutcome
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.toolbox import as_tools
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.models import open_chat_model
 from tradefair.frameworks.models.endpoint import ModelEndpoint

@@ -13,7 +13,7 @@ from typing import Any
 from tradefair.agents.model_calls import ModelReply
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.round_calls import Call
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.chat_client import ChatClient, open_client
 from tradefair.frameworks.models.endpoint import ModelEndpoint

@@ -18,8 +18,7 @@ from tradefair.agents.memory import Act
 from tradefair.agents.model_calls import ModelReply, model_call
 from tradefair.agents.round_calls import Call, execute_calls
 from tradefair.agents.rounds import NUDGE, NextTurn, Note, RoundEnd, RoundLimits, goes_on
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 
 MAX_THOUGHTS = 3
 """Replies without a call in a row that give a round up; the one before the last is nudged."""

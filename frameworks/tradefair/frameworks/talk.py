@@ -9,8 +9,7 @@ from tradefair.agents.bridge import Bridge
 from tradefair.agents.memory import Memory
 from tradefair.agents.prompt import load_prompt
 from tradefair.agents.rounds import NextTurn, Note, RoundBudget, RoundEnd, RoundLimits, opening
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import TurnView
+from tradefair.contract import HarnessFailure, TurnView
 from tradefair.frameworks.base import Limits, SeatConnection, SeatReport
 from tradefair.frameworks.driver import play_rounds
 from tradefair.frameworks.models.endpoint import ModelEndpoint

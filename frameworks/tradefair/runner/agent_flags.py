@@ -10,9 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from tradefair.cli.options import PlayerFlags
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.frameworks import FRAMEWORKS
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models.faults import FAULTS

@@ -12,10 +12,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from tradefair.cli.options import PlayerFlags
-from tradefair.contract.errors import HarnessFailure, ScenarioError, TraceError
-from tradefair.contract.market import MarketType
-from tradefair.contract.policy import Draw, parse_policy
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Draw, HarnessFailure, MarketType, ScenarioError, SeatId, TraceError
+from tradefair.contract.policy import parse_policy
 from tradefair.frameworks import FRAMEWORKS, load_framework
 from tradefair.frameworks.base import Limits, SeatAgent
 from tradefair.frameworks.models.access import api_key, check_allowed, endpoint_url

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import orjson
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import HarnessFailure, ScenarioError, SeatId
 
 if TYPE_CHECKING:
     from tradefair.agents.options import Approve

@@ -9,10 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import TraceError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract import MarketType, Scenario, SeatId, TraceError
 from tradefair.frameworks.base import SeatReport
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox

@@ -19,10 +19,9 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 from tradefair.catalog import market_type
+from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.core import Record
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.seats import SeatId
 from tradefair.host.forked_past import FORKED_FROM, ForkedPast
 from tradefair.host.prefix import write_prefix
 from tradefair.host.setup import AGENT, new_episode_id

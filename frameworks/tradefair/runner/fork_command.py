@@ -14,7 +14,7 @@ import orjson
 import typer
 
 from tradefair.cli.options import PlayerFlags, grouped
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.frameworks.base import Limits
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder

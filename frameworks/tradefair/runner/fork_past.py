@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import orjson
 
 from tradefair.catalog import market_type
+from tradefair.contract import ErrorInfo, HarnessFailure, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core, Record, Ticket
-from tradefair.contract.errors import ErrorInfo, HarnessFailure, TraceError, TradefairError
 from tradefair.contract.kernel_tools import CodeResult
 from tradefair.contract.replay import Replayed
-from tradefair.contract.seats import SeatId
 from tradefair.host.prefix import copied_records
 from tradefair.tracestore import Trace, sound_head
 

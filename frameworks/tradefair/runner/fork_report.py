@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.text import Text
 
 from tradefair.cli.tables import figures, names, show_table
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.compare.comparison import MIN_PAIRS, Divergence, Metric, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.numbers import metrics_of

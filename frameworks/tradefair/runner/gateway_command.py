@@ -16,11 +16,9 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import MarketType
-from tradefair.contract.policy import Draw, parse_policy
-from tradefair.contract.scenario import Scenario, parse_override
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Draw, MarketType, Scenario, ScenarioError, SeatId
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models import Faults, ModelEndpoint
 from tradefair.frameworks.models.faults import FAULTS
 from tradefair.host.setup import seat_policy, seat_roles

@@ -9,8 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from tradefair.contract.policy import TurnView
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TurnView
 from tradefair.host.episode import Episode
 
 

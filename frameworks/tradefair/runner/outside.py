@@ -7,8 +7,7 @@ import sys
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.seats import SeatId
+from tradefair.contract import HarnessFailure, SeatId
 from tradefair.host.episode import Episode
 
 

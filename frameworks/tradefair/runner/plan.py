@@ -21,7 +21,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import bundled_plan
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import checked_content, parse_toml
 from tradefair.frameworks.base import Limits
 from tradefair.host.setup import MAX_SEED

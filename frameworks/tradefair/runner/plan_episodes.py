@@ -17,13 +17,10 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract import salts
+from tradefair.contract import Chance, Scenario, ScenarioError, SeatId, salts
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario, parse_toml
-from tradefair.contract.seats import SeatId
+from tradefair.contract.scenario import parse_toml
 from tradefair.host.setup import plan_seats, seat_roles
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ReadyAgent, ready
 from tradefair.runner.plan import MAX_EPISODES, Seating, SourcedPlan

@@ -15,9 +15,8 @@ import typer
 
 from tradefair.catalog import market_names, market_type, use_data
 from tradefair.cli.options import EpisodeFlags, grouped
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario, parse_override
+from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError
+from tradefair.contract.scenario import parse_override
 from tradefair.frameworks.models.recording import NotRecorded
 from tradefair.host.episode import Episode
 from tradefair.host.setup import default_folder, new_seed, plan_seats, seat_roles

@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from tradefair.contract.market import MarketType
-from tradefair.contract.seats import SeatId
+from tradefair.contract import MarketType, SeatId
 from tradefair.evaluation.outcome import ON_EVERY_SEAT
 from tradefair.host.setup import AGENT, seat_roles
 from tradefair.runner.agent_spec import NATIVE, AgentSpec, ready

@@ -9,9 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from tradefair.contract.errors import TradefairError
-from tradefair.contract.policy import Draw
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Draw, SeatId, TradefairError
 from tradefair.frameworks.base import SeatConnection, SeatReport, TurnGate
 from tradefair.frameworks.external import ExternalAgent
 from tradefair.frameworks.models.endpoint import ModelEndpoint

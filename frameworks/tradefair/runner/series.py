@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.host.setup import MAX_SEED
 from tradefair.runner.episode_runner import PlaySpec
 from tradefair.runner.summary import Summary

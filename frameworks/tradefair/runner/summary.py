@@ -11,8 +11,7 @@ from typing import Any, NamedTuple, Protocol
 
 import orjson
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file, relative_numbers
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, Outcome
 from tradefair.evaluation.verify import Check, verify_file

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, TypeAlias, cast, get_args
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import TradefairError
 from tradefair.host.stores import logs_at
 from tradefair.runner.plan import Budget, ProviderLimits
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload

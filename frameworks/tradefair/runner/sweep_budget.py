@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from urllib.parse import urlsplit
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.frameworks.models.access import endpoint_url
 from tradefair.frameworks.models.prices import cost_usd_micro
 from tradefair.runner.agent_spec import AgentSpec

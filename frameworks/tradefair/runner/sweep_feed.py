@@ -9,7 +9,7 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import NamedTuple, TypeAlias
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_budget import Account
 from tradefair.runner.sweep_play import SweepResult

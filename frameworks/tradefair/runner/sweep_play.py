@@ -18,11 +18,10 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
+from tradefair.contract import HarnessFailure, MarketType, Scenario, SeatId, TraceError, TradefairError
 from tradefair.contract.core import Core, Record
-from tradefair.contract.errors import HarnessFailure, StorageUnavailable, TraceError, TradefairError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario, build_scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.scenario import build_scenario
 from tradefair.frameworks.models.access import ProviderUnavailable
 from tradefair.host.episode import Episode
 from tradefair.host.sandbox import Sandbox

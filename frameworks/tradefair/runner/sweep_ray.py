@@ -18,7 +18,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.runner.plan_episodes import EpisodeSpec
 from tradefair.runner.sweep_executors import Work, play_with
 from tradefair.runner.sweep_lease import join_lease

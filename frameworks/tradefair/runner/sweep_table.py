@@ -17,7 +17,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.setup import make_folder
 from tradefair.runner.plan_episodes import EpisodeSpec, Workload
 from tradefair.runner.sweep_lease import Lease, is_alive, lease_names

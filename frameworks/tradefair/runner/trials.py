@@ -11,8 +11,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import HarnessFailure, ScenarioError, SeatId
 from tradefair.host.setup import seat_roles
 from tradefair.runner.agent_spec import ready
 from tradefair.runner.episode_runner import PlaySpec

@@ -10,12 +10,8 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.limits import Limit
+from tradefair.contract import Limit, Result, Scenario, ScenarioError, SeatId, Untrusted
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Untrusted
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.values import Acceptance, Law, Mix, Roster
 

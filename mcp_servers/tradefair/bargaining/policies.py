@@ -9,8 +9,7 @@ from tradefair.bargaining.model import PRICE_MAX, Role, role_of
 from tradefair.bargaining.rules import HiddenTruth
 from tradefair.bargaining.seats.strategies import STRATEGIES, Strategy, StrategySpec
 from tradefair.bargaining.seats.templates import Said, render
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.trading.mirror import MirroredPolicy, TraderView
 
 _ROLES = frozenset({"buyer", "seller"})

@@ -35,12 +35,8 @@ from tradefair.bargaining.model import (
     role_of,
 )
 from tradefair.bargaining.state import State
+from tradefair.contract import Chance, Clock, Closure, EpisodeOver, IllegalAction, LapseReason, SealedRounds, SeatId
 from tradefair.contract.chain import canonical
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import EpisodeOver, IllegalAction
-from tradefair.contract.market import Clock, Closure, LapseReason
-from tradefair.contract.sealed import SealedRounds
-from tradefair.contract.seats import SeatId
 from tradefair.trading.chance import RecordedChance, TradingChance, feed_chance, open_chance
 from tradefair.trading.clearing import Pair, clear
 from tradefair.trading.talk import sized_words, words_of

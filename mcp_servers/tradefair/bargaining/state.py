@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from tradefair.bargaining.model import BUYER, SELLER, BargainingScenario, Message, PrivateLimits, RoundRecord
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 
 
 def _no_messages() -> list[Message]:

@@ -21,13 +21,8 @@ from tradefair.bargaining.model import (
 )
 from tradefair.bargaining.policies import POLICIES
 from tradefair.bargaining.rules import Bargaining
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, EvidenceMap, Need, ScenarioError, SealedType, SeatId, ToolTable, tool
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.sealed import SealedType
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import ToolTable, tool
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 

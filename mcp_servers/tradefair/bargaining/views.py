@@ -30,8 +30,7 @@ from tradefair.bargaining.model import (
     role_of,
 )
 from tradefair.bargaining.state import State
-from tradefair.contract.market import Brief
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Brief, SeatId
 from tradefair.trading.answers import rows_fitting
 from tradefair.trading.statements import Statement, read_statements
 

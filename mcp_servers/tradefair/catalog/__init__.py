@@ -18,10 +18,10 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import MarketType, ReadsData
+from tradefair.contract import MarketType, Scenario, ScenarioError
+from tradefair.contract.market import ReadsData
 from tradefair.contract.names import hint
-from tradefair.contract.scenario import Scenario, build_scenario, parse_toml, with_overrides
+from tradefair.contract.scenario import build_scenario, parse_toml, with_overrides
 
 __all__ = [
     "bundled_plan",

@@ -15,12 +15,12 @@ from typer.core import TyperGroup
 from tradefair.catalog import data_folder, load_scenario, market_names, market_type, scenario_ids
 from tradefair.cli.options import PLAIN
 from tradefair.cli.tables import Column, names, show_table, words
+from tradefair.contract import Scenario, ScenarioError
 from tradefair.contract.arguments import allowed_text
 from tradefair.contract.core import full_table
-from tradefair.contract.errors import ScenarioError
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
 from tradefair.contract.market import ChecksData
-from tradefair.contract.scenario import Scenario, parse_override
+from tradefair.contract.scenario import parse_override
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]

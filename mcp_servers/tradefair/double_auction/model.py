@@ -12,11 +12,8 @@ from typing import Annotated, Literal, NamedTuple, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Result, Scenario, ScenarioError, SeatId, Untrusted
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Untrusted
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.clearing import Benchmarks, Coin, Match, residual_spread
 from tradefair.trading.values import Acceptance, Law, Roster

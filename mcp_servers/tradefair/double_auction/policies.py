@@ -9,9 +9,19 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import IllegalAction, ScenarioError
-from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView, parse_policy
-from tradefair.contract.seats import SeatId
+from tradefair.contract import (
+    Draw,
+    IllegalAction,
+    Params,
+    Policy,
+    PolicySpec,
+    ScenarioError,
+    SeatId,
+    ToolCall,
+    Turns,
+    TurnView,
+)
+from tradefair.contract.policy import parse_policy
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Role, role_of
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.double_auction.seats.controls import CONTROLS, Blind, Contrary, OracleSealed, OracleValues

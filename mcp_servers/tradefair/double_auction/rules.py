@@ -12,12 +12,8 @@ from typing import NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
+from tradefair.contract import Chance, Clock, Closure, EpisodeOver, HarnessFailure, IllegalAction, SealedRounds, SeatId
 from tradefair.contract.chain import canonical
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Clock, Closure
-from tradefair.contract.sealed import SealedRounds
-from tradefair.contract.seats import SeatId
 from tradefair.double_auction import views
 from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
+from tradefair.contract import Result, SeatId
 from tradefair.double_auction.model import ClosedRound, DoubleAuctionScenario, Message, PrivateValues
 from tradefair.trading.values import Roster
 

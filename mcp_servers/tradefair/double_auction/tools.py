@@ -10,13 +10,8 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, Field
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, EvidenceMap, Need, ScenarioError, SealedType, SeatId, ToolTable, tool
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.sealed import SealedType
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import ToolTable, tool
 from tradefair.double_auction import views
 from tradefair.double_auction.model import (
     BookStatistics,

@@ -10,10 +10,7 @@ from collections.abc import Callable, Hashable, Sequence
 from itertools import pairwise
 from typing import Literal, NamedTuple, TypeVar
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Brief
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
+from tradefair.contract import Brief, IllegalAction, Result, SeatId
 from tradefair.double_auction import analysis
 from tradefair.double_auction.engine import talk
 from tradefair.double_auction.model import (

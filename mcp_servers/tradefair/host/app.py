@@ -24,7 +24,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.host.binding import build_observer_server, build_server
 from tradefair.host.doors import Door
 from tradefair.host.hosting import Host

@@ -19,9 +19,8 @@ from mcp.server.caching import CacheHint
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
+from tradefair.contract import SeatId, Tool
 from tradefair.contract.errors import INTERNAL_ERROR
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool
 from tradefair.host import briefing, mirror, observing, telemetry, wire
 from tradefair.host.feed import Feed, open_feed
 from tradefair.host.log import Side

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from tradefair.contract import SeatId, Tool
 from tradefair.contract.core import Core
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool
 
 DETAILS = ("brief", "full")
 

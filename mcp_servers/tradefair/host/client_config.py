@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError
 
 TOKEN_VARIABLE = "TRADEFAIR_TOKEN"
 CONTROL_TOKEN_VARIABLE = "TRADEFAIR_CONTROL_TOKEN"

@@ -13,7 +13,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.server.context import ServerRequestContext
 from mcp.server.lowlevel import Server
 
-from tradefair.contract.errors import HarnessFailure, SeatError
+from tradefair.contract import HarnessFailure, SeatError
 from tradefair.host.pipes import open_pipes
 
 if TYPE_CHECKING:

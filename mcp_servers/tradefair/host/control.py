@@ -29,17 +29,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
+from tradefair.contract import EpisodeOver, ErrorInfo, HarnessFailure, ScenarioError, SeatError, TradefairError
 from tradefair.contract.arguments import explain
-from tradefair.contract.errors import (
-    INTERNAL_ERROR,
-    EpisodeOver,
-    ErrorInfo,
-    HarnessFailure,
-    ScenarioError,
-    SeatError,
-    StorageUnavailable,
-    TradefairError,
-)
+from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.host import control_bodies as bodies
 from tradefair.host.hosting import Host, TooManyEpisodes
 from tradefair.host.listening import security_settings

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.host.orders import MAX_TTL_S
 from tradefair.host.seat_auth import GrantScope
 from tradefair.host.setup import MAX_SEED

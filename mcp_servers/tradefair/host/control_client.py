@@ -10,7 +10,8 @@ import httpx2
 import orjson
 from pydantic import BaseModel
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError, SeatError, StorageUnavailable, TradefairError
+from tradefair.contract import HarnessFailure, ScenarioError, SeatError, TradefairError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host import control_bodies as bodies
 from tradefair.host.status import EpisodeState, EpisodeStatus, HostStatus
 

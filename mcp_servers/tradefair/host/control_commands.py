@@ -12,7 +12,8 @@ import typer
 from pydantic import BaseModel, ValidationError
 
 from tradefair.cli.options import PLAIN, SharedOptions, grouped
-from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.scenario import parse_override
 from tradefair.host import control_bodies as bodies
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token

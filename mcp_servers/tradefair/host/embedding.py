@@ -24,8 +24,7 @@ from urllib.parse import urlsplit
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import InputRequest
+from tradefair.contract import InputRequest, ScenarioError
 from tradefair.host.services import Service, Services
 
 SOURCE = "similarity"

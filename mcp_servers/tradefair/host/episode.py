@@ -20,23 +20,24 @@ from typing import Any, NamedTuple, ParamSpec
 import orjson
 from pydantic import JsonValue
 
-from tradefair.contract.chain import canonical, digest
-from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
-from tradefair.contract.errors import (
-    INTERNAL_ERROR,
+from tradefair.contract import (
+    EndReason,
     EpisodeOver,
     ErrorInfo,
     HarnessFailure,
     IllegalAction,
+    LapseReason,
+    MarketType,
+    Scenario,
     SeatError,
-    StorageUnavailable,
+    SeatId,
+    Tool,
+    TurnView,
 )
+from tradefair.contract.chain import canonical, digest
+from tradefair.contract.core import Core, Done, Record, Ticket, TurnMark
+from tradefair.contract.errors import INTERNAL_ERROR, StorageUnavailable
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE
-from tradefair.contract.market import EndReason, LapseReason, MarketType
-from tradefair.contract.policy import TurnView
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool
 from tradefair.host.log import FILES, EventLog, LogStore, Row, Side
 from tradefair.host.programs import run_program
 from tradefair.host.rebuilding import rebuilt

@@ -17,8 +17,8 @@ import anyio
 from mcp.server.context import ServerRequestContext
 from mcp.server.subscriptions import ListenHandler, ResourceUpdated, ServerEvent
 
+from tradefair.contract import SeatId
 from tradefair.contract.core import Core
-from tradefair.contract.seats import SeatId
 
 if TYPE_CHECKING:
     from mcp.server.session import ServerSession

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from tradefair.contract import Draw, SeatId, TraceError
 from tradefair.contract.chance import KeyPart
-from tradefair.contract.errors import TraceError
-from tradefair.contract.policy import Draw
-from tradefair.contract.seats import SeatId
 
 FORKED_FROM = "forked_from"
 """The key of a manifest's about under which a fork says where it came from (docs/decisions/0019)."""

@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.quotas import Quotas
 

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import anyio
 import anyio.abc
 
-from tradefair.contract.errors import HarnessFailure, SeatError, StorageUnavailable, TradefairError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import HarnessFailure, SeatError, SeatId, TradefairError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.doors import Doors
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.observing import public_reads

@@ -18,10 +18,9 @@ import orjson
 
 from tradefair.catalog import default_scenario, load_scenario, market_names, market_type
 from tradefair.cli.options import EpisodeFlags
-from tradefair.contract.errors import HarnessFailure, ScenarioError, StorageUnavailable, TraceError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario, parse_override
-from tradefair.contract.seats import SeatId
+from tradefair.contract import HarnessFailure, MarketType, Scenario, ScenarioError, SeatId, TraceError
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.scenario import parse_override
 from tradefair.host.app import HttpServer, run_stdio
 from tradefair.host.control import ControlApp, new_control_token
 from tradefair.host.episode import Episode

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple, Protocol
 import aiosqlite
 import orjson
 
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash, noted_hash, seal
 from tradefair.contract.core import Record
-from tradefair.contract.errors import StorageUnavailable, TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
 _COLUMNS = 15

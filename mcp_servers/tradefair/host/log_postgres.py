@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import orjson
 
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import next_hash, noted_hash, seal
-from tradefair.contract.errors import StorageUnavailable, TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.log import EventLog, Head, Row
 from tradefair.tracestore import Manifest, StorePlace, open_trace, sound_head, without_password
 from tradefair.tracestore.store import STORE_SCHEMA, psycopg_of

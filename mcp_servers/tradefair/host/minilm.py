@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 Array = NDArray[np.float32]
 

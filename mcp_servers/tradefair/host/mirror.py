@@ -12,8 +12,8 @@ from urllib.parse import parse_qsl, urlsplit
 import orjson
 from pydantic import JsonValue
 
+from tradefair.contract import Tool
 from tradefair.contract.kernel_tools import AWAIT_TURN
-from tradefair.contract.tool import Tool
 
 _SCHEME = "market"
 _MAX_URI_CHARS = 2_000

@@ -10,12 +10,9 @@ from typing import TYPE_CHECKING
 
 from pydantic import ValidationError
 
+from tradefair.contract import ErrorInfo, IllegalAction, MarketType, Scenario, Tool
 from tradefair.contract.arguments import BadArguments, encode_arguments, explain
 from tradefair.contract.core import MAX_RESULT_BYTES, Core, TurnMark
-from tradefair.contract.errors import ErrorInfo, IllegalAction
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.tool import Tool
 from tradefair.host.seat_auth import OBSERVER
 
 if TYPE_CHECKING:

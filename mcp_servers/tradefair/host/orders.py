@@ -8,9 +8,7 @@ from typing import Annotated, Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict, Field, JsonValue
 
 from tradefair.catalog import default_scenario, load_scenario, market_type
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.host.episode import Episode
 from tradefair.host.log import FILES, LogStore
 from tradefair.host.sandbox import Sandbox

@@ -8,8 +8,8 @@ from typing import Any
 
 import orjson
 
+from tradefair.contract import TraceError
 from tradefair.contract.core import Record
-from tradefair.contract.errors import TraceError
 from tradefair.host.log import Row, SqliteLog
 from tradefair.tracestore import Manifest, Trace
 

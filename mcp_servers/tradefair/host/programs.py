@@ -8,10 +8,9 @@ from collections.abc import Awaitable, Callable
 
 from pydantic import BaseModel, JsonValue
 
+from tradefair.contract import ErrorInfo, SeatId
 from tradefair.contract.core import Core, Ticket
-from tradefair.contract.errors import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
-from tradefair.contract.seats import SeatId
 from tradefair.host.sandbox import InnerAnswer, Sandbox, ToolSignature
 
 InnerCall = Callable[[str, dict[str, JsonValue]], Awaitable[InnerAnswer]]

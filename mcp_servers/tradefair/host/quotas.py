@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.contract.kernel_tools import AWAIT_TURN
 
 MAX_OPEN_CALLS = 32

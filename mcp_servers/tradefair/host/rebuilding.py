@@ -7,9 +7,8 @@ from typing import Any
 
 import orjson
 
+from tradefair.contract import MarketType, TraceError
 from tradefair.contract.core import Core
-from tradefair.contract.errors import TraceError
-from tradefair.contract.market import MarketType
 from tradefair.contract.replay import Replayed
 from tradefair.host.log import EventLog
 from tradefair.host.scripted import Scripted

@@ -18,7 +18,8 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import ValidationError
 
-from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract import TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.host.orders import MAX_TTL_S, Order
 from tradefair.host.seat_auth import OBSERVER_SCOPE, SEAT_SCOPE, Grant, SeatTokens
 from tradefair.tracestore import is_whole_store

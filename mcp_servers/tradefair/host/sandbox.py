@@ -19,9 +19,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
 from pydantic import JsonValue
 
+from tradefair.contract import ErrorInfo, HarnessFailure, Tool
 from tradefair.contract.arguments import MAX_ARGUMENT_BYTES
-from tradefair.contract.errors import ErrorInfo, HarnessFailure
-from tradefair.contract.tool import Tool
 from tradefair.host.sandbox_errors import CodeLimits, cut, explain_failure, limit_reached
 from tradefair.host.sandbox_lint import CodeRefused, Prepared, prepare
 from tradefair.host.sandbox_modules import module_source

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.host.sandbox_lint import CALLBACK_HINT, IMPORT_HINT
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from tokenize import TokenInfo
 from typing import NamedTuple
 
-from tradefair.contract.errors import ErrorInfo
+from tradefair.contract import ErrorInfo
 from tradefair.host.sandbox_modules import MODULES, module_name, public_names
 
 NATIVE = (

@@ -12,11 +12,20 @@ from typing import Any, NamedTuple, cast
 import orjson
 from pydantic import JsonValue
 
+from tradefair.contract import (
+    ErrorInfo,
+    HarnessFailure,
+    InputRequest,
+    Policy,
+    SeatId,
+    ToolAnswer,
+    ToolCall,
+    TraceError,
+    Turns,
+)
 from tradefair.contract.core import Answer, Core, Record
-from tradefair.contract.errors import ErrorInfo, HarnessFailure, TraceError
-from tradefair.contract.market import InputRequest, Wakes
-from tradefair.contract.policy import Policy, PrivilegedPolicy, ToolAnswer, ToolCall, Turns
-from tradefair.contract.seats import SeatId
+from tradefair.contract.market import Wakes
+from tradefair.contract.policy import PrivilegedPolicy
 from tradefair.host.forked_past import ForkedPast
 
 MAX_CALLS_PER_TURN = 1_000  # a policy that never ends its turn lapses as `agent_limit`, like an agent

@@ -16,8 +16,8 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
-from tradefair.contract.errors import SeatError, TradefairError
-from tradefair.contract.seats import SeatId, check_seat_id
+from tradefair.contract import SeatError, SeatId, TradefairError
+from tradefair.contract.seats import check_seat_id
 
 if TYPE_CHECKING:
     from mcp.server.auth.provider import AccessToken

@@ -11,8 +11,7 @@ from typing import Protocol, TypeAlias, runtime_checkable
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ErrorInfo
-from tradefair.contract.market import InputRequest
+from tradefair.contract import ErrorInfo, InputRequest
 
 Service: TypeAlias = Callable[[JsonValue], Awaitable[JsonValue]]
 """Payload of a request -> answer, both JSON."""

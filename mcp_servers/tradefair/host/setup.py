@@ -14,12 +14,22 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
-from tradefair.contract.market import MarketType, Remarks, Resolves
+from tradefair.contract import (
+    Draw,
+    MarketType,
+    Policy,
+    PolicySpec,
+    Scenario,
+    ScenarioError,
+    SeatId,
+    SeatSpec,
+    TraceError,
+)
+from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.market import Remarks, Resolves
 from tradefair.contract.names import hint
-from tradefair.contract.policy import Draw, Policy, PolicySpec, parse_policy
-from tradefair.contract.scenario import Scenario, build_scenario
-from tradefair.contract.seats import SeatId, SeatSpec
+from tradefair.contract.policy import parse_policy
+from tradefair.contract.scenario import build_scenario
 from tradefair.host.episode import Episode
 from tradefair.host.forked_past import ForkedPast
 from tradefair.host.log import FILES, LogStore

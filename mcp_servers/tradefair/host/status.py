@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import SeatError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatError, SeatId
 from tradefair.host.hosting import Host, created_at
 from tradefair.host.seat_auth import OBSERVER_SCOPE, GrantScope
 from tradefair.host.setup import AGENT

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import cast
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.host.log import FILES, LogStore
 
 _STORES: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from opentelemetry.trace import get_current_span
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult, Episode

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import orjson
 
-from tradefair.contract.errors import INTERNAL_ERROR, ErrorInfo
+from tradefair.contract import ErrorInfo
+from tradefair.contract.errors import INTERNAL_ERROR
 
 if TYPE_CHECKING:
     from tradefair.host.episode import CallResult

@@ -16,10 +16,8 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias, get_args
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.limits import Limit
+from tradefair.contract import Limit, Scenario, ScenarioError, Timing
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario, Timing
 
 CUSTOMER = "customer"
 BUSINESS = "business"

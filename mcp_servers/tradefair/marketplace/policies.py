@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, Turns, TurnView
+from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, Turns, TurnView
 from tradefair.marketplace.model import BUSINESS, CUSTOMER
 from tradefair.marketplace.rules import HiddenTruth
 from tradefair.marketplace.seats import customers, services

@@ -11,9 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Closure, LapseReason
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Closure, IllegalAction, LapseReason, SeatId
 from tradefair.marketplace import views
 from tradefair.marketplace.answers.results import RulesView, TurnPart
 from tradefair.marketplace.engine import ending, twin

@@ -10,10 +10,8 @@ import hashlib
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 
+from tradefair.contract import Chance, Clock, EndReason, SeatId, SeatSpec
 from tradefair.contract.chain import canonical
-from tradefair.contract.chance import Chance
-from tradefair.contract.market import Clock, EndReason
-from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.marketplace.analysis import match_sets
 from tradefair.marketplace.answers.directory import Directory
 from tradefair.marketplace.engine.delivery import Arrivals

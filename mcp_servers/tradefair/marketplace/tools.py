@@ -13,13 +13,10 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import Brief, DataCheck, InputRequest
+from tradefair.contract import Brief, Chance, InputRequest, ScenarioError, SeatId, ToolTable, tool
+from tradefair.contract.market import DataCheck
 from tradefair.contract.money import currency, to_minor
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import ToolTable, tool
 from tradefair.marketplace import views
 from tradefair.marketplace.answers import offers, refs
 from tradefair.marketplace.answers.directory import Filters, bm25_installed

@@ -11,10 +11,8 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, cast
 
-from tradefair.contract.errors import IllegalAction, ScenarioError
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, IllegalAction, ScenarioError, SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.marketplace.answers.directory import Filters
 from tradefair.marketplace.answers.results import (
     PAGE_ROWS,

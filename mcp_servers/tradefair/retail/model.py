@@ -15,12 +15,10 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
+from tradefair.contract import Amount, Limit, Scenario, ScenarioError
 from tradefair.contract.chain import canonical
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.limits import Limit
-from tradefair.contract.money import Amount, to_minor
+from tradefair.contract.money import to_minor
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario
 
 SEAT = "manager"
 """The only seat and its role."""

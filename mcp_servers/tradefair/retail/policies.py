@@ -11,8 +11,7 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.retail import analysis
 from tradefair.retail.model import SEAT, supplier_id
 from tradefair.retail.seats.strategies import (

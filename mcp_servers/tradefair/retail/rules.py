@@ -12,12 +12,19 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
+from tradefair.contract import (
+    Chance,
+    Clock,
+    Closure,
+    EndReason,
+    EpisodeOver,
+    HarnessFailure,
+    IllegalAction,
+    LapseReason,
+    SeatId,
+)
 from tradefair.contract.chain import canonical
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
 from tradefair.contract.money import currency, divide_half_even, from_minor
-from tradefair.contract.seats import SeatId
 from tradefair.retail import views
 from tradefair.retail.answers.results import RulesView, TurnPart
 from tradefair.retail.data.generator import past_of

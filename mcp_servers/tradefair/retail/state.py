@@ -14,10 +14,8 @@ from dataclasses import dataclass, replace
 from datetime import date
 from typing import NamedTuple, Self
 
+from tradefair.contract import Clock, EndReason, IllegalAction, SeatId, SeatSpec
 from tradefair.contract.chain import canonical
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Clock, EndReason
-from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.retail.answers.results import DayReport
 from tradefair.retail.data.generator import Past
 from tradefair.retail.engine.stock import Stock

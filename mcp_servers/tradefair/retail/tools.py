@@ -11,12 +11,9 @@ from typing import Annotated, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import Brief, InputRequest
+from tradefair.contract import Brief, InputRequest, ScenarioError, SeatId, ToolTable, tool
 from tradefair.contract.money import to_minor
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import ToolTable, tool
 from tradefair.retail import views
 from tradefair.retail.answers import estimates, feedback
 from tradefair.retail.answers.evidence import EVIDENCE_MAP, named_or_all, shelf_scope, supplier_scope

@@ -10,10 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, IllegalAction, SeatId
 from tradefair.contract.money import currency, divide_half_even
-from tradefair.contract.seats import SeatId
 from tradefair.retail.answers.results import (
     Assortment,
     Catalogue,

@@ -10,9 +10,8 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure, SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.supply_chain.answers.results import (
     ClearingEstimate,
     ClearingEstimates,

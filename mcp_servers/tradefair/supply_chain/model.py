@@ -17,14 +17,10 @@ from typing import Annotated, Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
 
+from tradefair.contract import Amount, Limit, Result, Scenario, ScenarioError, SeatId
 from tradefair.contract.chain import canonical
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.limits import Limit
-from tradefair.contract.money import Amount, to_minor
+from tradefair.contract.money import to_minor
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
 from tradefair.supply_chain.data.bundled import bundled_tribes
 from tradefair.supply_chain.engine import lexical
 from tradefair.trading.talk import plain_text

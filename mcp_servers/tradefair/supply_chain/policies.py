@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Draw, Params, Policy, PolicySpec, ToolCall, Turns, TurnView
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Draw, Params, Policy, PolicySpec, ScenarioError, SeatId, ToolCall, Turns, TurnView
 from tradefair.supply_chain.analysis import sure_win_price
 from tradefair.supply_chain.data.bundled import bundled_slogans
 from tradefair.supply_chain.engine.demand import Crowd, apportion

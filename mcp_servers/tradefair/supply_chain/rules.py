@@ -14,11 +14,18 @@ from typing import NamedTuple
 import orjson
 from pydantic import JsonValue
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import EpisodeOver, HarnessFailure, IllegalAction
-from tradefair.contract.market import Clock, Closure, EndReason, LapseReason
+from tradefair.contract import (
+    Chance,
+    Clock,
+    Closure,
+    EndReason,
+    EpisodeOver,
+    HarnessFailure,
+    IllegalAction,
+    LapseReason,
+    SeatId,
+)
 from tradefair.contract.money import from_minor
-from tradefair.contract.seats import SeatId
 from tradefair.supply_chain import views
 from tradefair.supply_chain.answers.results import BidReceipt, OfferReceipt, RulesView, SkipReceipt, TurnPart
 from tradefair.supply_chain.engine import facts

@@ -12,12 +12,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import NamedTuple, Self, TypeVar, cast
 
+from tradefair.contract import Chance, Clock, EndReason, HarnessFailure, Result, SeatId, SeatSpec
 from tradefair.contract.chain import canonical
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.market import Clock, EndReason
-from tradefair.contract.seats import SeatId, SeatSpec
-from tradefair.contract.tool import Result
 from tradefair.supply_chain.engine import lexical
 from tradefair.supply_chain.engine.demand import Crowd, draw_crowd, draw_supply
 from tradefair.supply_chain.engine.procurement import ItemResult

@@ -11,14 +11,22 @@ from typing import Annotated
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, JsonValue
 
-from tradefair.contract.errors import HarnessFailure, IllegalAction, ScenarioError
-from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief, DataCheck, InputRequest
+from tradefair.contract import (
+    Brief,
+    EvidenceMap,
+    HarnessFailure,
+    IllegalAction,
+    InputRequest,
+    Need,
+    ScenarioError,
+    SeatId,
+    ToolTable,
+    tool,
+)
+from tradefair.contract.market import DataCheck
 from tradefair.contract.money import to_minor
 from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import ToolTable, tool
 from tradefair.supply_chain import analysis, views
 from tradefair.supply_chain.answers.results import (
     Account,

@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, IllegalAction, Result, SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
 from tradefair.supply_chain.answers.results import (
     Account,
     AccountRound,

@@ -7,9 +7,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Untrusted
+from tradefair.contract import Result, Scenario, SeatId, Untrusted
 
 
 class PieScenario(Scenario):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradefair.contract.policy import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, Params, PolicySpec, ToolCall, Turns, TurnView
 
 
 class Half:

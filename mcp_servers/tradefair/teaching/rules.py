@@ -6,10 +6,8 @@ from collections.abc import Mapping
 
 from pydantic import JsonValue
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.sealed import AppendOnly, SealedRounds
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Chance, IllegalAction, SealedRounds, SeatId
+from tradefair.contract.sealed import AppendOnly
 from tradefair.teaching.model import Message, PieFacts, PieLedger, PieScenario, RoundRow, Streams
 from tradefair.teaching.views import PieRules, PieTurn
 

@@ -6,12 +6,18 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, Field
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.market import Brief, InputRequest
-from tradefair.contract.sealed import SealedType
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, ToolTable, tool
+from tradefair.contract import (
+    Brief,
+    EvidenceMap,
+    IllegalAction,
+    InputRequest,
+    Need,
+    Result,
+    SealedType,
+    SeatId,
+    ToolTable,
+    tool,
+)
 from tradefair.teaching.model import Message, PieScenario, RoundRow, Streams
 from tradefair.teaching.policies import POLICIES
 from tradefair.teaching.rules import Pie

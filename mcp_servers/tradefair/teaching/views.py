@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tradefair.contract.tool import Result
+from tradefair.contract import Result
 from tradefair.teaching.model import RoundRow
 
 

@@ -8,12 +8,10 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import JsonValue, ValidationError
 
+from tradefair.contract import HarnessFailure, SeatId, Tool
 from tradefair.contract.arguments import BadArguments, encode_arguments
 from tradefair.contract.chance import KeyPart
 from tradefair.contract.core import Answer, Core
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool
 from tradefair.testing.bench import Bench
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 

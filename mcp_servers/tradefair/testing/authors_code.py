@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TypeVar
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import TradefairError
 
 PATIENCE_S = 30.0
 SLOW_PATIENCE_S = 600.0

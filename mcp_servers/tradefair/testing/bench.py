@@ -7,8 +7,8 @@ from functools import cached_property
 from typing import Any, NamedTuple
 
 from tradefair.catalog import load_scenario, scenario_ids
-from tradefair.contract.market import MarketType, ReadsData
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import MarketType, Scenario
+from tradefair.contract.market import ReadsData
 from tradefair.testing.authors_code import collected
 from tradefair.testing.playthrough import Playthrough, Service, play_scripted
 

@@ -11,9 +11,7 @@ from pathlib import Path
 
 from pydantic import JsonValue
 
-from tradefair.contract.policy import ToolAnswer, ToolCall
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Scenario, SeatId, ToolAnswer, ToolCall
 from tradefair.host.episode import CallResult, Episode
 from tradefair.host.scripted import Scripted
 from tradefair.host.services import Services

@@ -12,8 +12,7 @@ import orjson
 import typer
 
 from tradefair.catalog import market_names, market_type
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.market import MarketType
+from tradefair.contract import MarketType, ScenarioError
 from tradefair.contract.names import hint
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Failure

@@ -10,9 +10,7 @@ from typing import Literal, NamedTuple
 
 from mcp import Client
 
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId
+from tradefair.contract import MarketType, Scenario, SeatId
 from tradefair.host.binding import build_server
 from tradefair.host.episode import Episode
 from tradefair.host.scripted import Scripted

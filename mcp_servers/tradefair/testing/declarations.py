@@ -11,12 +11,20 @@ from typing import Annotated, Any, Literal, NamedTuple, get_args, get_origin
 
 from pydantic import BaseModel
 
+from tradefair.contract import (
+    Addressee,
+    Clock,
+    Market,
+    MarketType,
+    PolicySpec,
+    Scenario,
+    SeatId,
+    SeatSpec,
+    Tool,
+    ToolTable,
+)
 from tradefair.contract.errors import SHARED_CODES
-from tradefair.contract.market import Clock, Market, MarketType, Wakes
-from tradefair.contract.policy import PolicySpec
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import Addressee, SeatId, SeatSpec
-from tradefair.contract.tool import Tool, ToolTable
+from tradefair.contract.market import Wakes
 from tradefair.testing.asking import Seated, some_seats
 from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure
 from tradefair.testing.failures import check_once

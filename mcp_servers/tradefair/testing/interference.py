@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
+from tradefair.contract import SeatId, ToolAnswer
 from tradefair.contract.core import Answer, Core
-from tradefair.contract.policy import ToolAnswer
-from tradefair.contract.seats import SeatId
 from tradefair.host.scripted import Scripted
 from tradefair.testing.asking import Question, Seated, some_seats
 from tradefair.testing.bench import RANDOM, Bench, Failure

@@ -6,8 +6,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import MarketType, Scenario
 from tradefair.testing.authors_code import collected
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.call_keys import call_keys

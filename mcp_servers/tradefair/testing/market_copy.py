@@ -14,7 +14,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from tradefair.catalog import EVALUATORS, MARKETS, market_names
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 _MODEL = "teaching"
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")

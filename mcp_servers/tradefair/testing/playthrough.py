@@ -9,15 +9,23 @@ from typing import Any, TypeAlias, TypeVar
 import orjson
 from pydantic import JsonValue
 
+from tradefair.contract import (
+    Draw,
+    HarnessFailure,
+    InputRequest,
+    LapseReason,
+    MarketType,
+    Policy,
+    Scenario,
+    ScenarioError,
+    SeatId,
+    SeatSpec,
+)
 from tradefair.contract.chain import canonical, first_hash, next_hash
 from tradefair.contract.core import Core, Done, Record
-from tradefair.contract.errors import HarnessFailure, ScenarioError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.market import InputRequest, LapseReason, MarketType
-from tradefair.contract.policy import Draw, Policy, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.contract.replay import Replayed
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.seats import SeatId, SeatSpec
 from tradefair.host.scripted import Scripted
 from tradefair.testing.authors_code import NoEnd
 

@@ -6,9 +6,8 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from tradefair.contract import salts
-from tradefair.contract.chance import Chance, KeyPart
-from tradefair.contract.tool import Tool
+from tradefair.contract import Chance, Tool, salts
+from tradefair.contract.chance import KeyPart
 
 _CHANCE = Chance(salts.KIT)
 _STREAM = "arguments"

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import orjson
 
-from tradefair.contract.market import MarketType
+from tradefair.contract import MarketType
 from tradefair.testing.bench import Failure
 
 

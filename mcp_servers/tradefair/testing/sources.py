@@ -10,7 +10,7 @@ from importlib.util import find_spec, resolve_name
 from pathlib import Path
 from typing import NamedTuple
 
-from tradefair.contract.market import MarketType
+from tradefair.contract import MarketType
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check_once
 

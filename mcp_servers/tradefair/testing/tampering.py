@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 import numpy
 
-from tradefair.contract.scenario import Scenario
+from tradefair.contract import Scenario
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, evenly

@@ -12,10 +12,9 @@ from typing import Any
 import orjson
 from pydantic import JsonValue
 
+from tradefair.contract import Policy, SeatId
 from tradefair.contract.core import Core, Record
 from tradefair.contract.market import Reveals
-from tradefair.contract.policy import Policy
-from tradefair.contract.seats import SeatId
 from tradefair.host.scripted import Scripted
 from tradefair.testing.asking import Seated, some_seats
 from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure

@@ -14,7 +14,8 @@ from tempfile import TemporaryDirectory
 
 import orjson
 
-from tradefair.contract.errors import StorageUnavailable, TraceError
+from tradefair.contract import TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.tracestore.reader import SCHEMA, connect_to_read, find_traces
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 import orjson
 from pydantic import ValidationError
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import first_hash, seal
-from tradefair.contract.errors import TraceError
 from tradefair.contract.event import ManifestCore
 
 

@@ -14,8 +14,8 @@ from typing import Any
 
 import orjson
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import noted_hash
-from tradefair.contract.errors import TraceError
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, Source, StoredEvent
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store

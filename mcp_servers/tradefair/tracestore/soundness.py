@@ -5,8 +5,8 @@ This is less than verify, which also re-executes: it is what a writer must know 
 
 from __future__ import annotations
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import next_hash
-from tradefair.contract.errors import TraceError
 from tradefair.tracestore.reader import Trace
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple, Protocol
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.tracestore.manifest import Manifest
 
 

@@ -12,7 +12,7 @@ from urllib.parse import unquote, urlsplit
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.tracestore.manifest import Manifest
 from tradefair.tracestore.source import NotATrace, SideRow, StoredEvent
 

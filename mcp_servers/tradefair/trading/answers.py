@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TypeVar
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.tool import Result
+from tradefair.contract import IllegalAction, Result
 
 _DEFAULT_BYTES = 7_800
 """Room for the rows of an answer to default arguments; the envelope stays below 200 bytes."""

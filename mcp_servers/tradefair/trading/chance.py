@@ -14,8 +14,8 @@ from typing import Literal, Protocol, TypeVar
 
 from pydantic import BaseModel, ConfigDict, JsonValue, ValidationError
 
-from tradefair.contract.chance import Chance, encode_key
-from tradefair.contract.errors import HarnessFailure, IllegalAction, ScenarioError, TraceError
+from tradefair.contract import Chance, HarnessFailure, IllegalAction, ScenarioError, TraceError
+from tradefair.contract.chance import encode_key
 from tradefair.trading.clearing import Pair
 from tradefair.trading.values import (
     Acceptance,

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Literal, NamedTuple
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 Coin = Literal["up", "down"]
 

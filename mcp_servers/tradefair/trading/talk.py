@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 
 _DIRECTION_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 

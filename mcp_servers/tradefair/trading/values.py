@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Literal, NamedTuple, get_args
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 Law = Literal["uniform", "semi_bimodal", "heavy_tailed", "correlated_source", "correlated_common"]
 LAWS: tuple[Law, ...] = get_args(Law)

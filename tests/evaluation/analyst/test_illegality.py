@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.analyst.illegality import (
     MAX_CHAT,
     IllegalityOpinion,

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tradefair.cli import run
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.compare.comparing import Options, compare_folders
 
 PlaySeeds = Callable[..., Path]

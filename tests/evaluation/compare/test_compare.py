@@ -14,7 +14,7 @@ import orjson
 import pytest
 
 from tradefair.cli import run as command
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.compare.comparing import Options, compare_folders, parse_success
 from tradefair.evaluation.compare.comparison import Comparison, Metric, NoiseFloor, Run
 from tradefair.evaluation.compare.verdict import judge

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.statistics import (
     holm,
     interval,

@@ -22,7 +22,7 @@ from tests.evaluation.mutations import (
     write_parts,
 )
 
-from tradefair.contract.errors import TraceError, TradefairError
+from tradefair.contract import TraceError, TradefairError
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.compare.comparing import Options, compare_folders
 from tradefair.evaluation.compare.divergence import first_divergence

@@ -13,7 +13,7 @@ import orjson
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
+from tradefair.contract import ScenarioError, SeatError, TraceError
 from tradefair.evaluation.export import FORMATS, export_lines
 from tradefair.evaluation.export.otlp_names import SCHEMA_URL
 from tradefair.evaluation.export.to_files import export_files

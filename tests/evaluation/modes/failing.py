@@ -7,7 +7,7 @@ from typing import Any
 
 from pydantic import JsonValue
 
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 
 
 class Scripted:

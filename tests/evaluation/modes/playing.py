@@ -13,10 +13,8 @@ from tests.evaluation.mutations import Parts, parts_of, write_parts
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw, MarketType, Policy, TraceError, Turns, TurnView
 from tradefair.contract.core import Core
-from tradefair.contract.errors import TraceError
-from tradefair.contract.market import MarketType
-from tradefair.contract.policy import Draw, Policy, Turns, TurnView
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted

@@ -6,7 +6,7 @@ import pytest
 from tests.evaluation.modes.failing import reads_and_claims, says
 from tests.evaluation.modes.playing import PlaySeats
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.attacks import AttackPair, attack_pair, attack_triple
 
 TALK = "teaching/talk"

@@ -13,7 +13,7 @@ from tests.evaluation.modes.playing import PlaySeats, diagnosis_of, found, with_
 from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import market_type
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluate import diagnose_generally, evaluate_file, insight_of
 from tradefair.evaluation.evaluator import Evaluator, evaluator_of
 from tradefair.evaluation.modes.detectors import GENERAL, general_findings, general_rules

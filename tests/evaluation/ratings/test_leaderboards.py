@@ -7,8 +7,7 @@ from collections.abc import Sequence
 import pytest
 from tests.evaluation.ratings.playing import auction, bargain
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.evaluation.charts.chart import IntervalChart, MatrixChart
 from tradefair.evaluation.ratings.charts import leaderboard_charts
 from tradefair.evaluation.ratings.leaderboards import leaderboards

@@ -15,7 +15,7 @@ import trueskill  # pyright: ignore[reportMissingTypeStubs]
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.ratings.bradley_terry import fit_strengths
 from tradefair.evaluation.ratings.duels import Duel, HeadToHead, Score, head_to_head, pair_sums, scores
 from tradefair.evaluation.ratings.glicko import PeriodGame, margin_weight, rate_duels, rate_period

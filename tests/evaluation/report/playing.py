@@ -10,8 +10,8 @@ import orjson
 from tests.evaluation.mutations import parts_of, write_parts
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw
 from tradefair.host.scripted import Scripted
 from tradefair.tracestore import Written, write_trace
 

@@ -27,7 +27,7 @@ from tests.evaluation.mutations import (
 )
 from tests.evaluation.report.playing import HOSTILE_TEXT, hostile_trace, note, play
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.report import PageData, build_report, episode_page, html_page
 from tradefair.evaluation.report.packing import LIMITS, fitting_limit, pack_texts
 from tradefair.evaluation.report.page_data import Packed

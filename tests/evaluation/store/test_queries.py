@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.evaluation.markets.marketplace.playing import play as play_marketplace
 from tests.evaluation.store.reference import REFERENCE, tables_of
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.store import QUERIES, TABLES, TraceTables, gather, query_named
 from tradefair.evaluation.store.in_duckdb import ParquetTables

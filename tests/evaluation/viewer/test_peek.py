@@ -8,7 +8,7 @@ import pytest
 from tests.evaluation.mutations import parts_of, write_parts
 from tests.evaluation.report.playing import play
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.tracestore import open_trace, peek
 
 

@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route
 
 from tradefair.agents.rounds import opening
-from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import ModelEndpoint, parse_model
 from tradefair.frameworks.models.gateway import ModelCall
 from tradefair.frameworks.models.serving import Address, open_address

@@ -9,8 +9,7 @@ import pytest
 from langchain_core.messages import HumanMessage
 from openai import APIConnectionError, APITimeoutError, InternalServerError, RateLimitError
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, ScenarioError, ToolCall, Turns, TurnView
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models import Faults
 from tradefair.frameworks.models.faults import FAULTS, Fault

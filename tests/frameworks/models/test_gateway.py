@@ -12,8 +12,7 @@ from openai import APIStatusError, AuthenticationError, BadRequestError, NotFoun
 from starlette.responses import PlainTextResponse
 
 from tradefair.agents.rounds import NUDGE
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import HarnessFailure, ToolCall, Turns, TurnView
 from tradefair.frameworks.models import open_chat_model, parse_model
 from tradefair.frameworks.models.serving import open_address
 from tradefair.frameworks.models.wire import REQUEST_LIMIT

@@ -10,7 +10,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage, Tool
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 
 from tradefair.agents.rounds import find_view
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models import open_chat_model, parse_model
 from tradefair.frameworks.models.openai_chat import OpenAIChat
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.frameworks.models.prices import PRICES, cost_usd_micro, load_prices
 
 _OWN = """

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from openai import BadRequestError
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models import Faults, parse_model
 from tradefair.frameworks.models.canonical import canonical
 from tradefair.frameworks.models.recording import Recording

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure
-from tradefair.contract.market import Brief
+from tradefair.contract import Brief, HarnessFailure
 from tradefair.frameworks import load_framework
 from tradefair.frameworks.base import Limits
 from tradefair.frameworks.models import Faults, ModelEndpoint, parse_model

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models import Faults, open_chat_model, parse_model
 from tradefair.frameworks.models.serving import open_address
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from tradefair.contract.errors import SeatError, TraceError
+from tradefair.contract import SeatError, TraceError
 from tradefair.host.orders import Order
 from tradefair.host.registry import HOST_FILE, HostFile, check_fresh, load_host_file, save_host_file, sole_host
 from tradefair.host.seat_auth import MAX_TOKENS, OBSERVER_SCOPE, SeatTokens, SeatVerifier, TooManyTokens

@@ -14,7 +14,7 @@ import orjson
 import pytest
 from starlette.routing import Route
 
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError
 from tradefair.evaluation.verify import verify_file
 from tradefair.host.app import HttpServer
 from tradefair.host.control import CONTROL_BODY_LIMIT, ControlApp, new_control_token

@@ -12,7 +12,7 @@ import orjson
 import pytest
 from mcp import Client, MCPError, types
 
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError
 from tradefair.host.app import HttpServer
 from tradefair.host.binding import build_server
 from tradefair.host.doors import Door

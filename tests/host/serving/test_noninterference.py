@@ -21,10 +21,9 @@ from tests.host.serving.by_hand import HEADERS, META, Server, started
 from tests.host.serving.conftest import TRADEFAIR
 
 from tradefair.catalog import load_scenario, market_names, market_type
+from tradefair.contract import Market, Tool
 from tradefair.contract.core import Core
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.contract.market import Market
-from tradefair.contract.tool import Tool
 from tradefair.evaluation.store.seat_view import seat_events
 from tradefair.host.binding import build_server
 from tradefair.host.hosting import Host

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.analyst.citations import Shown, words_in
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.games import Chosen, Game, choose_games

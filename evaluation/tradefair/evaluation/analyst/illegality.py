@@ -14,7 +14,7 @@ from typing import Any, Literal, NamedTuple, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.analyst.fence import digest_of, fence, line_of
 from tradefair.evaluation.analyst.transcript import Transcript, read_transcript, within
 from tradefair.tracestore import open_trace

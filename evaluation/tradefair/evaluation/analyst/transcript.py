@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, cast
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.analyst.fence import line_of
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.reading import read_trace

@@ -12,9 +12,8 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.contract.event import FIRST_NAME
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.compare.comparison import Attribute, Comparison, Pair, Regret
 from tradefair.evaluation.compare.numbers import Success, arm_of, early_ends, metrics_of, noise_floor, reliability
 from tradefair.evaluation.compare.pairing import pair_across, pair_up

@@ -7,7 +7,7 @@ from typing import Any, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, field_serializer, model_validator
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.accounts import Account
 
 # Two-sided sign flips give p >= 2/2^n: of 8 pairs 0.0078, which Holm keeps below 0.05 for up to six metrics.

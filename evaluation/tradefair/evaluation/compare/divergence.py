@@ -8,7 +8,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.contract.seats import natural_order
 from tradefair.evaluation.compare.comparison import Decision, Divergence
 from tradefair.tracestore import Trace

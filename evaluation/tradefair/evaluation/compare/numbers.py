@@ -10,7 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from typing import NamedTuple, TypeVar
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.accounts import Account, SeatAccount
 from tradefair.evaluation.compare.comparison import (
     MIN_PAIRS,

@@ -9,8 +9,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, NamedTuple
 
-from tradefair.contract.errors import ScenarioError, TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.compare.comparison import Divergence, Dropped, Pair, Run
 from tradefair.evaluation.compare.divergence import first_divergence
 from tradefair.evaluation.compare.runs import Loaded, Side, Task, run_of

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.policy import parse_policy
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.compare.comparison import Pair, Regret
 from tradefair.evaluation.compare.pairing import mean_of
 from tradefair.evaluation.compare.runs import Loaded, Side, run_of

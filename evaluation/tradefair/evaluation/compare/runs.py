@@ -9,10 +9,10 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from tradefair.contract import ScenarioError, SeatError, SeatId, TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.errors import ScenarioError, SeatError, TraceError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.seats import SeatId, natural_order
+from tradefair.contract.seats import natural_order
 from tradefair.evaluation.accounts import Account, account
 from tradefair.evaluation.compare.comparison import Run
 from tradefair.evaluation.evaluate import evaluate

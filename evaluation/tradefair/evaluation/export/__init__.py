@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from importlib import import_module
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.evaluation.store.seat_view import seat_lines
 from tradefair.tracestore import Trace, jsonl_lines
 

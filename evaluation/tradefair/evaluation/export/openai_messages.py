@@ -13,8 +13,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat
 from tradefair.tracestore import Trace

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.export.otlp_names import SCHEMA_URL, TOOL_ERROR, Name, Operation, SpanKind, StatusCode
 from tradefair.evaluation.store.replies import Replies, Reply
 from tradefair.evaluation.store.source import OddTrace, Source, SourceSeat, Timing

@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import ScenarioError, TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import ScenarioError, SeatId, TraceError
 from tradefair.evaluation.export import LINE_FORMATS, check_format, export_lines
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.whole_files import write_whole

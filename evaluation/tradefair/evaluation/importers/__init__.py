@@ -7,7 +7,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import NamedTuple, cast
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.importers.report import ImportReport
 
 __all__ = ["IMPORTED_MARKET", "IMPORTERS", "Importer", "run_importer"]

@@ -9,8 +9,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
+from tradefair.contract import TradefairError
 from tradefair.contract.core import Core, Done
-from tradefair.contract.errors import TradefairError
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.importers.report import GameReport
 from tradefair.tracestore import Written, write_trace

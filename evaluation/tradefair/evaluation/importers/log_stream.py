@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import TradefairError
 from tradefair.evaluation.importers.game_replay import Departure, ReplayedGame, unlike_speakers, unlike_trades
 from tradefair.evaluation.importers.report import GameReport
 from tradefair.trading.chance import ChanceKind, open_chance

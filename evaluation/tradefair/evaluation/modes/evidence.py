@@ -8,9 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 from typing import Any, NamedTuple
 
-from tradefair.contract.evidence import EvidenceMap, Need
-from tradefair.contract.scenario import Scenario
-from tradefair.contract.tool import ToolTable
+from tradefair.contract import EvidenceMap, Need, Scenario, ToolTable
 from tradefair.evaluation.modes.calls import Call, named_objects
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 
 
 class Case(NamedTuple):

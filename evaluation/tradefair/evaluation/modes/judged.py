@@ -14,7 +14,7 @@ from dataclasses import replace
 from functools import partial
 from typing import NamedTuple, TypeVar
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import ratio, rounded
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding, cited
 from tradefair.evaluation.modes.published import map_version

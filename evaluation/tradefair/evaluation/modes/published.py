@@ -12,10 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from tradefair.catalog import evaluator, market_names, market_type
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.evidence import Need
-from tradefair.contract.market import MarketType
-from tradefair.contract.tool import Tool
+from tradefair.contract import MarketType, Need, ScenarioError, Tool
 
 RECENCY = "recency_days."
 """Begins the key of an evidence note that says up to which age, in days, a look of a category counts."""

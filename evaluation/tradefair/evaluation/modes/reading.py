@@ -9,12 +9,9 @@ from typing import Any
 import orjson
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import TraceError, TradefairError
-from tradefair.contract.evidence import EvidenceMap, Need
+from tradefair.contract import EvidenceMap, Need, Scenario, SeatId, Tool, ToolTable, TraceError, TradefairError
 from tradefair.contract.kernel_tools import EXECUTE_CODE, KERNEL_TOOLS
-from tradefair.contract.scenario import Scenario, build_scenario
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Tool, ToolTable
+from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.importers import IMPORTED_MARKET
 from tradefair.evaluation.modes.calls import Call, listed, mapped, named_at, named_objects
 from tradefair.evaluation.modes.canary import Canary, find_canaries

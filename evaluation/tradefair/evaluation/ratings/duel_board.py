@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.bradley_terry import BradleyTerry, fit_strengths

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 
 RESAMPLES = 2_000

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.ratings.duels import LEAST_BLOCKS, RESAMPLES

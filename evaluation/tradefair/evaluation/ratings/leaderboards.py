@@ -12,8 +12,7 @@ from typing import Any, cast
 
 import orjson
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.evaluation.outcome import RatingRules
 from tradefair.evaluation.progress import Progress
 from tradefair.evaluation.ratings.duel_board import duel_board

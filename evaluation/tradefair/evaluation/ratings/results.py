@@ -13,9 +13,8 @@ from pathlib import Path
 from sys import intern
 from typing import Any, NamedTuple
 
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.chain import canonical
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.evaluator import evaluator_of
 from tradefair.evaluation.outcome import Outcome, RatingRules, SeatOutcome

@@ -12,7 +12,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.contract.chance import Chance, KeyPart
+from tradefair.contract import Chance
+from tradefair.contract.chance import KeyPart
 
 Floats: TypeAlias = NDArray[np.float64]
 

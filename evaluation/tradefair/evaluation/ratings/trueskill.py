@@ -14,7 +14,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.evaluation.arithmetic import special
 from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 

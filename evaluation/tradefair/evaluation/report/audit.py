@@ -12,11 +12,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import MarketType, Scenario, ToolTable, TradefairError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.market import MarketType
-from tradefair.contract.scenario import Scenario, build_scenario
-from tradefair.contract.tool import ToolTable
+from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.charts import Axis, HeatChart
 from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.report.events import CallRow

@@ -10,7 +10,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
+from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.accounts import account
 from tradefair.evaluation.evaluate import charts_of, diagnose, evaluate, tables_of

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.report.packing import fitting_limit, pack_json, pack_texts
 from tradefair.evaluation.report.page_data import Packed
 from tradefair.tracestore import Trace

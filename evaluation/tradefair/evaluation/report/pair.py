@@ -7,7 +7,7 @@ from pathlib import Path
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.contract.event import ManifestCore
 from tradefair.evaluation.compare.comparison import Attribute
 from tradefair.evaluation.compare.divergence import first_divergence

@@ -13,8 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from tradefair.contract import salts
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, salts
 from tradefair.evaluation.arithmetic import special
 
 FLIPS_EXACT_TO = 16

@@ -6,12 +6,10 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import product
 
 from tradefair.catalog import market_names, market_type
+from tradefair.contract import MarketType, Need, Tool
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.evidence import Need
 from tradefair.contract.kernel_tools import KERNEL_TOOLS
-from tradefair.contract.market import MarketType
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.tool import Tool
 from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.evaluation.store.tables import Row

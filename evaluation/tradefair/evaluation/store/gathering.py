@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.evaluate import evaluate
 from tradefair.evaluation.store.rows import Findings, TableRow, rows_of
 from tradefair.evaluation.store.source import Source

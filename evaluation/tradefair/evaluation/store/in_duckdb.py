@@ -13,7 +13,7 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.store.queries import Answer, Query
 from tradefair.evaluation.store.tables import TABLES, Cell, Row, Table
 

@@ -9,7 +9,7 @@ from contextlib import closing
 from pathlib import Path
 from typing import Any
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.queries import Answer, Query
 from tradefair.evaluation.store.rows import TableRow

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from tradefair.contract.tool import Tool
+from tradefair.contract import Tool
 from tradefair.evaluation.store.tables import EVERYTHING
 
 MAX_OBJECTS = 1_000

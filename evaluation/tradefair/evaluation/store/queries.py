@@ -12,7 +12,7 @@ from functools import cached_property
 from importlib.resources import files
 from typing import Any, NamedTuple, Protocol
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.store.tables import Row
 
 

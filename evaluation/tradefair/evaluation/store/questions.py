@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer, query_named

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tradefair.contract import Tool
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.tool import Tool
 from tradefair.evaluation.store.evidence_map import given_rows, installed_market, needed_rows, object_paths, tools_of
 from tradefair.evaluation.store.objects import objects_of
 from tradefair.evaluation.store.source import Source, Timing

@@ -10,9 +10,8 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.errors import SeatError
+from tradefair.contract import SeatError, SeatId
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.seats import SeatId
 from tradefair.tracestore import Trace
 
 SEAT_VIEW_SCHEMA = "tradefair.seat_view/1"

@@ -12,9 +12,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.store.seat_view import seat_events, seat_role
 from tradefair.tracestore import SideRow, Trace
 

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId, TraceError
 from tradefair.evaluation.progress import Progress, watched
 from tradefair.evaluation.store.gathering import gather
 from tradefair.evaluation.store.rows import TableRow

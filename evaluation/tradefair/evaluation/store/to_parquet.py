@@ -12,7 +12,8 @@ from typing import IO, Any
 
 import orjson
 
-from tradefair.contract.errors import ScenarioError, StorageUnavailable
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.store.in_duckdb import open_duckdb, quoted
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import SCHEMA_VERSION, TABLES, Row

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.store.in_duckdb import ParquetTables
 from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer

@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.ratings.leaderboards import leaderboards
 from tradefair.evaluation.ratings.results import REFERENCES, GameResult, Unread, gathered, read_files
 from tradefair.evaluation.report.boards import Boards, boards_of

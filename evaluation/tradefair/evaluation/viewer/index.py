@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar
 import orjson
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.compare.runs import primary_metrics
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.evaluation.outcome import Outcome

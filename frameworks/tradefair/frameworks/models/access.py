@@ -6,7 +6,7 @@ import ipaddress
 import os
 from urllib.parse import urlsplit
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 
 ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, cast
 
-from tradefair.contract.errors import ScenarioError, TradefairError
+from tradefair.contract import ScenarioError, TradefairError
 from tradefair.frameworks.models import ModelEndpoint, open_chat_model
 from tradefair.frameworks.models.prices import cost_usd_micro
 

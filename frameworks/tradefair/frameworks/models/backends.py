@@ -6,7 +6,7 @@ from typing import Any, Protocol, cast
 
 import orjson
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import (
     KEY_NAME,
     api_key,

@@ -10,8 +10,8 @@ from typing import Literal
 
 from pydantic import JsonValue
 
-from tradefair.contract.errors import ScenarioError
-from tradefair.contract.policy import Policy, parse_policy
+from tradefair.contract import Policy, ScenarioError
+from tradefair.contract.policy import parse_policy
 
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 _SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"

@@ -17,7 +17,7 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.gateway import Delivery, Gateway
 from tradefair.frameworks.models.wire import (
     REQUEST_LIMIT,

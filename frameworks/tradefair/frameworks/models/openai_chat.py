@@ -19,7 +19,7 @@ from openai.types import CompletionUsage
 from openai.types.chat import ChatCompletion
 from pydantic import Field, JsonValue, PrivateAttr
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import api_key as key_of_environment
 from tradefair.frameworks.models.access import check_allowed, endpoint_url, shown_url
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure

@@ -13,7 +13,7 @@ from langchain_core.runnables import Runnable
 from langchain_core.tools import BaseTool
 from pydantic import PrivateAttr
 
-from tradefair.contract.policy import Policy
+from tradefair.contract import Policy
 from tradefair.frameworks.models.policy_brain import BrainReply, PolicyBrain, Visible
 
 _ROLES = {"human": "user", "ai": "assistant"}

@@ -13,7 +13,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 PRICES = "TRADEFAIR_PRICES"
 """Environment: a file of the form of `prices.toml` that goes before it, model by model."""

@@ -15,7 +15,7 @@ from openai import (
     OpenAIError,
 )
 
-from tradefair.contract.errors import HarnessFailure
+from tradefair.contract import HarnessFailure
 from tradefair.frameworks.models.access import KEY_NAME, ProviderUnavailable, is_loopback, redacted
 from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
 

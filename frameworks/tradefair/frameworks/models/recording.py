@@ -22,7 +22,7 @@ from typing import Annotated, Any, BinaryIO, Literal
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models.canonical import Canonical, Part, first_difference, key_of, part_of
 from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
 

@@ -14,7 +14,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict, Unpack
 
-from tradefair.contract.errors import HarnessFailure, ScenarioError
+from tradefair.contract import HarnessFailure, ScenarioError
 from tradefair.frameworks.models.access import ALLOW_MODELS, api_key, check_allowed, endpoint_url
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.faults import Faults

@@ -15,7 +15,7 @@ import orjson
 import typer
 
 from tradefair.cli.options import PLAIN, grouped
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.analyst.dossier import MAX_GAME, gather_agents, gather_evidence
 from tradefair.evaluation.analyst.illegality import IllegalityQuestion, illegality_question
 from tradefair.evaluation.compare.runs import REFERENCES

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from tradefair.bargaining.model import PRICE_MAX
 from tradefair.bargaining.seats.templates import Said
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.trading.mirror import TraderView
 
 

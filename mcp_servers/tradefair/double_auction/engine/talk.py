@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TypeAlias
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Chance, IllegalAction, SeatId
 from tradefair.double_auction.model import Chat, DoubleAuctionScenario, Message, role_of
 from tradefair.double_auction.state import State
 from tradefair.trading.talk import sized_words, words_of

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.double_auction.analysis import Rivals, best_reply, flip
 from tradefair.double_auction.model import Role, role_of
 from tradefair.double_auction.rules import HiddenTruth

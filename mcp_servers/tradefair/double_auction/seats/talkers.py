@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import role_of
 from tradefair.double_auction.seats.talking import Heard, Said, Speaker, Talker
 from tradefair.double_auction.seats.traders import TraderSpec, capped, drawless, points

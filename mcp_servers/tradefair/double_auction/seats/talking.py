@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import Role, role_of
 from tradefair.trading.mirror import TraderView
 

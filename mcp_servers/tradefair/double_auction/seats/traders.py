@@ -12,7 +12,7 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.analysis import GdRound, Rivals, best_price, pair_best_reply, round_utilities
 from tradefair.double_auction.seats.talking import Said, Speaker, Talker
 from tradefair.trading.mirror import Trader, TraderView

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.analysis import pair_best_reply
 from tradefair.double_auction.seats.traders import TraderSpec, Zic, capped, drawless, mean_price, points
 from tradefair.trading.mirror import TraderView

@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from tradefair.contract.policy import Draw
+from tradefair.contract import Draw
 from tradefair.double_auction.analysis import gd_belief, mean_utility
 from tradefair.double_auction.seats.traders import Book, Prices, TraderSpec, capped, lowest_winning_bid, plain, points
 from tradefair.trading.mirror import TraderView

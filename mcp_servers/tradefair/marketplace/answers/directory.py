@@ -17,8 +17,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from tradefair.contract import Chance
 from tradefair.contract.chain import digest
-from tradefair.contract.chance import Chance
 from tradefair.marketplace.analysis import Matches
 from tradefair.marketplace.answers.search import LexicalIndex, Page, base_ranks, document_of, normalised
 from tradefair.marketplace.engine.delivery import lexicographic

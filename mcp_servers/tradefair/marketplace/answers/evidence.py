@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from tradefair.contract.evidence import EvidenceMap, Need
+from tradefair.contract import EvidenceMap, Need
 
 
 class EvidenceScene(NamedTuple):

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction, SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.marketplace.answers.results import (
     PAGE_ROWS,
     CheckedClaim,

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, TypeAlias
 
-from tradefair.contract.tool import Result, Untrusted
+from tradefair.contract import Result, Untrusted
 from tradefair.marketplace.engine.mail import LetterKind
 from tradefair.marketplace.engine.proposals import Flag, ProposalState
 

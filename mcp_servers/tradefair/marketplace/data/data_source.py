@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from pathlib import Path, PurePosixPath
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.marketplace.data.designs import design_catalogue
 from tradefair.marketplace.data.generator import generate

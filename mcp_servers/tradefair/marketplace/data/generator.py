@@ -15,7 +15,7 @@ from itertools import count, permutations, product
 from statistics import NormalDist
 from typing import Any, NamedTuple, TypeVar
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.contract.money import to_minor
 from tradefair.marketplace.model import (
     BASIS_POINTS,

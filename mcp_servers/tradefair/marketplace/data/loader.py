@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from tradefair.contract.errors import ScenarioError, in_plain_words
+from tradefair.contract import ScenarioError
+from tradefair.contract.errors import in_plain_words
 from tradefair.contract.money import to_minor
 from tradefair.marketplace.model import Business, Catalogue, Customer
 from tradefair.trading.user_files import Unreadable, bytes_within

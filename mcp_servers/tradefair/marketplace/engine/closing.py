@@ -10,9 +10,8 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Literal
 
+from tradefair.contract import Clock, EndReason, SeatId
 from tradefair.contract.chain import canonical
-from tradefair.contract.market import Clock, EndReason
-from tradefair.contract.seats import SeatId
 from tradefair.marketplace.engine.delivery import release_round
 from tradefair.marketplace.engine.effects import arrive, carry_out, change, notify, pay, settle, void_all_of
 from tradefair.marketplace.engine.facts import RatingFacts

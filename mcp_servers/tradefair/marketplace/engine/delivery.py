@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.marketplace.model import ArrivalOrder, Streams
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from tradefair.contract import SeatId
 from tradefair.contract.chain import canonical
-from tradefair.contract.seats import SeatId
 from tradefair.marketplace.engine.facts import DeliveryFacts, LeftFacts, SettlementFacts, StateFacts, proposal_facts
 from tradefair.marketplace.engine.ledger import ESCROW
 from tradefair.marketplace.engine.mail import Letter, Notice

@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result
+from tradefair.contract import Result, SeatId
 from tradefair.marketplace.engine.proposals import Flag, Proposal, ProposalState, covers, fits
 from tradefair.marketplace.model import Business, Customer, Surface, floor_of, folded
 

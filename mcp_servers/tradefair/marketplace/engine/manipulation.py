@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.marketplace.model import Business, Catalogue, Manipulation, MenuItem, Streams, Surface
 
 TEXTS: Mapping[str, str] = {

@@ -7,8 +7,7 @@ from typing import Any, Literal, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Chance, SeatId
 from tradefair.marketplace.engine.mail import Inbox
 from tradefair.marketplace.engine.proposals import Proposal
 from tradefair.marketplace.model import CUSTOMER, Streams

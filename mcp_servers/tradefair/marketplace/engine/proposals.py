@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias
 
+from tradefair.contract import IllegalAction
 from tradefair.contract.chain import canonical
-from tradefair.contract.errors import IllegalAction
 from tradefair.marketplace.model import Business, Customer, TermsRules, floor_of, folded
 
 ProposalState: TypeAlias = Literal[

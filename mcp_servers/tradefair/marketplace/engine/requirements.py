@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tradefair.contract.errors import IllegalAction
-from tradefair.contract.seats import SeatId
+from tradefair.contract import IllegalAction, SeatId
 from tradefair.marketplace.engine.participants import Participant
 from tradefair.marketplace.engine.proposals import Line, Proposal, Terms, checked_terms
 from tradefair.marketplace.model import BUSINESS, CUSTOMER

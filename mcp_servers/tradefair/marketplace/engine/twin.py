@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TypeVar
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.marketplace.engine.ledger import ENDOWMENT
 from tradefair.marketplace.engine.mail import Inbox
 from tradefair.marketplace.engine.participants import Participant, Post

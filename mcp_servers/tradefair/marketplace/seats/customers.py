@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.marketplace.seats.reading import ordered_word, strings_in
 
 MAX_ASKED = 20

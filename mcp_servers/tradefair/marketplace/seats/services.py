@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 from pydantic import JsonValue
 
-from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.marketplace.model import BASIS_POINTS, MAX_CENTS, floor_of, folded, rounded_share
 from tradefair.marketplace.seats.customers import cents, money
 from tradefair.marketplace.seats.reading import MAX_QUANTITY, named_in

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 from tradefair.contract.money import currency, to_minor
 from tradefair.retail import analysis
 from tradefair.retail.answers.results import (

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping
 from typing import Any, NamedTuple
 
-from tradefair.contract.evidence import EvidenceMap, Need
+from tradefair.contract import EvidenceMap, Need
 
 EVIDENCE_VERSION = "paper-text-1"
 

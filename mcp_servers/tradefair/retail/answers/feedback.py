@@ -12,7 +12,7 @@ from heapq import merge
 from itertools import islice
 from typing import NamedTuple
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 from tradefair.retail.answers.results import (
     NewsDetail,
     NewsHistory,

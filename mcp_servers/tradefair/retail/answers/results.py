@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from tradefair.contract.tool import Result, Untrusted
+from tradefair.contract import Result, Untrusted
 
 _Foreign = Annotated[str, Untrusted()]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from datetime import date
 from typing import NamedTuple
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 from tradefair.retail.state import State
 
 MAX_ROWS = 3_000

@@ -16,8 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.scenario import build_scenario
 from tradefair.retail.data.dominicks_files import (
     CustomerReport,

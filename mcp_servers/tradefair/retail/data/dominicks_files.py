@@ -20,7 +20,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 
 FIRST_WEEK = date(1989, 9, 14)
 """The Thursday on which week 1 starts (trap 8)."""

@@ -15,8 +15,7 @@ from functools import cache, lru_cache
 from importlib.resources import files
 from typing import Any, NamedTuple
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError
 from tradefair.contract.money import divide_half_even, to_minor
 from tradefair.retail.engine.day_records import Records
 from tradefair.retail.engine.demand import normal

@@ -10,7 +10,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, NamedTuple
 
-from tradefair.contract.chance import Chance, encode_key
+from tradefair.contract import Chance
+from tradefair.contract.chance import encode_key
 from tradefair.retail.engine.demand import normal
 from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, news_id
 

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple, TypeAlias, TypeVar
 
 from pydantic import JsonValue
 
-from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.retail import analysis
 from tradefair.retail.analysis import PriceDay, PriceKey, RestockPlan
 from tradefair.retail.data.texts import CueReader, ProductWords, TitleCue

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from tradefair.contract.seats import SeatId
-from tradefair.contract.tool import Result, Untrusted
+from tradefair.contract import Result, SeatId, Untrusted
 
 Gate = Literal["active", "inert"]
 Status = Literal["active", "bankrupt"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.market import DataCheck
 from tradefair.contract.money import from_minor
 from tradefair.contract.scenario import build_scenario

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.contract.scenario import build_scenario, checked_content
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
 from tradefair.trading.user_files import Unreadable, bytes_within

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tradefair.contract.errors import IllegalAction
+from tradefair.contract import IllegalAction
 from tradefair.contract.money import from_minor
 from tradefair.supply_chain.model import Line, SupplyChainScenario
 from tradefair.supply_chain.state import State

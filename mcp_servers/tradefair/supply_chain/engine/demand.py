@@ -14,7 +14,8 @@ from itertools import accumulate
 from statistics import NormalDist
 from typing import NamedTuple
 
-from tradefair.contract.chance import Chance, encode_key
+from tradefair.contract import Chance
+from tradefair.contract.chance import encode_key
 from tradefair.supply_chain.model import Streams, SupplyChainScenario, Tribe
 
 _MILLIARD = 10**9

@@ -11,7 +11,8 @@ from collections.abc import Iterable, Sequence
 from math import log
 from typing import NamedTuple
 
-from tradefair.contract.chance import Chance, encode_key
+from tradefair.contract import Chance
+from tradefair.contract.chance import encode_key
 from tradefair.supply_chain.engine.demand import Crowd
 from tradefair.supply_chain.model import Offer, Streams, SupplyChainScenario
 

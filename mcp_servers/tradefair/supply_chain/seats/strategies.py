@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Generator, Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from tradefair.contract import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.contract.money import from_minor
-from tradefair.contract.policy import Draw, ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.supply_chain.data.bundled import GENERIC, bundled_slogans
 from tradefair.supply_chain.model import RETAIL
 

@@ -10,8 +10,8 @@ import pytest
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw
 from tradefair.evaluation.evaluate import Evaluation, charts_of, evaluate_file
 from tradefair.evaluation.markets.bargaining.evaluator import EVALUATOR
 from tradefair.host.scripted import Scripted

@@ -11,7 +11,7 @@ import pytest
 from tests.evaluation.modes import failing
 from tests.evaluation.modes.playing import Seats, play_episode
 
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.tracestore import open_trace

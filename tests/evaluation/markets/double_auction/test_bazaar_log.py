@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.importers import run_importer
 from tradefair.evaluation.importers.report import GameReport, ImportReport

@@ -11,7 +11,7 @@ import pytest
 
 from tradefair.catalog import market_type
 from tradefair.cli import run
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import ScenarioError, TraceError
 from tradefair.evaluation.evaluate import evaluate_file
 from tradefair.evaluation.markets.double_auction.references_command import build_file, build_table, check_tables
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (

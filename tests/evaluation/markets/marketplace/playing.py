@@ -13,8 +13,9 @@ from pydantic import JsonValue
 from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
+from tradefair.contract import Policy, ToolCall, Turns, TurnView
 from tradefair.contract.core import Core, Record
-from tradefair.contract.policy import Policy, ToolCall, Turns, TurnView, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import MarketplaceOutcome

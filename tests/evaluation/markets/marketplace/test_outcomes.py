@@ -15,7 +15,7 @@ from tests.evaluation.markets.marketplace.playing import C1, Step, by_rounds, ou
 from tests.evaluation.mutations import Mutation, Parts, mutated_parts, mutations, parts_of, write_parts
 
 from tradefair.cli import run
-from tradefair.contract.policy import ToolCall
+from tradefair.contract import ToolCall
 from tradefair.evaluation.evaluate import charts_of, evaluate_file
 from tradefair.evaluation.markets.marketplace.evaluator import EVALUATOR
 from tradefair.evaluation.markets.marketplace.outcomes import (

@@ -10,8 +10,8 @@ import orjson
 import pytest
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw
 from tradefair.contract.core import Core, Record, full_table
-from tradefair.contract.policy import Draw
 from tradefair.evaluation.evaluate import Evaluation, evaluate_file
 from tradefair.host.scripted import Scripted
 from tradefair.retail.model import supplier_id

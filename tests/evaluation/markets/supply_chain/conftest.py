@@ -14,8 +14,9 @@ from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw, Policy, ToolCall, Turns, TurnView
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw, Policy, ToolCall, Turns, TurnView, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding
 from tradefair.host.scripted import Scripted

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.evaluation.modes.playing import Seats, play_episode
 
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 from tradefair.evaluation.charts.chart import XYChart
 from tradefair.evaluation.evaluate import charts_of, evaluate_file
 from tradefair.evaluation.markets.teaching.evaluator import EVALUATOR

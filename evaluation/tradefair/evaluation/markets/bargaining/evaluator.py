@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Chart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.markets.bargaining.charts import charts

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tradefair.bargaining.model import BUYER, SELLER
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.bargaining.modes.commitments import promised_price
 from tradefair.evaluation.markets.bargaining.modes.injection import orders_to
 from tradefair.evaluation.markets.bargaining.modes.play import Game, Side

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from tradefair.bargaining.model import RoundFacts
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio
 from tradefair.evaluation.outcome import ON_EVERY_SEAT, MarketOutcome, Outcome, SeatOutcome, common_seat
 from tradefair.evaluation.reading import TraceReading, read_trace

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.model import Message
 from tradefair.double_auction.rules import DoubleAuction
 from tradefair.evaluation.importers.game_replay import ReplayedGame, open_game, write_game

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.double_auction.modes.orders import followed_orders
 from tradefair.evaluation.markets.double_auction.modes.play import AuctionGame, AuctionSeat, SeatRound
 from tradefair.evaluation.markets.double_auction.modes.reading import read_auction

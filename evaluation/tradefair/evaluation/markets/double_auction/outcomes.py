@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 from typing import Any, Literal, NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import PlayedRound, Regret, regret
 from tradefair.double_auction.model import EndingFacts, MatchFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.arithmetic import mean, ratio, rounded

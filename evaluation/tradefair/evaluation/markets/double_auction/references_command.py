@@ -19,7 +19,8 @@ import typer
 from pydantic import ValidationError
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import ScenarioError, StorageUnavailable, TraceError
+from tradefair.contract import ScenarioError, TraceError
+from tradefair.contract.errors import StorageUnavailable
 from tradefair.evaluation.markets.double_auction.surplus_alpha import (
     CAUTION,
     ReferenceFile,

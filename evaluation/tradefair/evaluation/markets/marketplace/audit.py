@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
 from tradefair.marketplace.engine.facts import EndingFacts, ProposalFacts, SettlementFacts

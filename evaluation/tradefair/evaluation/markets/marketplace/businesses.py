@@ -5,7 +5,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from typing import NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.play import MarketPlay
 from tradefair.evaluation.markets.marketplace.truth import Truth
 

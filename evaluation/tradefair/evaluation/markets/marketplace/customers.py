@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import CustomerRecord, Loss, Offer, Try, loss_of
 from tradefair.evaluation.markets.marketplace.play import MarketPlay, Proposed
 from tradefair.evaluation.markets.marketplace.truth import Truth

@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.money import to_minor
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.marketplace.modes.evidence import evidence_of
 from tradefair.evaluation.markets.marketplace.modes.exposure import exposures, payments_to
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Seller

@@ -13,8 +13,8 @@ from typing import Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from tradefair.contract import SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.marketplace.businesses import Business
 from tradefair.evaluation.markets.marketplace.customers import Customer, funnel

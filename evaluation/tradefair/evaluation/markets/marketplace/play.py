@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.truth import Truth, scenario_of, truth_of
 from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.marketplace.assignment import best_assignment

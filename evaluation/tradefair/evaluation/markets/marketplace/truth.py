@@ -11,10 +11,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import Chance, ScenarioError, SeatId
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.reading import TraceReading
 from tradefair.marketplace.analysis import Match, Matches, match_sets
 from tradefair.marketplace.data.data_source import catalogue_of

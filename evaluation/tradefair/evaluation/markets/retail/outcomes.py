@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import SeatId, TraceError
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.markets.retail.modes.reading import read_retail

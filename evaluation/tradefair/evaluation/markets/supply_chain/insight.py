@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import SeatId, TradefairError
 from tradefair.contract.money import currency, to_minor
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.markets.supply_chain.modes.conduct import idle_rounds, proof_of_idleness
 from tradefair.evaluation.markets.supply_chain.modes.play import Act, Retail, SeatRound, SupplyGame
 from tradefair.evaluation.markets.supply_chain.modes.prices import below_cost_hits

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Sequence
 from itertools import accumulate
 from typing import Any
 
+from tradefair.contract import SeatId
 from tradefair.contract.money import currency
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.arithmetic import mean, ratio, rounded
 from tradefair.evaluation.markets.supply_chain import seat as formulas
 from tradefair.evaluation.markets.supply_chain.market import (

@@ -6,10 +6,9 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError, SeatId
 from tradefair.contract.event import ManifestCore
 from tradefair.contract.scenario import build_scenario
-from tradefair.contract.seats import SeatId
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
 from tradefair.supply_chain.model import BuyerFacts, PassFacts, RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 from tradefair.tracestore import Trace

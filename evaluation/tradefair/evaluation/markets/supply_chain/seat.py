@@ -9,7 +9,7 @@ import math
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.arithmetic import mean, rounded
 from tradefair.supply_chain.analysis import sure_win_price
 from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from typing import NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.charts.chart import Axis, Band, Chart, Line, XYChart
 from tradefair.evaluation.evaluator import Evaluator
 from tradefair.evaluation.modes.diagnosis import Diagnosis, share

@@ -16,7 +16,7 @@ from tests.evaluation.playing import played
 
 from tradefair.catalog import market_type
 from tradefair.cli import run
-from tradefair.contract.policy import ToolAnswer, ToolCall, Turns, TurnView
+from tradefair.contract import ToolAnswer, ToolCall, Turns, TurnView
 from tradefair.evaluation.markets.marketplace.experiments.manipulation import SURFACES
 from tradefair.evaluation.markets.marketplace.experiments.model import (
     BiasRow,

@@ -11,7 +11,7 @@ import pytest
 from pydantic import JsonValue
 from tests.evaluation.markets.marketplace.modes.playing import Episode, Judged, judged, play_market
 
-from tradefair.contract.policy import ToolCall, Turns, TurnView
+from tradefair.contract import ToolCall, Turns, TurnView
 
 TEN, DEMO = "marketplace/restaurants_10", "marketplace/small_demo"
 ALIKE, RIVALS = "marketplace/position_bias", "marketplace/manipulation_competitive"

@@ -12,8 +12,9 @@ from tests.evaluation.modes.failing import Scripted as ScriptedTurns
 from tests.evaluation.playing import store
 
 from tradefair.catalog import load_scenario, market_type
+from tradefair.contract import Draw, Policy, Turns, TurnView
 from tradefair.contract.core import Core
-from tradefair.contract.policy import Draw, Policy, Turns, TurnView, parse_policy
+from tradefair.contract.policy import parse_policy
 from tradefair.evaluation.evaluate import diagnose
 from tradefair.evaluation.markets.marketplace.modes.rules import PREFIX
 from tradefair.evaluation.modes.diagnosis import Diagnosis, Finding

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from tradefair.bargaining.model import BUYER, Role, other, role_of
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.trading.statements import Statement
 
 

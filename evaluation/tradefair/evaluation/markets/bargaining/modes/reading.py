@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from tradefair.bargaining.model import BUYER, SELLER, RoundFacts, role_of
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.bargaining.modes.play import Game, Message, Round
 from tradefair.evaluation.modes.calls import mapped
 from tradefair.evaluation.reading import TraceReading, once_per_trace, read_trace

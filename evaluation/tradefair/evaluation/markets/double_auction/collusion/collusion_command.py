@@ -10,7 +10,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import find_traces
 

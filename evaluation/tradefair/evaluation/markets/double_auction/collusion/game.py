@@ -11,7 +11,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, NamedTuple, TypeAlias
 
-from tradefair.contract.seats import SeatId, natural_order
+from tradefair.contract import SeatId
+from tradefair.contract.seats import natural_order
 from tradefair.trading.clearing import benchmarks
 from tradefair.trading.statements import read_statements
 

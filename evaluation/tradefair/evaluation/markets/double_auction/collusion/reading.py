@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 import orjson
 
+from tradefair.contract import TraceError
 from tradefair.contract.chain import canonical, digest
-from tradefair.contract.errors import TraceError
 from tradefair.double_auction.model import EndingFacts, OpeningFacts, RoundFacts
 from tradefair.evaluation.markets.double_auction.collusion.game import Pairing, Played, PlayedRound, Sent
 from tradefair.evaluation.reading import TraceReading, Watcher, read_trace

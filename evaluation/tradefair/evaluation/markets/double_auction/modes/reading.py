@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.double_auction.analysis import PlayedRound
 from tradefair.double_auction.model import OpeningFacts, Role, RoundFacts
 from tradefair.evaluation.markets.double_auction.modes.play import (

@@ -17,8 +17,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from tradefair.contract import salts
-from tradefair.contract.chance import Chance
+from tradefair.contract import Chance, salts
 
 ENUMERATED_TO = 7
 """Blocks of up to this many arms are enumerated: 5,040 ways at most."""

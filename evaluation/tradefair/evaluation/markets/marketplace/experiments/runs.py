@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.evaluation.markets.marketplace.modes.exposure import Exposure, exposures, payments_to, unseen_echoes
 from tradefair.evaluation.markets.marketplace.modes.play import Buyer
 from tradefair.evaluation.markets.marketplace.modes.reading import read_bazaar

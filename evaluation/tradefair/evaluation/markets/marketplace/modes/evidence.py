@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import TradefairError
-from tradefair.contract.evidence import Need
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Need, SeatId, TradefairError
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Seller
 from tradefair.evaluation.modes import calls
 from tradefair.evaluation.modes.evidence import EvidenceIndex, Moment, needs_of

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.marketplace.loss import Loss
 from tradefair.marketplace.model import Business, Customer, MarketplaceScenario, folded
 

@@ -11,9 +11,7 @@ from typing import Any
 
 import orjson
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import TraceError
-from tradefair.contract.seats import SeatId
+from tradefair.contract import Chance, SeatId, TraceError
 from tradefair.evaluation.markets.marketplace.customers import Customer, customers_of
 from tradefair.evaluation.markets.marketplace.modes.play import Bazaar, Buyer, Call, Deal, Letter, Mark, Search, Seller
 from tradefair.evaluation.markets.marketplace.play import ClosedRound, MarketPlay, Proposed, read_marketplace

@@ -11,11 +11,9 @@ from datetime import date
 from typing import Any, NamedTuple
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import TradefairError
+from tradefair.contract import MarketType, Need, TradefairError
 from tradefair.contract.event import ManifestCore
-from tradefair.contract.evidence import Need
 from tradefair.contract.kernel_tools import EXECUTE_CODE
-from tradefair.contract.market import MarketType
 from tradefair.contract.money import to_minor
 from tradefair.contract.scenario import build_scenario
 from tradefair.evaluation.markets.retail.modes.choices import judge_line, judge_price

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 
 from tradefair.catalog import market_type
-from tradefair.contract.errors import ScenarioError
+from tradefair.contract import ScenarioError
 from tradefair.retail.analysis import (
     PriceOptimum,
     SupplierEvidence,

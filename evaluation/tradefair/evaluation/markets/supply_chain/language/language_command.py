@@ -9,7 +9,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from tradefair.contract.errors import TraceError
+from tradefair.contract import TraceError
 from tradefair.tracestore import find_traces
 
 

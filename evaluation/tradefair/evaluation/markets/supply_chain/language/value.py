@@ -14,8 +14,7 @@ from typing import NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from tradefair.contract.chance import Chance
-from tradefair.contract.errors import ScenarioError, TraceError
+from tradefair.contract import Chance, ScenarioError, TraceError
 from tradefair.contract.money import currency
 from tradefair.evaluation.arithmetic import rounded
 from tradefair.evaluation.markets.supply_chain.play import SupplyPlay, read_supply_chain

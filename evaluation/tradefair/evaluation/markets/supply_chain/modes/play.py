@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple, TypeAlias
 
-from tradefair.contract.seats import SeatId
+from tradefair.contract import SeatId
 from tradefair.evaluation.markets.supply_chain.seat import BidRegret, line_regret, mean_price
 from tradefair.supply_chain.model import RoundFacts, SeatFacts, SloganFacts, SupplyChainScenario
 
