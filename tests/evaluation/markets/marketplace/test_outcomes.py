@@ -501,6 +501,7 @@ def test_a_comparison_leaves_out_what_is_of_the_other_role(tmp_path: Path, capsy
 
 def test_what_commands_show_and_rank_are_fields_of_the_outcomes() -> None:
     rating = EVALUATOR.rating
+    assert rating is not None
     of_seats = {*EVALUATOR.seat_columns, *EVALUATOR.compared_columns, *rating.scores, *rating.seat_figures}
     of_seats |= {metric.name for metric in EVALUATOR.primary_metrics}
     of_seats |= {name for names in EVALUATOR.fields_of_roles.values() for name in names}
