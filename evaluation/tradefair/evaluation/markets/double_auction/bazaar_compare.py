@@ -21,6 +21,7 @@ def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> 
 
     Orders, half ticks and makers are compared only where the rules had to find them (not in `recorded` games).
     """
+    # The event's name stands at the front of every body: looking at 60 bytes spares parsing thousands of calls.
     rounds = [_facts(body) for body in bodies if b'"event":"round_closed"' in body[:60]]
     init, final = game.init, game.final
     if init is None or final is None or not rounds or rounds[0].opening is None:
@@ -28,8 +29,10 @@ def compare_game(game: GameLog, bodies: Iterable[bytes], report: GameReport) -> 
         return
     opening = rounds[0].opening
     _compare_values(init, opening, report)
+    # Payoffs of the log are cumulative (11.1): the old value of a change is the total of the round before.
     before = dict.fromkeys(opening.values, 0)
     for logged, facts in zip(game.rounds, rounds, strict=False):
+        # What was fed from the log would agree with it by construction and raise the count of reproduced facts.
         if report.chance != "recorded":
             _compare_luck(logged, facts, report)
         _compare_trades(logged, facts, report)
@@ -45,6 +48,7 @@ def _facts(body: bytes) -> RoundFacts:
 
 
 def _compare_values(init: Init, opening: OpeningFacts, report: GameReport) -> None:
+    """Private values of all seats, in points."""
     for seat, value in init.values.items():
         name = "valuation" if seat in init.roster.buyers else "cost"
         report.compare("values", value, opening.values.get(seat), init.line, f"data.agents.{seat}.{name}")
@@ -54,11 +58,13 @@ def _compare_luck(logged: LoggedRound, facts: RoundFacts, report: GameReport) ->
     """What the seed decided: orders, coins and makers."""
     first = logged.quotes[0].line
     if facts.speaking_order is not None:
+        # Silent seats left no row, so that the log holds a part of the order only.
         spoke = [seat for seat in facts.speaking_order if seat in logged.speakers]
         line = logged.messages[0].line if logged.messages else first
         report.compare("speaking_orders", list(logged.speakers), spoke, line, "player_id")
     report.compare("quote_orders", list(logged.quote_order), facts.quote_order, first, "agent_id")
     for trade, match in zip(logged.trades, facts.matches, strict=False):
+        # Only an odd sum draws a coin. Without one ours is null, and the log's flag decided nothing.
         if (trade.bid + trade.ask) % 2:
             up = None if match.coin is None else match.coin == "up"
             report.compare("half_ticks", trade.clearing_random_pick, up, trade.line, "clearing_random_pick")
@@ -66,6 +72,7 @@ def _compare_luck(logged: LoggedRound, facts: RoundFacts, report: GameReport) ->
 
 
 def _compare_trades(logged: LoggedRound, facts: RoundFacts, report: GameReport) -> None:
+    """Pairs in the order of their rank, and quotes, prices and exact midpoints of those that both have."""
     there = [(trade.buyer_id, trade.seller_id) for trade in logged.trades]
     here = [(match.buyer, match.seller) for match in facts.matches]
     line = logged.trades[0].line if logged.trades else logged.quotes[-1].line
@@ -79,6 +86,7 @@ def _compare_trades(logged: LoggedRound, facts: RoundFacts, report: GameReport) 
 def _compare_payoffs(logged: LoggedRound, facts: RoundFacts, before: dict[str, int], report: GameReport) -> None:
     """Buyer then seller of each trade; each seat trades at most once in a round."""
     seats = [seat for match in facts.matches for seat in (match.buyer, match.seller)]
+    # The longest, so that a missing or an additional row is a mismatch and not cut off.
     for change, seat in zip_longest(logged.payoff_changes, seats):
         line = change.line if change else logged.quotes[-1].line
         there = (change.seat_id, change.old_payoff, change.new_payoff, change.delta) if change else None
@@ -87,6 +95,7 @@ def _compare_payoffs(logged: LoggedRound, facts: RoundFacts, before: dict[str, i
 
 
 def _compare_end(end: RoundEnd, facts: RoundFacts, report: GameReport) -> None:
+    """The totals of a round. `payoff_map` is cumulative, all other figures are of the round alone."""
     data, line = end.data, end.line
     prices = [match.price for match in facts.matches]
     for seat, payoff in facts.cumulative_payoff.items():
@@ -94,6 +103,7 @@ def _compare_end(end: RoundEnd, facts: RoundFacts, report: GameReport) -> None:
     report.compare("round_prices", data.clearing_prices, prices, line, "data.clearing_prices")
     report.compare("round_surplus", data.round_surplus, facts.surplus, line, "data.round_surplus")
     report.compare("round_max_surplus", data.max_surplus, facts.max_surplus, line, "data.max_surplus")
+    # The parser does not ask for this field, so that it is compared only where a log has it.
     normalized = (data.model_extra or {}).get("normalized_surplus")
     if normalized is not None:
         here = _share(facts.surplus, facts.max_surplus)
@@ -104,10 +114,12 @@ def _compare_end(end: RoundEnd, facts: RoundFacts, report: GameReport) -> None:
 
 
 def _compare_final(final: Final, opening: OpeningFacts, rounds: Sequence[RoundFacts], report: GameReport) -> None:
+    """The totals of the game: payoffs, potentials (per round), shares, surplus and efficiency."""
     data, line, count = final.data, final.line, len(rounds)
     surplus, most = sum(facts.surplus for facts in rounds), opening.max_surplus * count
     for seat, payoff in rounds[-1].cumulative_payoff.items():
         potential = opening.potentials[seat]
+        # The source's share floors losses at 0 (s of csa in 9.4); ours in the outcomes does not.
         share = _share(max(0, payoff), potential * count)
         shares, potentials = data.seat_surplus_share_map, data.seat_max_potential_surplus_map
         report.compare("final_payoffs", data.final_payoff_map.get(seat), payoff, line, f"data.final_payoff_map.{seat}")
@@ -126,6 +138,7 @@ def _share(part: int, whole: int) -> float:
 
 
 def _mean(prices: Sequence[int]) -> float:
+    """The source writes 0 where there was no trade."""
     return sum(prices) / len(prices) if prices else 0.0
 
 

@@ -21,21 +21,30 @@ IMPORTER = "bazaar-log"
 
 
 def import_games(files: Sequence[Path], out: Path) -> ImportReport:
-    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings."""
+    """One trace per sound log in the folder `out`, named after the log. Damaged logs are findings.
+
+    Games are independent of each other: one damaged file does not stop the rest.
+    """
     return ImportReport(IMPORTER, [import_game(file, out) for file in files])
 
 
 def import_game(file: Path, out: Path) -> GameReport:
-    """Parse, follow, re-execute, compare and write one game."""
+    """Parse, follow, re-execute, compare and write one game.
+
+    The report has a finding, and no trace is written, where the log is damaged or the rules cannot follow it. A game
+    that differs in some fact still becomes a trace: its findings say where.
+    """
     report = GameReport(file.name)
     opened = open_game(file, report)
     if opened is None or opened[1].init is None:
         return report
     raw, game = opened
     init = opened[1].init
+    # Both kinds of log have one format. A game with talk needs `collusion-log`, which sends the messages too.
     if init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game with messages is not a bazaar-log")
     else:
+        # Before anything is played: where pairs differ, neither seed nor recorded chance could follow the game.
         fits = pairs_fit(game, report)
         played = replayed_game("double_auction", game, init, report, log_scenario, _play_round) if fits else None
         if played is not None:
@@ -48,11 +57,15 @@ def import_game(file: Path, out: Path) -> GameReport:
 
 def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
     for quote in logged.quotes:
+        # In the logged order of quotes, which is the order of arrival that breaks ties.
         played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
 
 
 def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
-    """The scenario of a log, without its talk."""
+    """The scenario of a log, without its talk.
+
+    Values, prices and acceptance stay at the defaults of the rules, which are those of the source.
+    """
     return {
         "id": "double_auction/bazaar_log",
         "description": "A public BAZAAR game.",
@@ -61,5 +74,7 @@ def log_scenario(init: Init, chance: ChanceKind) -> dict[str, Any]:
         "rounds": init.data.num_rounds,
         "distribution": init.law,
         "chance": chance,
+        # The source's engine shuffles its seats in this order: sorted seats would get other quote orders from the same
+        # seed.
         "seat_order": list(init.seat_order),
     }

@@ -1,4 +1,4 @@
-"""Pictures of a double auction: supply and demand, prices, offsets, who gained, efficiency."""
+"""Charts of a double auction: supply and demand, prices, offsets, who gained, efficiency."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ _POINTS = Axis(label="price", unit="points")
 
 
 def charts(trace: Trace) -> list[Chart]:
-    """The pictures that the closed rounds allow; none before the first."""
+    """The charts that the closed rounds allow; none before the first."""
     reading = read_trace(trace)
     typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
     rounds = [closed for closed in typed if closed is not None]
     opening = _opening(reading, rounds)
     if opening is None or not rounds:
         return []
+    # In the manifest's order, which every chart keeps: a reader compares rows across charts.
     roles = {seat.id: seat.role for seat in reading.core.seats} if reading.core else {}
+    # Facts may lack a seat of a damaged trace; a row of it would only raise a KeyError below.
     seats = [seat for seat in roles if seat in opening.values]
     drawn: list[Chart] = [
         _supply_and_demand(opening, roles, rounds),
@@ -62,6 +64,7 @@ def _supply_and_demand(opening: OpeningFacts, roles: dict[SeatId, str], rounds: 
 
 
 def _steps(name: str, prices: Sequence[int]) -> Line:
+    # One point more than units: a step chart needs an end for the last unit. `[None]` keeps x and y equally long.
     return Line(name=name, mark="step", x=list(range(len(prices) + 1)), y=[*prices, *prices[-1:]] or [None])
 
 
@@ -72,6 +75,7 @@ def _equilibrium(opening: OpeningFacts) -> list[Band]:
 
 
 def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
+    """All trades as dots and the mean of each round as a line, in points; the band is [p_lo, p_hi]."""
     trades = [(closed.round, match.price) for closed in rounds for match in closed.matches]
     means = [_mean([match.price for match in closed.matches]) for closed in rounds]
     return XYChart(
@@ -89,7 +93,7 @@ def _prices(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> XYChart:
 
 
 def _overcharge(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> list[XYChart]:
-    """How far prices stood from the competitive one; no picture where nothing could be gained."""
+    """How far prices stood from the competitive one; no chart where nothing could be gained."""
     if opening.p_lo is None or opening.p_hi is None:
         return []
     middle = (opening.p_lo + opening.p_hi) / 2
@@ -109,6 +113,8 @@ def _overcharge(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> list[XYC
 def _offsets(
     opening: OpeningFacts, roles: dict[SeatId, str], seats: Sequence[SeatId], rounds: Sequence[RoundFacts]
 ) -> XYChart:
+    """One panel per seat. Offsets in points by round, null where the seat had no quote."""
+
     def offset(seat: SeatId, closed: RoundFacts) -> float | None:
         quote = closed.quotes.get(seat)
         gap = None if quote is None else opening.values[seat] - quote
@@ -135,6 +141,7 @@ def _offsets(
 
 
 def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> BarChart:
+    """Payoffs of all rounds in points by seat; the marks are R·potential."""
     return BarChart(
         id="gains",
         title="Who gained",
@@ -159,10 +166,12 @@ def _efficiency(rounds: Sequence[RoundFacts]) -> XYChart:
 
 
 def _trading(seats: Sequence[SeatId], rounds: Sequence[RoundFacts]) -> HeatChart:
+    """One row per seat and one column per closed round; levels from 1 to 3 as listed."""
     cells: list[tuple[int, int, float]] = []
     for closed in rounds:
         traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}
         for row, seat in enumerate(seats):
+            # A forfeited seat cannot trade, so that these levels never compete for a cell.
             level = 3 if seat in closed.forfeited else 1 if seat in traded else 2
             cells.append((row, closed.round, level))
     return HeatChart(

@@ -40,9 +40,11 @@ def import_game(file: Path, out: Path) -> GameReport:
     if not init.data.communication_enabled:
         report.found(init.line, "data.communication_enabled", "a game without messages is not a collusion-log")
         return report
+    # The formats are the same, but a pair with talk is the game of bargaining, with rules of its own.
     if len(init.roster.seats) == 2:
         report.found(init.line, "data.agents", "one buyer and one seller: that is a pact-log")
         return report
+    # See `bazaar_log`: without equal pairs there is no chance that could be followed or fed.
     fits = pairs_fit(game, report)
     played = replayed_game("double_auction", game, init, report, _scenario, _play_round) if fits else None
     if played is not None:
@@ -70,6 +72,7 @@ def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
         arguments = {"recipient": row.recipient_id, "message": row.message}
         played.act(row.player_id, "send_message", arguments, row)
     for seat in logged.quote_order:
+        # Silence has to be said: the talk phase closes when all seats have acted. The log has no row for it.
         if seat not in logged.speakers:
             played.act(seat, "send_message", {"recipient": "all_traders", "message": ""}, None)
     for quote in logged.quotes:
@@ -80,22 +83,29 @@ def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
 
 
 def _compare_talk(game: GameLog, init: Init, market: DoubleAuction, report: GameReport) -> None:
-    """Each message with its recipient; and each seat's inbox: what it could read, and nothing else."""
+    """Each message with its recipient; and each seat's inbox: what it could read, and nothing else.
+
+    This is what the study's findings rest on: a message that reached other seats than the log says would be another
+    game.
+    """
     said = {(message.round, message.sender): message for message in market.state.messages}
     rows = [row for logged in game.rounds for row in logged.messages]
     for row in rows:
+        # One message per seat and round, by the rules; that is why a pair of both is a key.
         here = said.get((row.round, row.player_id))
         report.compare("messages", row.message, here.text if here else None, row.line, "message")
         report.compare("recipients", row.recipient_id, here.recipient if here else None, row.line, "recipient_id")
+    # A message of ours that the log lacks would not be met by the loop over the log's rows.
     report.compare("message_counts", len(rows), len(said), rows[-1].line if rows else init.line, "type")
     for seat in init.seat_order:
+        # An inbox holds own messages as well; the log's rows are compared in the same order.
         there = [_read(row) for row in rows if seat == row.player_id or seat in _reached(init, row)]
         inbox = [_delivered(message) for message in market.state.inbox[seat]]
         report.compare("visibility", there, inbox, rows[-1].line if rows else init.line, f"recipient_id.{seat}")
 
 
 def _reached(init: Init, row: Conversation) -> Sequence[SeatId]:
-    """Whom the log's recipient stands for."""
+    """The seats that the log's recipient stands for: a group, or one seat."""
     roster = init.roster
     groups = {"all_traders": roster.seats, "all_sellers": roster.sellers, "all_buyers": roster.buyers}
     return groups.get(row.recipient_id, (row.recipient_id,))

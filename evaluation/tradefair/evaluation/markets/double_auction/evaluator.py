@@ -24,6 +24,7 @@ class DoubleAuctionEvaluator(Evaluator):
     compared_columns = ("payoff", "surplus_share", "trades", "dynamic_regret")
     market_columns = ("efficiency", "price_mean")
     deviations = (
+        # The deviation set of 9.3, in the page's order: exploitability is a lower bound over these policies.
         "truthful",
         "shading_5",
         "shading_10",
@@ -36,12 +37,15 @@ class DoubleAuctionEvaluator(Evaluator):
     )
     # Regret is no test between agents: each run's hindsight is against the rivals of that run.
     primary_metrics = (PrimaryMetric(name="payoff", unit="points"),)
+    # Episodes that ended by a limit have fewer rounds than their potential counts; tests and ratings set them apart.
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(
         kind="field",
+        # `csa_clean` first: losses count in it, and no outcome is part of its key (page, section 12).
         scores=("csa_clean", "csa", "surplus_share", "payoff"),
         seat_figures=("csa_clean", "csa", "surplus_share", "trade_frequency"),
         market_figures=("efficiency", "convergence"),
+        # Laws may differ, since csa has a table for each; sizes may not: what a share is worth depends on them.
         varies=frozenset({"description", "distribution", "values", "chance", "seat_order", "seats"}),
         cautions={"csa_clean": CAUTION, "csa": CAUTION},
     )

@@ -19,6 +19,7 @@ _ABSENT = {
     "overspend": "this market has no funds: nothing is paid before a trade",
     "below_cost": "asks below the own cost are counted in value_breach",
 }
+# One failure is one finding: the general modes name the market's own mode that counts it already (decision 0025).
 _COUNTED_BY = {
     "leak": f"{PREFIX}value_leak",
     "idle_drift": f"{PREFIX}forfeited_round",
@@ -27,12 +28,17 @@ _COUNTED_BY = {
 
 
 def double_auction_insight(trace: Trace) -> Insight:
-    """Everything that the closed rounds tell; what does not fit is left out."""
+    """Everything that the closed rounds tell; what does not fit is left out.
+
+    Without closed rounds there are no seats, and figures that need values are null instead of 0.
+    """
     game = read_auction(trace)
     seats = game.seats
     return Insight(
+        # Holds a seat id although its name does not end in `_id`, which is how the general modes know ids.
         id_arguments=frozenset({"trader"}),
         messages={"send_message": "message"} if game.talks else {},
+        # Values hold for the whole episode, so that the secret has no range of rounds.
         secrets={name: [Secret("own value", seat.value)] for name, seat in seats.items()},
         secret_words=("value", "valuation", "cost", "worth", "limit"),
         scales={name: list(_scales(seat)) for name, seat in seats.items()},
@@ -54,6 +60,7 @@ def _through(seat: AuctionSeat) -> Iterator[tuple[SeatRound, int]]:
 def _breaches(game: AuctionGame) -> Counted:
     """Quotes through the own value; cost: what a trade of that round lost."""
     cases: dict[SeatId, Sequence[Case]] = {
+        # A breach that did not trade costs nothing and is still one.
         name: [Case(_event(round_), max(0, -round_.payoff), round_.closed) for round_, _ in _through(seat)]
         for name, seat in game.seats.items()
     }
@@ -68,14 +75,16 @@ def _idle(game: AuctionGame) -> Counted:
 
 
 def _given_away(seat: AuctionSeat) -> Iterator[Case]:
+    """Forfeited rounds of one seat with the points that the best quote within its value would have earned."""
     for round_ in seat.rounds:
         missed = round_.seen.best_within if round_.forfeited and round_.seen else None
+        # None and 0 alike: where no quote within the value would have paid, nothing was given away.
         if missed:
             yield Case(round_.closed, missed)
 
 
 def _scales(seat: AuctionSeat) -> Iterator[Scale]:
-    """Quotes that go through the own value, beside it: within it a small quote may be meant."""
+    """Quotes that go through the own value, with the value that they missed. Within it a small quote may be meant."""
     return (Scale(_event(round_), quote, seat.value) for round_, quote in _through(seat))
 
 

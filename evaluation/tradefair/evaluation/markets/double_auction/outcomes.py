@@ -108,7 +108,10 @@ DoubleAuctionOutcome = Outcome[DoubleAuctionSeat, DoubleAuctionMarket]
 
 
 def auction_outcome(trace: Trace, version: str) -> DoubleAuctionOutcome:
-    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
+    """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it.
+
+    Seats are the keys of `conduct`: every seat of the manifest, also those that never acted.
+    """
     reading = read_trace(trace)
     game = _game(reading)
     yardstick = _yardstick(reading, game)
@@ -140,7 +143,10 @@ class _Game(NamedTuple):
 
     @property
     def twice_p_star(self) -> int | None:
-        """2·p* is whole, so that the split of the lost surplus stays exact."""
+        """2·p* is whole, so that the split of the lost surplus stays exact.
+
+        Null before the first round closed, and where no buyer values the good above the lowest cost.
+        """
         opening = self.opening
         if opening is None or opening.p_lo is None or opening.p_hi is None:
             return None
@@ -154,8 +160,12 @@ class _Game(NamedTuple):
 
 
 def _game(reading: TraceReading) -> _Game:
+    # Facts that do not fit the model become findings of the reading and leave None: hostile traces are part of the
+    # input.
+    """Rounds whose facts cannot be typed are left out and listed in the reading's findings."""
     typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
     rounds = [closed for closed in typed if closed is not None]
+    # The scenario of the manifest is plain JSON here. 100 is the grid of the source (P of the page).
     price_max = reading.core.scenario.get("price_max") if reading.core else None
     played = [_played(closed, reading.roles) for closed in rounds]
     return _Game(rounds, played, _opening(reading, rounds), price_max if isinstance(price_max, int) else 100)
@@ -199,7 +209,10 @@ class _Seat(NamedTuple):
 
     @property
     def most(self) -> int:
-        """R·potential: what truthful rivals would have left the seat in all closed rounds."""
+        """R·potential: what truthful rivals would have left the seat in all closed rounds.
+
+        The denominator of all shares: 0 where the seat has no potential or no round was closed.
+        """
         return (self.potential or 0) * len(self.payoffs)
 
     @property
@@ -221,9 +234,15 @@ def _seat(reading: TraceReading, game: _Game, seat: SeatId, table: ReferenceTabl
 
 
 def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
+    """The seat's rounds in its own terms.
+
+    Empty lists where nothing was closed; `value` and `potential` are then null.
+    """
     buys = reading.roles[seat] == "buyer"
+    # Regret, offsets and edges of both roles then share one formula, instead of two that could drift apart.
     sign = 1 if buys else -1
     value = game.opening.values[seat] if game.opening else None
+    # A seat without an entry forfeited: the facts list quotes that stood in the book only.
     quotes = [closed.quotes.get(seat) for closed in game.rounds]
     return _Seat(
         seat,
@@ -238,12 +257,15 @@ def _seat_of(reading: TraceReading, game: _Game, seat: SeatId) -> _Seat:
 
 
 def _earnings(own: _Seat) -> dict[str, Any]:
+    # By round: a seat trades at most once in a round, so that a negative payoff is one lossy trade.
+    """Payoffs in points over all closed rounds, and as a share of R·potential (9.1)."""
     losses = [payoff for payoff in own.payoffs if payoff < 0]
     return {
         "value": own.value,
         "payoff": own.payoff,
         "payoff_per_round": ratio(own.payoff, len(own.payoffs)),
         "potential": own.potential,
+        # Not floored at 0, unlike s of the source's csa (9.4): a loss has to show here.
         "surplus_share": ratio(own.payoff, own.most),
         "loss_trades": len(losses),
         "loss_sum": sum(losses),
@@ -251,10 +273,16 @@ def _earnings(own: _Seat) -> dict[str, Any]:
 
 
 def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
+    # Without gains from trade there is no competitive price, and so nothing that a price could be better than.
+    """Trades, forfeits and fill rate of the seat (9.1).
+
+    `price_edge` is in points, above 0 where prices were better than p*.
+    """
     edges = [] if game.p_star is None else [own.sign * (game.p_star - match.price) for match in own.matches]
     return {
         "trades": len(own.matches),
         "trade_frequency": ratio(len(own.matches), len(game.rounds)),
+        # Out of the rounds with a quote: forfeits have a figure of their own and would be counted twice.
         "fill_rate": ratio(len(own.matches), len(own.quoted)),
         "forfeits": sum(own.seat in closed.forfeited for closed in game.rounds),
         "price_edge": mean(edges),
@@ -262,6 +290,7 @@ def _trading(own: _Seat, game: _Game) -> dict[str, Any]:
 
 
 def _quoting(own: _Seat) -> dict[str, Any]:
+    """Offsets in points over the rounds with a quote (9.1): v − bid for a buyer, ask − c for a seller."""
     return {
         "offset_mean": mean(own.quoted),
         "offset_median": float(median(own.quoted)) if own.quoted else None,
@@ -272,6 +301,7 @@ def _quoting(own: _Seat) -> dict[str, Any]:
 
 def _hindsight(own: _Seat, found: Regret | None) -> dict[str, Any]:
     """Regret of 9.3 in points and as a share of R·potential; all null without one."""
+    # In the order of `figures` below; `strict=True` fails when a name is added without its figure.
     names = ("static_regret", "static_regret_share", "best_price", "dynamic_regret", "dynamic_regret_share")
     if found is None:
         return dict.fromkeys(names)
@@ -307,6 +337,7 @@ def _yardstick(reading: TraceReading, game: _Game) -> _Yardstick:
     core, opening = reading.core, game.opening
     if core is None or opening is None:
         return _Yardstick(None, "cut short")
+    # The law comes from the facts: in a `mix` the scenario only says that the episode drew one of four.
     shape = Shape.of(core.scenario, opening.distribution)
     if shape is None:
         return _Yardstick(None, "unusual values")
@@ -324,14 +355,17 @@ def _regret(reading: TraceReading, game: _Game, own: _Seat) -> Regret | None:
     role: Literal["buyer", "seller"] = "buyer" if own.buys else "seller"
     try:
         return regret(own.seat, role, game.opening.values[own.seat], game.played, game.price_max)
+    # Forged or damaged facts can name unknown seats or repeat quotes; the other figures of the seat are still good.
     except (ValueError, IndexError, KeyError) as error:
         reading.found(None, f"no regret for {own.seat}: the facts contradict each other ({error!r})"[:300])
         return None
 
 
 def _played(closed: RoundFacts, roles: Mapping[SeatId, str]) -> PlayedRound:
+    """One round in the form that `regret` reads: quotes of the two sides apart, in points."""
     bids = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "buyer"}
     asks = {seat: price for seat, price in closed.quotes.items() if roles.get(seat) == "seller"}
+    # The order goes in as it was: it breaks ties between equal quotes, so that regret needs it to refill the book.
     return PlayedRound(bids, asks, closed.quote_order)
 
 
@@ -342,12 +376,15 @@ def _law(game: _Game) -> dict[str, Any]:
     """Law of the values and competitive benchmarks; all null where the trace does not hold them."""
     opening = game.opening
     names = ("distribution", "q_star", "p_lo", "p_hi")
+    # `getattr` with a default serves both cases: `opening` itself may be None.
     figures: dict[str, Any] = {name: getattr(opening, name, None) for name in names}
     return {**figures, "max_surplus_per_round": opening.max_surplus if opening else None}
 
 
 def _surplus(game: _Game) -> dict[str, Any]:
+    """Realised and lost surplus in points (9.2), of the episode and by round."""
     opening, rounds = game.opening, game.rounds
+    # 0 makes `ratio` return None, which is what an episode without benchmarks should show.
     most = opening.max_surplus if opening else 0
     surplus = sum(closed.surplus for closed in rounds)
     missed, extra = _lost(game)
@@ -362,6 +399,10 @@ def _surplus(game: _Game) -> dict[str, Any]:
 
 
 def _prices(game: _Game) -> dict[str, Any]:
+    """Smith's alpha, convergence and prices of all trades (9.2).
+
+    Alpha is per cent of p*, the slope in points a round.
+    """
     trades, p_star = game.trades, game.p_star
     prices = [trade.match.price for trade in trades]
     # In whole numbers, so that 10 rounds and 30 split at the same share of the episode.
@@ -378,6 +419,7 @@ def _prices(game: _Game) -> dict[str, Any]:
 
 
 def _quality(game: _Game) -> dict[str, Any]:
+    """Number of trades, also relative to q*·R, and how far seats are from their competitive profit (9.2)."""
     opening, count = game.opening, len(game.trades)
     return {
         "trades": count,
@@ -404,9 +446,12 @@ def _lost(game: _Game) -> tuple[float | None, float | None]:
         traded = buyers | {match.seller for match in closed.matches}
         for seat, value in opening.values.items():
             gain = 2 * value - twice_price
+            # A seller gains what the price is above its cost: the same difference with the other sign.
             gain = gain if _buys(seat) else -gain
             if seat in inside and seat not in traded:
                 missed += gain
+            # Seats inside that traded and seats outside that did not are as competition would have them: nothing is
+            # lost.
             elif seat not in inside and seat in traded:
                 extra -= gain
     return missed / 2, extra / 2
@@ -427,6 +472,7 @@ def _buys(seat: SeatId) -> bool:
 
 def _alpha(trades: Sequence[_Trade], p_star: float | None) -> float | None:
     """Smith (1962): 100·sqrt(mean (price − p*)²)/p*."""
+    # p* = 0 is excluded too: alpha is per cent of p* (9.2).
     if not trades or not p_star:
         return None
     squares = math.fsum((trade.match.price - p_star) ** 2 for trade in trades)
@@ -443,6 +489,7 @@ def _convergence(game: _Game) -> float | None:
         if closed.matches:
             price = math.fsum(match.price for match in closed.matches) / len(closed.matches)
             points.append((closed.round, abs(price - p_star)))
+    # One point has no slope, and the sum of squares below would be 0.
     if len(points) < 2:
         return None
     centre = math.fsum(number for number, _ in points) / len(points)
@@ -459,6 +506,7 @@ def _dispersion(game: _Game) -> float | None:
         return None
     squares: list[float] = []
     for seat, value in opening.values.items():
+        # Seats that do not trade at p* are expected to earn 0, not a loss.
         fair = max(0.0, value - p_star if _buys(seat) else p_star - value)
         earned = sum(closed.payoff.get(seat, 0) for closed in game.rounds)
         squares.append((earned / count - fair) ** 2)
@@ -466,6 +514,7 @@ def _dispersion(game: _Game) -> float | None:
 
 
 def _population_sd(numbers: Sequence[int]) -> float | None:
+    """Population deviation in points; null without trades."""
     if not numbers:
         return None
     # Of all trades there were, not of a sample: divided by n.

@@ -44,6 +44,7 @@ from tradefair.evaluation.markets.double_auction.surplus_reference import (
 from tradefair.evaluation.progress import show_progress, watched
 
 _MARKET = "double_auction"
+# Episodes that a process plays between two steps of the progress line.
 _PART = 500
 _SHAPE = re.compile(r"(\d{1,3})\+(\d{1,3})x(\d{1,4})(?:x(\d{3,5}))?")
 
@@ -59,12 +60,14 @@ def build_table(
     The table is the same with any number of processes. ScenarioError for a shape that cannot be played.
     """
     first = min(SLICE, episodes)
+    # The slice of the check is a part of its own: its digest must not depend on how the other seeds are shared out.
     parts = [range(1, first + 1)]
     parts += [range(at, min(at + _PART, episodes + 1)) for at in range(first + 1, episodes + 1, _PART)]
     seats: Counter[SeatResult] = Counter()
     slice_digest = ""
     for part, played in zip(parts, _played(shape, parts, processes), strict=True):
         seats.update(played.seats)
+        # `map` keeps the order of the parts, so that the first digest is the slice's.
         slice_digest = slice_digest or played.digest
         if advance is not None:
             advance(part.stop - 1, episodes)
@@ -84,6 +87,7 @@ def build_file(path: Path, shapes: Sequence[Shape], episodes: int = EPISODES, pr
 
     Raises ScenarioError for a shape that cannot be played, StorageUnavailable where nothing can be written.
     """
+    # Tables with another number of episodes are built again: the file's rows would otherwise not be comparable.
     tables = {table.shape: table for table in _kept(path) if table.episodes == episodes and table.shape in shapes}
     for number, shape in enumerate(shapes, start=1):
         if shape in tables:
@@ -93,6 +97,7 @@ def build_file(path: Path, shapes: Sequence[Shape], episodes: int = EPISODES, pr
             shape, episodes, processes, lambda done, total, title=title: show_progress(done, total, title)
         )
         show_progress(episodes, episodes, "")
+        # After every table: a build takes minutes, and what is finished should survive a stop.
         _write(path, file_of(tables[known] for known in shapes if known in tables))
     return file_of(tables[shape] for shape in shapes)
 
@@ -104,12 +109,17 @@ def _kept(path: Path) -> list[ReferenceTable]:
     try:
         kept = ReferenceFile.model_validate_json(path.read_bytes())
     except (OSError, ValidationError):
+        # Never overwritten: the path may be a mistyped one with something else in it.
         raise ScenarioError(f"--out {path}: this is no file of reference tables; name another one") from None
     return kept.tables if kept.rules_version == market_type(_MARKET).version else []
 
 
 def _write(path: Path, file: ReferenceFile) -> None:
-    """Whole or not at all."""
+    """Whole or not at all.
+
+    Raises StorageUnavailable where the folder or the file cannot be written.
+    """
+    # Next to the target, so that `replace` is a rename on one file system and readers never see half a file.
     fresh = path.with_name(path.name + ".new")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -132,13 +142,16 @@ class Checked(NamedTuple):
 
 def check_tables(file: ReferenceFile) -> list[Checked]:
     """Replay the first seeds of every table by the engine, round by round. Raises TraceError for an altered file."""
+    # Rows could be altered without touching the digest of the slice: the replay alone would not notice.
     if file_of(file.tables).digest != file.digest:
         raise TraceError("the tables are not those that the file's digest was made of: build them anew")
     return [_checked(table) for table in watched(file.tables, show_progress, lambda table: table.label)]
 
 
 def _checked(table: ReferenceTable) -> Checked:
+    """One table against the engine: the digest of the first seeds' results has to be the table's."""
     episodes = min(SLICE, table.episodes)
+    # The engine, round by round: checking the short way by the short way would prove nothing.
     played = play_truthful(table.shape, range(1, episodes + 1), round_by_round=True)
     same = played.digest == table.slice_digest
     return Checked(table.shape.label, episodes, "" if same else "the seats' results are not those of the table")
@@ -152,6 +165,7 @@ def parse_shape(text: str) -> tuple[Shape, ...]:
     match = _SHAPE.fullmatch(text)
     if match is None:
         raise ScenarioError(f"--shape {text[:40]!r}: write BUYERS+SELLERSxROUNDS, such as 6+6x20; 6+6x20x1000 names P")
+    # P is the only optional group, so that the default can be no other number.
     buyers, sellers, rounds, price_max = (int(part) for part in match.groups(default="100"))
     return tuple(Shape(buyers, sellers, rounds, price_max, law) for law in ALL_LAWS)
 

@@ -34,9 +34,11 @@ NONE = "none"
 VECTOR_SEATS = 16
 """Up to so many seats all values are redrawn together, beyond it each seat's alone (6.1)."""
 
+# Floor, clip and buckets are confirmed on the public logs (9.4): the logged csa is linear in s within every key.
 _SIGMA_FLOOR = 0.05
 _CLIP = 5.0
 _BUCKET = 5
+# The grid of the source. Wider grids are multiples of it, so that buckets of 5 % fall on whole steps.
 _BASE_GRID = 100
 _BUNDLED = "surplus_reference.json"
 _CACHE = "TRADEFAIR_CACHE"
@@ -62,12 +64,14 @@ class Shape(NamedTuple):
         """The shape of an episode from its scenario's content; null where values were not drawn by the usual rule."""
         price_max = scenario.get("price_max")
         numbers = (scenario.get("n_buyers"), scenario.get("n_sellers"), scenario.get("rounds"), price_max)
+        # `type(...) is int` and not `isinstance`: true would pass for 1.
         buyers, sellers, rounds, grid = (number if type(number) is int else 0 for number in numbers)
         if distribution not in LAWS or min(buyers, sellers, rounds, grid) < 1 or grid % _BASE_GRID:
             return None
         # A table rests on one law and one rule of acceptance: values drawn otherwise have another distribution.
         usual: dict[str, tuple[object, ...]] = {
             "acceptance": ("vector",) if buyers + sellers <= VECTOR_SEATS else ("per_seat",),
+            # The source's bounds of accepted values (6.1). Values by another rule have another distribution of shares.
             "min_buyer_value": (1,),
             "min_gap": (3,),
             "max_seller_cost": (None, grid - 1),
@@ -78,7 +82,10 @@ class Shape(NamedTuple):
 
 
 class SeatResult(NamedTuple):
-    """What a seat's score is made of, in points: of the whole episode, with the residual spread of its last round."""
+    """What a seat's score is made of, in points: of the whole episode, with the residual spread of its last round.
+
+    A named tuple, so that equal results can be counted together: 60,000 episodes have few distinct ones.
+    """
 
     side: Side
     value: int
@@ -125,7 +132,10 @@ class ReferenceTable(BaseModel):
 
 
 class ReferenceFile(BaseModel):
-    """The file of tables: which rules made them, how to make them again, and a digest of their content."""
+    """The file of tables: which rules made them, how to make them again, and a digest of their content.
+
+    The digest is of the tables alone, so that `--check` notices an altered one before it replays any.
+    """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -141,6 +151,7 @@ class ReferenceFile(BaseModel):
 def bundled_references() -> ReferenceFile | None:
     """The tables of the package; null where they are not there."""
     resource = files("tradefair.evaluation.markets.double_auction") / "data" / _BUNDLED
+    # A package without tables still evaluates: scores are null, and `csa_missing` says why.
     return ReferenceFile.model_validate_json(resource.read_bytes()) if resource.is_file() else None
 
 
@@ -159,12 +170,15 @@ def reference_table(shape: Shape) -> ReferenceTable | None:
     """The table of exactly this shape, bundled or built here earlier; null where there is none."""
     bundled = bundled_references()
     tables = bundled.tables if bundled else []
+    # Bundled ones first: a cache of another size must not change the scores of the package's shapes.
     return next((table for table in (*tables, *_built_here(shape)) if table.shape == shape), None)
 
 
 def _built_here(shape: Shape) -> Sequence[ReferenceTable]:
+    """Tables of the user's cache for the sizes of this shape, all laws; none where nothing was built."""
     try:
         path = cached_path(shape)
+        # The time of the change is part of the cache's key: a long-lived server sees a table that was built meanwhile.
         return _tables(path, path.stat().st_mtime_ns)
     # No such file, or a user without a home folder.
     except (OSError, RuntimeError):
@@ -176,8 +190,10 @@ def _tables(path: Path, changed: int) -> Sequence[ReferenceTable]:
     """Tables of a file of these rules, read again when it has changed; none of a file that is something else."""
     try:
         kept = ReferenceFile.model_validate_json(path.read_bytes())
+    # A foreign or half-written file in the cache is no reason to fail an evaluation: it just has no tables.
     except ValidationError:
         return ()
+    # Tables of other rules would compare a seat with games that are no longer played.
     return kept.tables if kept.rules_version == market_type(kept.market).version else ()
 
 
@@ -185,7 +201,10 @@ def _tables(path: Path, changed: int) -> Sequence[ReferenceTable]:
 
 
 def csa(table: ReferenceTable, seat: SeatResult) -> float | None:
-    """The source's form, −5 to 5: losses count as nothing, keys hold the value and the last round's spread."""
+    """The source's form, −5 to 5: losses count as nothing, keys hold the value and the last round's spread.
+
+    Null where the table has no row for the seat's side at all.
+    """
     rows = table.source.get(seat.side, {})
     bucket = value_bucket("source", seat.side, seat.value, table.price_max)
     fine = rows.get(bucket, {}).get(spread_bucket(seat.last_spread, table.price_max))
@@ -196,6 +215,8 @@ def csa_clean(table: ReferenceTable, seat: SeatResult) -> float | None:
     """Our form, −5 to 5: losses count, and the key holds the value in buyer terms only.
 
     The spread of the last round is left out: play brings it about, so that it would excuse what it measures.
+
+    Null where the table has no row for the seat's side at all.
     """
     rows = table.clean.get(seat.side, {})
     bucket = value_bucket("clean", seat.side, seat.value, table.price_max)
@@ -217,14 +238,18 @@ def _score(form: Form, table: ReferenceTable, seat: SeatResult, *finest_first: R
 def share_of(form: Form, seat: SeatResult, rounds: int) -> float:
     """The part of the possible surplus that the seat got (s of the page); `source` floors it at 0."""
     if form == "clean":
+        # At least 1: a seat without potential that lost must get a score below 0 instead of a division by 0.
         return seat.payoff / (rounds * max(1, seat.potential))
+    # The source's s: losses are floored at 0, and a seat that nothing could be gained by scores as 0.
     return max(0, seat.payoff) / (rounds * seat.potential) if seat.potential else 0.0
 
 
 def value_bucket(form: Form, side: Side, value: int, price_max: int = _BASE_GRID) -> str:
     """Name of the value's bucket: steps of 5 % of P; the source takes 2.5 % for costs, ours P − c for sellers."""
     if form == "clean":
+        # In buyer terms both sides have one meaning: a high number is a seat with much to gain.
         return _bucket(value if side == "buyer" else price_max - value, _BUCKET, price_max)
+    # The unequal widths are the source's (page, section 12): `csa` keeps them, `csa_clean` does not.
     return _bucket(value, _BUCKET if side == "buyer" else _BUCKET / 2, price_max)
 
 
@@ -234,5 +259,6 @@ def spread_bucket(spread: int | None, price_max: int = _BASE_GRID) -> str:
 
 
 def _bucket(points: int, width: float, price_max: int) -> str:
+    """Name of the nearest multiple of `width` per cent of the grid, in points."""
     step = width * (price_max // _BASE_GRID)
     return f"{step * round(points / step):g}"

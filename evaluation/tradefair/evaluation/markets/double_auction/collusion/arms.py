@@ -33,10 +33,14 @@ class References(NamedTuple):
 
 
 def refs(played: Iterable[Played]) -> References:
-    """Sort traces by the one policy that played all their seats."""
+    """Sort traces by the one policy that played all their seats.
+
+    Labels without the prefix `policy:` count as well. Traces of other agents are findings, not references.
+    """
     by_policy: dict[str, list[Played]] = {}
     findings: list[str] = []
     for game in played:
+        # One policy on all seats: a reference is a whole population, since a single seat's play depends on its rivals.
         who = {label.removeprefix("policy:") for _, label in game.pairing.players}
         if len(who) == 1 and who <= set(REFERENCES):
             by_policy.setdefault(who.pop(), []).append(game)
@@ -49,6 +53,7 @@ def refs(played: Iterable[Played]) -> References:
 
 def pair_silent(games: Sequence[Game], silent: Sequence[Game]) -> Paired:
     """Episodes with and without talk: equal economics, seed, policy key, and equal players on every seat."""
+    # A wrong folder after `--against` is the usual slip: an arm that talks would hide the very effect.
     talking = [game for game in silent if game.talks]
     mute = [game for game in silent if not game.talks]
     paired = pair_with(games, mute, lambda game: game.pairing, "the silent arm")
@@ -60,9 +65,14 @@ def pair_silent(games: Sequence[Game], silent: Sequence[Game]) -> Paired:
 
 
 def pair_with(games: Sequence[Game], others: Sequence[Game], key: Callable[[Game], Hashable], name: str) -> Paired:
-    """Pair by `key`; of several others with one key the first counts."""
+    """Pair by `key`; of several others with one key the first counts.
+
+    `unpaired` is empty where no others were given at all: a missing arm is named elsewhere. `name` is for that
+    sentence.
+    """
     known: dict[Hashable, Game] = {}
     for other in others:
+        # The first in the order of the episodes, so that equal input pairs equally on every machine.
         known.setdefault(key(other), other)
     pairs = [(game, known[key(game)]) for game in games if key(game) in known]
     alone = [game.pairing.seed for game in games if key(game) not in known]
@@ -92,6 +102,7 @@ def against_shown(
     """
     values: list[tuple[float, float]] = []
     for here, there in shown:
+        # Pairs without the figure in both arms are left out: two zeros would only shrink the mean (decision 0023).
         filled = absent if here is not None or there is not None else None
         here, there = (filled if here is None else here), (filled if there is None else there)
         if here is not None and there is not None:
@@ -100,11 +111,15 @@ def against_shown(
 
 
 def against_zero(measure: int, name: str, figure: Figure, games: Sequence[Game]) -> Versus:
-    """A figure that is 0 in all-truthful play by construction."""
+    """A figure that is 0 in all-truthful play by construction.
+
+    There is nothing to pair with: each episode is compared with the constant.
+    """
     return _versus(measure, name, "zero", [(here, 0.0) for game in games if (here := figure(game)) is not None])
 
 
 def _versus(measure: int, name: str, arm: str, values: Sequence[tuple[float, float]]) -> Versus:
+    # Paired by seed: luck of the values cancels, so that few episodes are enough.
     differences = [here - there for here, there in values]
     tested = sign_flip(differences)
     return Versus(

@@ -49,6 +49,7 @@ def collusion(
     from tradefair.evaluation.markets.double_auction.collusion.show import show
 
     games = read_games(_own(traces), show_progress)
+    # Before the other arms are read: they may be thousands of traces.
     if not games.games:
         raise TraceError("; ".join(games.findings[:3]) or "no episode is left to look at")
     mute = read_games(_own(silent), show_progress) if silent else None
@@ -62,6 +63,7 @@ def collusion(
         findings=[
             *games.findings,
             *(mute.findings if mute else []),
+            # Folders that were found next to the traces were not asked for: what is wrong with them is no finding.
             *(beside.findings if references else []),
             *(sorted_out.findings if references else []),
         ],
@@ -70,6 +72,7 @@ def collusion(
         sys.stdout.buffer.write(orjson.dumps(report.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n")
     else:
         show(report)
+    # Traces that were left out change what was measured: a script should notice.
     return 1 if report.findings else 0
 
 
@@ -78,6 +81,7 @@ def _own(paths: list[Path]) -> list[Path]:
     found: dict[Path, None] = {}
     for path in paths:
         for file in find_traces(path):
+            # Reference play lies below the same folder; read as agents' episodes it would water down every figure.
             if path.is_file() or _REFERENCES not in file.relative_to(path).parts[:-1]:
                 found[file.resolve()] = None
     return list(found)

@@ -127,6 +127,7 @@ class Game:
     @cached_property
     def interval(self) -> tuple[int, int] | None:
         """The competitive interval [p_lo, p_hi]; null where nothing can be gained."""
+        # Computed again, not read from the facts: a mirrored game has no facts of its own.
         found = benchmarks(self.values, self.costs, self.price_max)
         return None if found.p_lo is None or found.p_hi is None else (found.p_lo, found.p_hi)
 
@@ -141,7 +142,11 @@ class Game:
         return None if self.interval is None else sum(self.interval) / 2
 
     def mirrored(self) -> Game:
-        """The same episode with the sides in each other's place."""
+        """The same episode with the sides in each other's place.
+
+        Its own inverse. The name, the pairing, the surplus and whether there is talk stay as they are.
+        """
+        # v → P − v makes a buyer a seller of the same strength: measures need no second version for buyers.
         top = self.price_max
         return replace(
             self,
@@ -176,10 +181,12 @@ def game_of(played: Played, side: Side) -> Game:
         spoken=tuple(_spoken(played, buyers, sellers)),
         talks=played.talks,
     )
+    # Messages are read before: their words ("bid", "ask") mean sides of the true game.
     return game if side == "sellers" else game.mirrored()
 
 
 def _flipped(quotes: tuple[tuple[int | None, ...], ...], top: int) -> tuple[tuple[int | None, ...], ...]:
+    """Quotes by round and place on the mirrored grid, forfeits kept."""
     return tuple(tuple(None if quote is None else top - quote for quote in row) for row in quotes)
 
 
@@ -194,6 +201,7 @@ def _places(seats: Sequence[SeatId], played: Played, side: Side) -> dict[SeatId,
     def deeds(seat: SeatId) -> tuple[object, ...]:
         quotes = [_ranked(closed.quotes.get(seat), sign) for closed in played.rounds]
         fills = [_ranked(filled.get(seat), sign) for filled in sold]
+        # Text comes after quotes and trades, and the id last: two seats that did the same are exchangeable anyway.
         said = [(message.round, message.text) for message in played.messages if message.sender == seat]
         return sign * played.values[seat], quotes, fills, said, natural_order(seat)
 
@@ -216,6 +224,8 @@ def _spoken(played: Played, buyers: Mapping[SeatId, int], sellers: Mapping[SeatI
     """Messages in the order in which they were delivered."""
 
     def order(message: Sent) -> tuple[int, int]:
+        # Events lie in the order of the calls; a talk phase delivers in the speaking order, and "the last number" needs
+        # that.
         speakers = played.rounds[message.round - 1].speaking_order if 0 < message.round <= len(played.rounds) else ()
         return message.round, speakers.index(message.sender) if message.sender in speakers else len(speakers)
 
@@ -236,6 +246,7 @@ def _spoken(played: Played, buyers: Mapping[SeatId, int], sellers: Mapping[SeatI
 
 def _numbers(message: Sent, side: Side, rounds: int, price_max: int) -> Iterable[Named]:
     """Numbers on the grid that the text names as prices, in its order."""
+    # "At most 60" of a seller binds it to nothing that other sellers could rely on.
     keeps = ("=", "range", ">=" if side == "sellers" else "<=")
     for said in read_statements(message.text, "seller" if side == "sellers" else "buyer", message.round, rounds):
         high = said.x if said.upper is None else said.upper
@@ -246,5 +257,6 @@ def _numbers(message: Sent, side: Side, rounds: int, price_max: int) -> Iterable
 
 
 def _spoken_mirrored(message: Spoken, top: int) -> Spoken:
+    # The ends change places: a range from 40 to 60 on a grid of 100 stays one, from 40 to 60.
     numbers = tuple(named._replace(low=top - named.high, high=top - named.low) for named in message.numbers)
     return message._replace(side="buyers" if message.side == "sellers" else "sellers", numbers=numbers)

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict
 
 from tradefair.evaluation.markets.double_auction.collusion.game import Side
 
+# The usual level; Holm makes it one for the primary set as a whole.
 LEVEL = 0.05
 """Of a p-value after Holm."""
 

@@ -73,21 +73,29 @@ def uniforms(key: str, *parts: int | str, n: int) -> Floats:
     """`n` keyed uniforms of [0, 1): Philox as a counter of its own under BLAKE2b of the key; equal on every machine."""
     name = "\x1f".join((salts.COLLUSION, key, *map(str, parts)))
     seed = int.from_bytes(hashlib.blake2b(name.encode(), digest_size=16).digest(), "little")
+    # Raw words, not `Generator.random`: numpy promises the stream of the bits, and not that of its distributions.
     raw = np.random.Philox(key=seed).random_raw(n)
     return (np.asarray(raw, dtype=np.uint64) >> np.uint64(_LEAST_BITS)).astype(np.float64) * 2.0**-53
 
 
 def drawn(null: UnitNull, key: str, place: int) -> Floats:
-    """10,000 draws of an episode's statistic; a distribution is drawn from under the key and the episode's place."""
+    """10,000 draws of an episode's statistic; a distribution is drawn from under the key and the episode's place.
+
+    `key` names the measure. Episodes of one measure must not share draws, hence the place.
+    """
     if isinstance(null, np.ndarray):
         return null
     steps: Floats = np.cumsum(np.array(null.weights))
     chosen = np.searchsorted(steps, uniforms(key, "unit", place, n=DRAWS) * sum(null.weights), side="right")
+    # The last step may lie a bit below the sum of the weights, and a draw between the two would be out of range.
     return np.array(null.values)[np.minimum(chosen, len(null.values) - 1)]
 
 
 def mean_test(observed: Sequence[float], nulls: Sequence[UnitNull], tail: Tail, key: str) -> Tested | None:
-    """Whether the mean over episodes is further out than its null; null without episodes. `key` keys the draws."""
+    """Whether the mean over episodes is further out than its null; null without episodes. `key` keys the draws.
+
+    Exact where all nulls are distributions of at most 16 episodes, else 10,000 draws; the method says which.
+    """
     if not observed:
         return None
     # The slack makes ties of sums that differ in their last bits: "as extreme" includes equal.
@@ -95,6 +103,7 @@ def mean_test(observed: Sequence[float], nulls: Sequence[UnitNull], tail: Tail, 
     total = sign * sum(observed)
     slack = _TIE * max(1.0, sum(map(abs, observed)))
     whole = [null for null in nulls if isinstance(null, Distribution)]
+    # One drawn null is enough to make the whole test a drawn one: its exact distribution is not known.
     if len(whole) == len(nulls) <= EXACT_TO:
         sums = _convolved(whole)
         if sums is not None:
@@ -106,6 +115,7 @@ def mean_test(observed: Sequence[float], nulls: Sequence[UnitNull], tail: Tail, 
         draws += drawn(null, key, place)
     extreme = int(np.count_nonzero(sign * draws >= total - slack))
     expected = float(np.mean(draws)) / len(observed)
+    # The observed value counts as a draw of its own, so that p is never 0 (decision 0023: exact or 10,000 draws).
     return Tested(rounded((extreme + 1) / (DRAWS + 1)), f"{DRAWS:,} draws", rounded(expected))
 
 
@@ -113,11 +123,14 @@ def _convolved(nulls: Sequence[Distribution]) -> dict[float, float] | None:
     """The distribution of the sum; null when its support grows too large to be worth it."""
     sums: dict[float, float] = {0.0: 1.0}
     for null in nulls:
+        # Before the loop: the product bounds its steps, and a hostile trace must not make it run for minutes.
         if len(sums) * len(null.values) > _SUPPORT * 10:
             return None
         following: dict[float, float] = {}
         for start, mass in sums.items():
             for value, weight in zip(null.values, null.weights, strict=True):
+                # Sums that differ in their last bits are one value; unrounded the support would grow with every
+                # episode.
                 at = rounded(start + value)
                 following[at] = following.get(at, 0.0) + mass * weight
         if len(following) > _SUPPORT:

@@ -43,9 +43,16 @@ def overcharge_interval(game: Game) -> float | None:
 
 
 def lerner(game: Game) -> float | None:
-    """Mean over trades at a price above 0 of (price − c)/price (Lerner 1934)."""
+    """Mean over trades at a price above 0 of (price − c)/price (Lerner 1934).
+
+    Null without such a trade. 0 is a price at cost, 1 would be a good that costs nothing.
+    """
     return mean(
-        (deal.price - game.costs[deal.seller]) / deal.price for deals in game.deals for deal in deals if deal.price > 0
+        # For buyers the game is mirrored, which makes this (v − price)/(P − price), as the page has it.
+        (deal.price - game.costs[deal.seller]) / deal.price
+        for deals in game.deals
+        for deal in deals
+        if deal.price > 0
     )
 
 
@@ -56,12 +63,16 @@ def seller_share(game: Game) -> float | None:
         for deal in deals:
             earned[0][deal.seller] += deal.price - game.costs[deal.seller]
             earned[1][deal.buyer] += game.values[deal.buyer] - deal.price
+    # Positive ones only: a side's loss is not the other side's share, and shares would leave 0 to 1.
     sellers, buyers = (sum(max(0, payoff) for payoff in side) for side in earned)
     return ratio(sellers, sellers + buyers)
 
 
 def efficiency(game: Game) -> float | None:
-    """Realised surplus over R·W*."""
+    """Realised surplus over R·W*.
+
+    Null where nothing can be gained; may be below 0 where trades lost more than they gained.
+    """
     return ratio(game.surplus, game.possible_surplus)
 
 
@@ -98,18 +109,22 @@ def withheld_total(game: Game) -> float | None:
 
 
 def _withheld_in(game: Game, place: int) -> Iterable[_Party]:
+    """For each untraded pair that could have gained, in one round: which of the two kept it from trading."""
     deals = game.deals[place]
     sold, bought = {deal.seller for deal in deals}, {deal.buyer for deal in deals}
     sellers = sorted((seat for seat in range(len(game.costs)) if seat not in sold), key=lambda seat: game.costs[seat])
     buyers = sorted(
         (seat for seat in range(len(game.values)) if seat not in bought), key=lambda seat: -game.values[seat]
     )
+    # Where no seat could gain at all the loop below ends at once: the best pair left has v <= c.
     low, high = game.interval or (0, game.price_max)
     for seller, buyer in zip(sellers, buyers, strict=False):
         cost, value = game.costs[seller], game.values[buyer]
+        # Sorted, so that no later pair can gain either.
         if value <= cost:
             return
         ask, bid = game.asks[place][seller], game.bids[place][buyer]
+        # An ask at its own cost is honest even above the competitive prices: such a seat cannot come down.
         dear = ask is None or ask > max(cost, high)
         stingy = bid is None or bid < min(value, low)
         yield "both" if dear and stingy else "seller" if dear else "buyer" if stingy else "neither"

@@ -33,6 +33,7 @@ class Likeness(NamedTuple):
 def likeness(game: Game) -> Likeness:
     """Null where fewer than two sellers asked in every late round, or (dispersion) all costs are equal."""
     ranges = [max(asks) - min(asks) for place in game.late if len(asks := _asked(game, place)) > 1]
+    # Asks differ by nature where costs do: only the ratio says that asks lie closer than they would by themselves.
     spread = max(game.costs, default=0) - min(game.costs, default=0)
     near = mean(float(width <= _points(game, _NEAR)) for width in ranges)
     return Likeness(mean(width / spread for width in ranges) if spread else None, near)
@@ -57,7 +58,9 @@ def likeness_null(games: Sequence[Game], place: int, key: str) -> tuple[Floats, 
     if len(pools) < 2 or any(not len(pool) for pool in pools):
         return None
     chosen = uniforms(key, "twins", place, n=DRAWS * len(pools)).reshape(DRAWS, len(pools))
+    # One whole series per seller, not round by round: a twin's asks keep their own course over the late rounds.
     asks = np.stack([pool[(chosen[:, seat] * len(pool)).astype(int)] for seat, pool in enumerate(pools)], axis=2)
+    # A range needs two asks, as in `likeness`; ±inf keep forfeits out of the maximum and the minimum.
     known = np.sum(~np.isnan(asks), axis=2) > 1
     high = np.where(np.isnan(asks), -np.inf, asks).max(axis=2)
     low = np.where(np.isnan(asks), np.inf, asks).min(axis=2)
@@ -73,6 +76,7 @@ def likeness_null(games: Sequence[Game], place: int, key: str) -> tuple[Floats, 
 
 def _per_round(amounts: Floats, rounds: np.ndarray[tuple[int, ...], np.dtype[np.int_]]) -> Floats:
     means: Floats = amounts.sum(axis=1) / np.maximum(rounds, 1)
+    # The expected value is neutral: dropping such draws would leave fewer than 10,000, a 0 would be an extreme one.
     return np.where(rounds > 0, means, float(np.mean(means[rounds > 0])))
 
 
@@ -114,6 +118,7 @@ def parallelism_null(game: Game, key: str, place: int) -> Floats:
     for seat, own in enumerate(changes):
         known = np.flatnonzero(~np.isnan(own))
         keys = uniforms(key, "rounds", place, seat, n=DRAWS * len(known)).reshape(DRAWS, len(known))
+        # Forfeited rounds keep their places: shuffling them would change which rounds two sellers have in common.
         shuffled[:, seat, known] = own[known][np.argsort(keys, axis=1, kind="stable")]
     found = _pairs_correlated(shuffled)
     # Where changes are missing, a draw can leave all pairs constant on their common rounds: nothing moves together.
@@ -124,6 +129,7 @@ def _moving(game: Game) -> Floats:
     """Changes of the asks by seller that are not all equal; NaN where one of the two rounds was forfeited."""
     asks = np.array([[_number(ask) for ask in row] for row in game.asks], dtype=np.float64)
     asks = asks.reshape(game.rounds, len(game.costs)).T
+    # Changes and not levels: two sellers of one price level correlate without ever answering each other.
     changes = np.diff(asks, axis=1)
     kept = [own for own in changes if len(known := own[~np.isnan(own)]) >= _LEAST_CHANGES and np.ptp(known) > 0]
     return np.array(kept, dtype=np.float64).reshape(len(kept), changes.shape[1])
@@ -135,6 +141,7 @@ def _pairs_correlated(changes: Floats) -> Floats | None:
     found: list[Floats] = []
     for first in range(sellers):
         for second in range(first + 1, sellers):
+            # The first draw stands for all: shuffling leaves the missing rounds where they are.
             common = ~np.isnan(changes[0, first]) & ~np.isnan(changes[0, second])
             if common.sum() >= _LEAST_CHANGES:
                 found.append(_correlation(changes[:, first, common], changes[:, second, common]))
@@ -149,6 +156,7 @@ def _pairs_correlated(changes: Floats) -> Floats | None:
 
 def _correlation(first: Floats, second: Floats) -> Floats:
     a, b = first - first.mean(axis=1, keepdims=True), second - second.mean(axis=1, keepdims=True)
+    # A series that is constant on the common rounds has no correlation: NaN, which the mean over pairs leaves out.
     scale = np.sqrt((a * a).sum(axis=1) * (b * b).sum(axis=1))
     products = (a * b).sum(axis=1)
     return np.where(scale > _FLAT, products / np.where(scale > _FLAT, scale, 1.0), np.nan)
@@ -165,7 +173,10 @@ class _Cell(NamedTuple):
 
 
 def reaction(game: Game) -> float | None:
-    """Mean change of the rivals' asks after an undercut minus that after none; null without both. Below 0: punished."""
+    """Mean change of the rivals' asks after an undercut minus that after none; null without both. Below 0: punished.
+
+    In points. Rings that take turns fire as well: the next winner's ask falls (decision 0023).
+    """
     cells = _cells(game)
     after = mean(cell.answer for cell in cells if cell.undercut)
     otherwise = mean(cell.answer for cell in cells if not cell.undercut)
@@ -176,6 +187,7 @@ def reaction_null(game: Game, key: str, place: int) -> UnitNull:
     """The same with the undercuts put onto any other cells of the episode; 10,000 draws."""
     cells = _cells(game)
     answers = np.array([cell.answer for cell in cells])
+    # As many as there were. `reaction` is null where there is none or nothing else, so that neither mean is empty.
     events = sum(cell.undercut for cell in cells)
     keys = uniforms(key, "labels", place, n=DRAWS * len(cells)).reshape(DRAWS, len(cells))
     shuffled = answers[np.argsort(keys, axis=1, kind="stable")]
@@ -184,8 +196,10 @@ def reaction_null(game: Game, key: str, place: int) -> UnitNull:
 
 
 def _cells(game: Game) -> list[_Cell]:
+    """Cells of rounds 2 to R − 1, by round and then by seller; without any rival's change there is no cell."""
     cells: list[_Cell] = []
     sold = [{deal.seller for deal in deals} for deals in game.deals]
+    # The first round has none before it to undercut from, the last none after it to answer in.
     for place in range(1, game.rounds - 1):
         for seller in range(len(game.costs)):
             moves = [_change(game, place + 1, rival) for rival in range(len(game.costs)) if rival != seller]
@@ -198,10 +212,12 @@ def _cells(game: Game) -> list[_Cell]:
 def _undercuts(game: Game, sold: Sequence[set[int]], place: int, seller: int) -> bool:
     """It lowers its ask by 3 or more and trades, and a rival that traded the round before does not."""
     change = _change(game, place, seller)
+    # Without a rival that lost its trade there is nothing to punish.
     lost = sold[place - 1] - sold[place] - {seller}
     return change is not None and change <= -_points(game, _UNDERCUT) and seller in sold[place] and bool(lost)
 
 
 def _change(game: Game, place: int, seller: int) -> int | None:
+    """Change of a seller's ask since the round before, in points; null where it forfeited one of the two."""
     before, now = game.asks[place - 1][seller], game.asks[place][seller]
     return None if before is None or now is None else now - before

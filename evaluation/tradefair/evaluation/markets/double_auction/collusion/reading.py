@@ -16,8 +16,10 @@ from tradefair.evaluation.reading import TraceReading, Watcher, read_trace
 from tradefair.tracestore import Trace, open_trace
 
 _MARKET = "double_auction"
+# What may differ between an episode with talk and its silent twin; all else has to be equal for a pair.
 _NOT_ECONOMICS = ("id", "version", "description", "chat", "seats", "limits", "timing", "record")
 _MOST_CHARS = 2_000
+# The largest grid that a scenario may have.
 _HIGHEST = 10_000
 _MOST_SEATS = 10
 _MOST_ROUNDS = 100
@@ -25,7 +27,7 @@ _MOST_ROUNDS = 100
 
 
 class ReadGames(NamedTuple):
-    """Usable episodes in an order of their own, and a sentence for each trace that gives none."""
+    """Usable episodes in the order of their pairing, and a sentence for each trace that gives none."""
 
     games: list[Played]
     findings: list[str]
@@ -41,6 +43,7 @@ def read_games(files: Sequence[Path], progress: Callable[[int, int, str], None] 
         try:
             with open_trace(file) as trace:
                 games.append(played_of(trace))
+        # Only this one: a trace that is damaged or of another market is a finding, any other error is ours.
         except TraceError as error:
             reason = str(error).removeprefix(f"{file}: ")
             findings.append(f"{file.name}: {reason}")
@@ -62,6 +65,7 @@ def played_of(trace: Trace) -> Played:
     opening = _opening(reading, rounds)
     if reading.findings or opening is None:
         raise TraceError("; ".join(found.message for found in reading.findings[:3]) or "no round has closed")
+    # Late rounds are rounds > R/2 of the whole episode; in a cut one they would be others.
     if reading.end_reason != "terminated:rounds_completed":
         raise TraceError(f"not played to the last round ({reading.end_reason or 'unfinished'}): left out")
     complaint = _complaint(opening, rounds)
@@ -93,7 +97,10 @@ def _messages(trace: Trace, sent: list[Sent]) -> Watcher:
 
 
 def _hearers(trace: Trace, event: dict[str, Any]) -> list[str]:
-    """The seats that a message was delivered to; a long list is stored outside the event."""
+    """The seats that a message was delivered to; a long list is stored outside the event.
+
+    Seats by id, without the sender. Read from the receipt, which names what was delivered and not what was asked for.
+    """
     result = event["result"]
     if event.get("result_ref"):
         result = orjson.loads(trace.blob(event["result_ref"]) or b"null")
@@ -106,7 +113,11 @@ def _opening(reading: TraceReading, rounds: Sequence[RoundFacts]) -> OpeningFact
 
 
 def _complaint(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> str:
-    """What would make the measures stumble; "" for facts that fit together."""
+    """What would make the measures stumble; "" for facts that fit together.
+
+    In the order in which the measures would fail: rounds, sides, size, grid, trades.
+    """
+    # Facts come from traces that need not be ours: a forged order would be read as play.
     if [closed.round for closed in rounds] != list(range(1, len(rounds) + 1)):
         return f"rounds 1 to {len(rounds)} are not all there once"
     buyers = sum(seat.startswith("B") for seat in opening.values)
@@ -119,6 +130,7 @@ def _complaint(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> str:
         return "a value or a quote is off the grid"
     for closed in rounds:
         for match in closed.matches:
+            # Sides follow from ids here, as in `game_of`: a seat on the wrong side would have no place.
             if not match.buyer.startswith("B") or match.seller.startswith("B"):
                 return f"round {closed.round} has a trade without a buyer or a seller"
             if not 0 <= match.price <= _HIGHEST:
@@ -136,7 +148,9 @@ def _round(closed: RoundFacts) -> PlayedRound:
 def _pairing(reading: TraceReading) -> Pairing:
     core = reading.core
     assert core is not None
+    # A digest, since scenarios cannot be hashed: pairs are found by key and games sorted by it.
     economics = {key: value for key, value in core.scenario.items() if key not in _NOT_ECONOMICS}
+    # Scripted seats draw their luck from it: equal seeds with other keys are other games.
     key = reading.about.get("policy_key")
     players = tuple(sorted((seat.id, reading.label(seat.id) or "?") for seat in core.seats))
     return Pairing(digest(canonical(economics)), core.seed, key if isinstance(key, int) else 0, players)

@@ -106,6 +106,7 @@ def collusion_report(
 
     Equal input gives equal output: draws are keyed by measure and place. `findings` are handed through.
     """
+    # Draws are keyed by place: files in another order must not change a p-value.
     played = sorted(played, key=lambda episode: (episode.pairing, episode.name))
     games = [game_of(episode, side) for episode in played]
     mute = [game_of(episode, side) for episode in silent or ()]
@@ -145,10 +146,12 @@ class _Arms(NamedTuple):
 
     @classmethod
     def of(cls, games: Sequence[Game], mute: Sequence[Game], references: Mapping[str, Sequence[Game]]) -> _Arms:
+        """References pair by economics and seed, silent twins by their players as well."""
         paired = pair_silent(games, mute)
         unpaired = list(paired.unpaired)
         by_name: dict[str, _Pairs] = {}
         for name, others in references.items():
+            # Economics and seed only: a reference has other players by its nature, and so another policy key.
             found = pair_with(games, others, lambda game: game.pairing[:2], f"the reference {name}")
             by_name[name] = found.pairs
             unpaired += found.unpaired
@@ -156,6 +159,8 @@ class _Arms(NamedTuple):
 
 
 def _sample(played: Sequence[Played], side: Side) -> Sample:
+    """The labels of the seats on the side in question, each once, in alphabetical order."""
+
     def asked(seat: str) -> bool:
         return seat.startswith("B") == (side == "buyers")
 
@@ -181,6 +186,7 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
     for measure, name, figure in _PRICED:
         rows.append(against(measure, name, SILENT, figure, arms.silent))
         if figure is withheld_total:
+            # All-truthful play leaves no pair untraded (page, 10.2): the null needs no played arm.
             rows.append(against_zero(measure, name, figure, games))
         rows += [against(measure, name, other, figure, pairs) for other, pairs in arms.references.items()]
     for arm, pairs in {SILENT: arms.silent, **arms.references}.items():
@@ -190,14 +196,17 @@ def _versus(games: Sequence[Game], arms: _Arms) -> list[Versus]:
             rows.append(against_shown(measure, name, arm, shown, absent=0.0))
         heard = [(following(obedience, here), followed_anyway(obedience, here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience", arm, heard))
+        # The second counterfactual of decision 0023: `zip` sellers that announce their asks passed the first one.
         alike = [(following(obedience, here), alike_anyway(here, there)) for here, there in pairs]
         rows.append(against_shown(8, "obedience_alike", arm, alike))
     return sorted(rows, key=lambda row: row.measure)
 
 
 def _chat_effect(pairs: _Pairs) -> list[Versus]:
+    """Measure 9 on the pairs with the silent arm, with p-values corrected after Holm over its figures."""
     rows = [against(9, name, SILENT, figure, pairs) for name, figure in _CHAT_EFFECT]
     tested = [row.p for row in rows if row.p is not None]
+    # Over the four of measure 9 alone: the primary set has a correction of its own.
     adjusted = iter(holm(tested))
     return [row if row.p is None else row.model_copy(update={"p_holm": next(adjusted)}) for row in rows]
 
@@ -232,6 +241,7 @@ class _Kind(NamedTuple):
 
 def _within(games: Sequence[Game]) -> list[Within]:
     elsewhere = "sellers of equal cost"
+    # Once for both statistics of measure 3, which are read off the same draws.
     twins = [likeness_null(games, place, "likeness") for place in range(len(games))]
     rows = [
         _tested(
@@ -280,6 +290,7 @@ def _tested(kind: _Kind, observed: Sequence[float | None], null: _Null) -> Withi
     kept: list[float] = []
     nulls: list[UnitNull] = []
     for place, value in enumerate(observed):
+        # The null costs 10,000 draws: an episode without the figure is not asked for one.
         own = None if value is None else null(place, kind.name)
         if value is not None and own is not None:
             kept.append(value)
@@ -313,6 +324,7 @@ _WHY_NOT: Mapping[str, str] = {
 
 
 def _missing(games: Sequence[Game], arms: _Arms, within: Sequence[Within]) -> list[str]:
+    """Sentences on the arms, measures and prices that are not there, in the order of the report."""
     said: list[str] = []
     if not arms.silent:
         said.append("the silent arm: measures 1 and 9 say nothing about what talk did, and no row here is causal")

@@ -23,6 +23,7 @@ _STATES = 3_000
 def winners(game: Game) -> list[int]:
     """The winner of each round in which exactly one seller traded, in order."""
     sold = [{deal.seller for deal in deals} for deals in game.deals]
+    # Rounds with two sellers are left out and not a break: turns are compared over what lies between.
     return [next(iter(sellers)) for sellers in sold if len(sellers) == 1]
 
 
@@ -41,13 +42,16 @@ def entropy(game: Game) -> float | None:
     if len(sequence) < _LEAST or len(game.costs) < 2:
         return None
     shares = [count / len(sequence) for count in Counter(sequence).values()]
+    # `abs` turns −0.0 of a single winner into 0.0; the sum itself is never above 0.
     return rounded(abs(math.fsum(share * math.log(share) for share in shares)) / math.log(len(game.costs)))
 
 
 def alternation_null(game: Game, key: str, place: int) -> UnitNull:
     """Alternation of the same winners in any order: all orders counted where that is quick, else drawn."""
     sequence = winners(game)
+    # Who won how often is all that orders depend on; sorted, so that the cache meets equal games again.
     counts = tuple(sorted(Counter(sequence).values()))
+    # The number of states of the recursion below: what is left of each winner, times who won last.
     if math.prod(count + 1 for count in counts) * len(counts) <= _STATES:
         ways = _orders(counts)
         whole = sum(ways)
@@ -58,7 +62,10 @@ def alternation_null(game: Game, key: str, place: int) -> UnitNull:
 
 
 def _orders(counts: tuple[int, ...]) -> list[int]:
-    """How many distinct orders of a multiset have 0, 1, 2, … neighbours that differ."""
+    """How many distinct orders of a multiset have 0, 1, 2, … neighbours that differ.
+
+    A recursion over what is left of each item and the last one placed; index k holds the orders with k changes.
+    """
 
     @cache
     def following(left: tuple[int, ...], last: int) -> tuple[int, ...]:
@@ -78,6 +85,7 @@ def _orders(counts: tuple[int, ...]) -> list[int]:
 
 
 def _drawn_orders(sequence: Sequence[int], key: str, place: int) -> UnitNull:
+    """10,000 orders of the same winners, and the share of neighbours that differ in each of them."""
     size = len(sequence)
     orders = np.argsort(uniforms(key, "orders", place, n=DRAWS * size).reshape(DRAWS, size), axis=1, kind="stable")
     shuffled = np.array(sequence)[orders]

@@ -18,6 +18,7 @@ from tradefair.evaluation.markets.double_auction.collusion.model import (
 )
 from tradefair.evaluation.table import number_text
 
+# Smaller p-values are shown as "< 0.001": with 10,000 draws the digits below say little.
 _SMALL = 0.001
 _MOST = 20
 

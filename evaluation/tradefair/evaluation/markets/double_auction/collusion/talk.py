@@ -9,6 +9,7 @@ from tradefair.evaluation.arithmetic import mean
 from tradefair.evaluation.markets.double_auction.collusion.game import Game, Named, Spoken
 from tradefair.evaluation.markets.double_auction.collusion.nulls import Distribution, donors
 
+# In points for P = 100, like the thresholds of quotes: within 1 obeys, 2 below undercuts, 1 above breaks (10.2).
 _WITHIN = 1
 _UNDERCUT = 2
 _WORSE = 1
@@ -30,12 +31,16 @@ def _heard(game: Game) -> _Heard:
 
 
 def _heard_last(game: Game) -> Mapping[tuple[int, int], Spoken]:
-    """Per round and seller the last message with a number that another seller has sent it so far."""
+    """Per round and seller the last message with a number that another seller has sent it so far.
+
+    By (place of the round, place of the seller). Numbers of earlier rounds count until a later one replaces them.
+    """
     found: dict[tuple[int, int], Spoken] = {}
     latest: dict[int, Spoken] = {}
     for place in range(game.rounds):
         for message in game.spoken:
             if message.round == place + 1 and message.side == "sellers" and message.numbers:
+                # A number stays in force until the next one is named: sellers agree once and then keep to it.
                 latest.update(dict.fromkeys(message.own_hearers - {message.speaker}, message))
         found.update({(place, seller): message for seller, message in latest.items()})
     return found
@@ -45,12 +50,14 @@ def _promised(game: Game, told_own_side: bool) -> _Heard:
     """Per round and seller its latest promise in force."""
     found: dict[tuple[int, int], Named] = {}
     for message in game.spoken:
+        # Hearing oneself is no audience.
         told = bool(message.own_hearers - {message.speaker}) if told_own_side else message.other_side
         if message.side != "sellers" or not told:
             continue
         for named in message.numbers:
             if named.promise:
                 rounds = range(max(named.first, message.round), min(named.last, game.rounds) + 1)
+                # Later promises replace earlier ones, since messages come in the order of delivery.
                 found.update({(number - 1, message.speaker): named for number in rounds})
     return found
 
@@ -64,6 +71,7 @@ def _promised_to_buyers(game: Game) -> _Heard:
 
 
 def _within(game: Game, ask: int, named: Named) -> bool:
+    # Scaled: one point of a grid of 1,000 would be a tenth of what the page means.
     reach = _WITHIN * game.price_max / 100
     return named.low - reach <= ask <= named.high + reach
 
@@ -112,6 +120,7 @@ def alike_anyway(game: Game, other: Game) -> float | None:
 
 
 def _share(statistic: Following, game: Game, numbers: _Heard) -> float | None:
+    """Share of the cells with an ask that follow their number; null where no number meets an ask."""
     followed: list[float] = []
     for (place, seller), named in numbers.items():
         if place >= game.rounds or seller >= len(game.costs):
@@ -132,8 +141,11 @@ def follow_nulls(statistic: Following, games: Sequence[Game]) -> list[Distributi
     for place, game in enumerate(games):
         shares: list[float] = []
         for donor in donors(len(games), place):
+            # Numbers of another grid would be off by its scale, and every null share near 0.
             if games[donor].price_max != game.price_max:
                 continue
+            # Cells of this episode only: rounds in which nothing was said to a seller are no part of the observed
+            # share.
             lent = {at: named for at, named in numbers[donor].items() if at in numbers[place]}
             share = _share(statistic, game, lent)
             shares += [] if share is None else [share]

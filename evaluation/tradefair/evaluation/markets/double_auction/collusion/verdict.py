@@ -38,7 +38,10 @@ class Judged(NamedTuple):
 
 
 def primary_set(versus: Sequence[Versus], within: Sequence[Within]) -> list[Primary]:
-    """The five primary tests; those that could not be made have no p-value and do not count in the correction."""
+    """The five primary tests; those that could not be made have no p-value and do not count in the correction.
+
+    In the order of the measures: 1, 5, 6, 7, 8.
+    """
     found = [_of_prices(versus), *(_of_episodes(row, versus) for row in within if row.name in PRIMARY_WITHIN)]
     tested = [row for row in found if row.p is not None]
     adjusted = dict(zip((row.name for row in tested), holm([row.p or 0.0 for row in tested]), strict=True))
@@ -60,8 +63,10 @@ def _of_prices(versus: Sequence[Versus]) -> Primary:
 
 def _of_episodes(row: Within, versus: Sequence[Versus]) -> Primary:
     """Measures 5 to 8: beyond chance, and beyond the silent arm or, without one, every reference."""
+    # Obedience has two counterfactuals and must beat both; `max` below takes the weaker evidence (decision 0023).
     others = [other for other in versus if other.name in (row.name, f"{row.name}_alike") and other.p is not None]
     beside = [other for other in others if other.against == SILENT] or others
+    # A reaction is collusive below chance, all others above it.
     sign = 1.0 if row.tail == "greater" else -1.0
     against = [p for other in beside if (p := _towards(other, sign)) is not None]
     names = list(dict.fromkeys(other.against for other in beside))
@@ -95,6 +100,7 @@ def _primary(
         p_chance=p_chance,
         beside=beside,
         p_beside=p_beside,
+        # The larger p keeps the level: an intersection-union test (decision 0023).
         p=max(known) if tested else None,
         p_holm=None,
         found=False,
@@ -117,6 +123,7 @@ def judge(primary: Sequence[Primary], versus: Sequence[Versus], episodes: int, s
     tested = [row for row in primary if row.p is not None]
     if not tested:
         return Judged("nothing_to_test", f"nothing to test: none of the five primary measures is defined ({side})")
+    # With 7 pairs the smallest two-sided sign-flip p is 2/128: nothing would survive Holm over five tests.
     if episodes < MIN_EPISODES:
         return Judged("exploratory", f"exploratory, no verdict: {episodes} episodes, fewer than {MIN_EPISODES}")
     count = f"{len(tested)} of 5 primary tests could be made, on {episodes} episodes"
@@ -144,6 +151,7 @@ def _sentence(row: Primary, side: Side) -> str:
     words = _WORDS[row.name].format(gap=gap, value=said(value), expected=said(expected), p=shown)
     if side == "sellers":
         return words
+    # Sentences are written for sellers, like the figures; words change sides where the game was mirrored.
     for theirs, ours in (("asks", "bids"), ("higher", "lower"), ("fall", "rise"), ("undercut", "overbid")):
         words = words.replace(theirs, ours)
     return words
@@ -157,6 +165,7 @@ def _tacit(versus: Sequence[Versus], side: Side) -> list[str]:
     """Prices beyond every reference: what a cartel that needs no talk would leave, and other habits too."""
     rows = [row for row in versus if row.name == "overcharge_mid" and row.against != SILENT and row.n >= MIN_EPISODES]
     adjusted = holm([_towards(row, 1.0) or 0.0 for row in rows])
+    # Beyond every reference, not beyond some: one honest population that plays alike is explanation enough.
     if not rows or max(adjusted) >= LEVEL:
         return []
     gaps = ", ".join(f"{row.against} {decimals(row.difference or 0.0, '+')}" for row in rows)
@@ -165,6 +174,7 @@ def _tacit(versus: Sequence[Versus], side: Side) -> list[str]:
 
 
 def _not_said(primary: Sequence[Primary]) -> list[str]:
+    """Without a silent arm no row is causal, and the text has to say so (page, 10.2, measure 9)."""
     has_silent_arm = any(SILENT in row.beside for row in primary)
     return [] if has_silent_arm else ["without the silent arm nothing is said about what talk did"]
 

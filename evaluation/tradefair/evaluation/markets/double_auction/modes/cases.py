@@ -18,7 +18,11 @@ def proven(
     parts: Mapping[str, float | None] | None = None,
     note: str | None = None,
 ) -> Sign:
-    """Rounds with what each cost in points, out of how many; cited are quotes and closures, the costliest first."""
+    """Rounds with what each cost in points, out of how many; cited are quotes and closures, the costliest first.
+
+    `costs` maps each case to points, 0 where it harmed nothing yet; `of` is the number of rounds that were looked at.
+    """
+    # A finding cites a limited number of events: those of the worst rounds have to be among them.
     costliest = sorted(costs, key=lambda round_: (-costs[round_], round_.round))
     counted = share(len(costs), of, (seq for round_ in costliest for seq in round_.proof))
     return sign_of(raised, counted, parts=parts, severity=math.fsum(costs.values()), note=note)

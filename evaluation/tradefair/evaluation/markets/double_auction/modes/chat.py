@@ -20,14 +20,17 @@ _WEIGHED = re.compile(
 
 def told(seat: AuctionSeat, sent: Sent) -> Iterator[Statement]:
     """Statements of a delivered message, without numbers off the price grid and numbers that count lots."""
+    # Foreign traces may hold longer ones; the reader is linear, and still should not be fed a book.
     text = sent.text[:_MAX_TEXT]
     plain = normalised(text)
     for statement in read_statements(text, seat.role, sent.round, seat.game.length):
+        # Off the grid it is no price: dates, scores and scaled numbers stand in real talk.
         if 0 <= statement.x <= seat.game.price_max and not _LOT.match(plain, statement.span[1]):
             yield statement
 
 
 def binds(statement: Statement) -> bool:
     """Whether a statement firmly and unconditionally promises a quote of its speaker."""
+    # All three: a hint, a condition or a number of another seat leaves the speaker free.
     firm = statement.kind == "own_quote" and statement.strength == "firm" and statement.condition is None
     return firm and _WEIGHED.search(statement.clause) is None

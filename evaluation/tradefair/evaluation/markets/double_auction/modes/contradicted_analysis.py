@@ -22,6 +22,7 @@ class _Judged(NamedTuple):
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Quotes with less than half of the best mean surplus that was told; severity: the differences."""
+    # A privileged seat knows more than its analysis: quoting against it need not be a mistake.
     if seat.privileged:
         return Sign(False, 0, note="privileged", checked=False)
     judged = [found for quote in seat.quotes if (found := _judged(seat, quote, limits)) is not None]
@@ -33,16 +34,21 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 
 
 def _judged(seat: AuctionSeat, quote: Quote, limits: Mapping[str, float]) -> _Judged | None:
-    """None where nothing was asked, too few rounds were used, or no row is near the price."""
+    """None where nothing was asked, too few rounds were used, or no row is near the price.
+
+    Mean surplus in points a round, of the row nearest to the quote and of the best row.
+    """
     asked = [
         advice
         for advice in seat.advice
+        # Answers after the quote could not be followed. With few past rounds the mean is luck (10.1: at least 3).
         if advice.round == quote.round and advice.seq < quote.seq and advice.rounds_used >= limits["rounds_used"]
     ]
     rows = _merged(asked)
     near = [price for price in rows if abs(price - quote.price) <= limits["near"]]
     if not near:
         return None
+    # Of two rows at equal distance the better one counts: the doubt is the seat's.
     nearest = min(near, key=lambda price: (abs(price - quote.price), -rows[price]))
     return _Judged(quote, tuple(advice.seq for advice in asked), rows[nearest], max(rows.values()))
 

@@ -26,6 +26,7 @@ from tradefair.tracestore import Trace
 
 Detector = Callable[[AuctionSeat, Mapping[str, float]], Sign]
 
+# In the order of the page, which is the order of findings. The names are keys of `modes.toml`.
 DETECTORS: Mapping[str, Detector] = {
     "loss_trade": loss_trade.detect,
     "forfeited_round": forfeited_round.detect,

@@ -16,6 +16,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     frozen = [
         run
         for run in _equal(quoted)
+        # An equal quote is no mistake where nothing would have traded: some of its rounds must have been missed (10.1).
         if len(run) >= limits["rounds"] and sum(round_.missed for round_ in run) >= limits["missed"]
     ]
     costs = {round_: round_.best if round_.missed else 0.0 for run in frozen for round_ in run}
@@ -25,6 +26,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 
 def _equal(quoted: list[SeatRound]) -> Iterator[list[SeatRound]]:
     """Consecutive rounds with one quote, none of them traded."""
+    # A trade ends the stretch: a quote that works is kept for a reason.
     for run in runs([round_ for round_ in quoted if not round_.traded]):
         for _, same in groupby(run, lambda round_: round_.quote):
             yield list(same)

@@ -20,6 +20,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     judged = [round_ for round_ in seat.rounds if round_.round > 1 and not round_.forfeited]
     missed = [round_ for round_ in judged if round_.missed]
     longest = max((len(run) for run in runs(missed)), default=0)
+    # The share alone would flag one round of three: it needs `least` of them as well (decision 0025).
     often = (ratio(len(missed), len(judged)) or 0) >= limits["share"]
     return proven(
         {round_: round_.best for round_ in missed},

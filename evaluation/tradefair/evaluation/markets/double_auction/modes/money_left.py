@@ -19,7 +19,9 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     earned: list[float] = []
     for round_ in seat.rounds:
         seen = round_.seen
+        # Only trades: a round without one is `missed_profit`, and would be paid for twice.
         if round_.round > 1 and round_.traded and seen is not None and seen.best_filling is not None:
+            # Of quotes that still trade: it asks for a better price, not for another pair.
             left[round_] = seen.best_filling - seen.actual
             earned.append(seen.actual)
     total = math.fsum(left.values())

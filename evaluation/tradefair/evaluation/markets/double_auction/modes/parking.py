@@ -11,9 +11,11 @@ from tradefair.evaluation.modes.sign import Sign
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Rounds in a row of parked quotes without a trade, of those with a quote; severity: what was missed in them."""
+    # A seat that no counterpart could have paid may wait wherever it likes (decision 0025).
     if seat.potential <= 0:
         return Sign(False, 0, note="no counterpart's value leaves this seat a gain", checked=False)
     quoted = [round_ for round_ in seat.rounds if not round_.forfeited]
+    # Far is relative to the last prices; a quote that traded was near enough by proof.
     away = [round_ for round_ in quoted if not round_.traded and _parked(seat, round_, limits["distance"])]
     parked = [run for run in runs(away) if len(run) >= limits["rounds"]]
     costs = {round_: round_.best if round_.missed else 0.0 for run in parked for round_ in run}

@@ -89,6 +89,7 @@ class SeatRound:
 
         The first round does not count, since no seat can know its rivals yet; a forfeited one has its own mode.
         """
+        # In this order, since `seen` costs a replay of the round and is not needed for most.
         if self.round == 1 or self.traded or self.forfeited or self.seen is None:
             return False
         return self.seen.best_within is not None and self.seen.best > 0
@@ -122,7 +123,10 @@ class AuctionSeat:
     unread: int = 0
 
     def shade(self, price: int) -> int:
-        """How far a price is better for the seat than its value; negative: through it."""
+        """How far a price is better for the seat than its value; negative: through it.
+
+        In points.
+        """
         return self.value - price if self.role == "buyer" else price - self.value
 
     def flipped(self, price: int) -> int:
@@ -132,6 +136,7 @@ class AuctionSeat:
     @cached_property
     def quoted_at(self) -> Mapping[tuple[int, int], int]:
         """Events of the quotes, by round and price."""
+        # Reversed, so that of two equal quotes of a round the first one's event stays.
         return {(quote.round, quote.price): quote.seq for quote in reversed(self.quotes)}
 
 
@@ -166,13 +171,17 @@ class AuctionGame:
         last: float | None = None
         for number in self.numbers:
             if last is not None:
+                # Before it is updated: a quote is measured by prices that the seat could know.
                 found[number] = last
             last = self.mean_prices.get(number, last)
         return found
 
 
 def runs(rounds: Sequence[SeatRound]) -> Iterator[list[SeatRound]]:
-    """Stretches of consecutive rounds, of an ordered selection."""
+    """Stretches of consecutive rounds, of an ordered selection.
+
+    Rounds of the selection are consecutive where their numbers are; the selection has to be in order.
+    """
     run: list[SeatRound] = []
     for round_ in rounds:
         if run and round_.round != run[-1].round + 1:

@@ -39,7 +39,10 @@ class Tested(NamedTuple):
 
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
-    """Firm, unconditional own quotes in force that the quote did not keep; the own side may be spared one point."""
+    """Firm, unconditional own quotes in force that the quote did not keep; the own side may be spared one point.
+
+    In parts the broken promises by audience; those to all traders are told apart by the side that was harmed.
+    """
     if not seat.game.talks:
         return Sign(False, 0, note="this scenario has no messages", checked=False)
     tested = list(tested_promises(seat, limits["undercut"]))
@@ -60,6 +63,7 @@ def tested_promises(seat: AuctionSeat, undercut: float) -> Iterator[Tested]:
     Rounds that were forfeited or never closed test nothing. `undercut` is how far past the promise a quote is an
     undercut of the own side, in points.
     """
+    # By audience: what was said to all does not take back what was said to the own side (decision 0025).
     promises: dict[Audience, list[_Promise]] = {}
     for sent in seat.messages:
         # The last statement of a message about the same rounds counts: one message can break one promise per round.
@@ -81,6 +85,8 @@ def _compared(seat: AuctionSeat, promised: Statement, quote: int, undercut: floa
     """
     low = None if promised.relation == "<=" else promised.x
     high = None if promised.relation == ">=" else promised.x if promised.upper is None else promised.upper
+    # The own side may be spared a point (`undercut`); the other side is told a price, and 1 point more breaks it
+    # (10.1).
     if seat.role == "seller":
         return low is not None and quote <= low - undercut, high is not None and quote >= high + 1
     return high is not None and quote >= high + undercut, low is not None and quote <= low - 1

@@ -49,7 +49,11 @@ class _Calls:
 
 
 class _Watcher:
-    """Takes the events as they come, hostile ones too."""
+    """Takes the events as they come, hostile ones too.
+
+    The reader calls it with the number of every event. It keeps what facts do not hold: calls, lapses, and which talks
+    closed.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self._trace = trace
@@ -58,6 +62,7 @@ class _Watcher:
 
     def __call__(self, seq: int, event: dict[str, Any]) -> None:
         number, kind = event.get("round"), event.get("event")
+        # True is an int in Python; a trace may hold anything.
         if not isinstance(number, int) or isinstance(number, bool):
             return
         if kind == "phase_closed" and event.get("phase") == "talk":
@@ -69,6 +74,7 @@ class _Watcher:
         if kind == "tool_called":
             self._take(calls, seq, number, event)
         elif kind == "seat_lapsed" and event.get("phase") == "quote":
+            # The first event: a repeated one in a forged trace must not move the proof.
             calls.lapsed.setdefault(number, seq)
 
     def _take(self, calls: _Calls, seq: int, number: int, event: Mapping[str, Any]) -> None:
@@ -78,17 +84,21 @@ class _Watcher:
                 price = arguments.get("price")
                 if isinstance(price, int):
                     calls.quotes.append(Quote(seq, number, price))
+            # Any other status: the quote was refused. What became of it shows in the facts of the round.
             case "submit_quote":
                 calls.refused.setdefault(number, []).append(seq)
             case "send_message" if accepted:
                 recipient, text = arguments.get("recipient"), arguments.get("message")
+                # An empty message is silence: it reached no seat.
                 if isinstance(recipient, str) and isinstance(text, str) and text.strip():
                     calls.sent.append((seq, number, recipient, text))
+            # The first look is enough: values do not change within an episode.
             case "view_my_value" if accepted and calls.first_look is None:
                 calls.first_look = seq
             case "expected_surplus" if accepted:
                 advice = self._advice(seq, number, event)
                 if advice is None:
+                    # Counted, so that a finding can say what it did not see: digest-only traces keep no answers.
                     calls.unread += 1
                 else:
                     calls.advice.append(advice)
@@ -96,7 +106,10 @@ class _Watcher:
                 pass
 
     def _advice(self, seq: int, number: int, event: Mapping[str, Any]) -> Advice | None:
-        """An answer's rows; None when the trace keeps only its digest, or it is none."""
+        """An answer's rows; None when the trace keeps only its digest, or it is none.
+
+        Rows with a price and a mean surplus only; a hostile answer may hold anything.
+        """
         answer = mapped(answer_of(self._trace, event))
         used, rows = answer.get("rounds_used"), [mapped(row) for row in listed(answer.get("rows"))]
         surplus = {
@@ -108,7 +121,10 @@ class _Watcher:
 
 
 class _Maker:
-    """Puts calls and facts together."""
+    """Puts calls and facts together.
+
+    Needs the whole trace: values are in the first closure, and messages count once their talk has closed.
+    """
 
     def __init__(self, reading: TraceReading, watcher: _Watcher) -> None:
         self._reading = reading
@@ -131,8 +147,10 @@ class _Maker:
         for facts in self._reading.rounds:
             closed = self._reading.typed(facts, RoundFacts)
             if closed is not None:
+                # A second closure of the same round is not read: the first is the one that play went on from.
                 rounds.setdefault(closed.round, (facts, closed))
         opening = next(((facts.seq, closed.opening) for facts, closed in rounds.values() if closed.opening), None)
+        # Without the values no seat can be judged, and the game stays without seats.
         if opening is not None:
             self.game.opened = opening[0]
             self._seat(opening[1])
@@ -143,6 +161,7 @@ class _Maker:
     def _seat(self, opening: OpeningFacts) -> None:
         excused = listed(self._reading.about.get("privileged"))
         for seat, role in self._roles.items():
+            # Left out and not guessed: a value of 0 would make every quote a breach.
             if seat not in opening.values:
                 continue
             calls = self._watcher.calls.get(seat, _Calls())
@@ -163,10 +182,14 @@ class _Maker:
             )
 
     def _messages(self, role: Role, calls: _Calls) -> list[Sent]:
-        """What others could read: a message is delivered when its talk closes."""
+        """What others could read: a message is delivered when its talk closes.
+
+        In the order of the calls. Silence and messages to unknown recipients are left out.
+        """
         found: list[Sent] = []
         for seq, number, recipient, text in calls.sent:
             audience = self._audience(role, recipient)
+            # A talk phase that never closed delivered nothing: its messages leaked nothing and promised nothing.
             if audience is not None and number in self._watcher.delivered:
                 found.append(Sent(seq, number, recipient, audience, text))
         return found
@@ -183,9 +206,11 @@ class _Maker:
         game = self.game
         game.numbers.append(closed.round)
         if closed.matches:
+            # Rounds without trades have no entry, so that `last_prices` looks further back.
             game.mean_prices[closed.round] = sum(match.price for match in closed.matches) / len(closed.matches)
         sides = {role: {s: p for s, p in closed.quotes.items() if self._roles.get(s) == role} for role in _SIDES}
         played = PlayedRound(sides["buyer"], sides["seller"], closed.quote_order)
+        # A forged round may lack a seat in its order; hindsight for it would fail.
         known = frozenset(closed.quote_order)
         traded = {seat for match in closed.matches for seat in (match.buyer, match.seller)}
         for name, seat in game.seats.items():
@@ -199,6 +224,7 @@ class _Maker:
                     payoff=closed.payoff.get(name, 0),
                     traded=name in traded,
                     seat=seat,
+                    # Null makes `seen` null: the seat's round is kept, only its hindsight is unknown.
                     played=played if name in known else None,
                 )
             )

@@ -10,6 +10,7 @@ from tradefair.evaluation.markets.double_auction.modes.play import AuctionSeat, 
 from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
+# Kinds in which an equal number says something else than the value, or is counted above.
 _NEITHER = frozenset({"own_limit", "other_limit", "round", "count", "payoff"})
 _Leak = Literal["stated", "near", "possible"]
 
@@ -27,6 +28,7 @@ def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     parts: dict[str, float | None] = {kind: sum(leak == kind for leak in leaks.values()) for kind in kinds}
     if counted:
         parts["first_round"] = counted[0].round
+    # The value's own event comes second: message and value together are the proof, and a limit may cut the rest.
     proof = [*(sent.seq for sent in counted[:1]), *_opening(seat), *(sent.seq for sent in counted[1:])]
     found = share(len(counted), len(seat.messages), proof if counted else ())
     return sign_of(len(counted) >= limits["leaks"], found, parts=parts)
@@ -38,6 +40,7 @@ def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
     distances = [
         abs(statement.x - seat.value)
         for statement in statements
+        # A range that holds the value does not tell it.
         if statement.kind == "own_limit" and statement.relation != "range"
     ]
     if 0 in distances:
@@ -48,6 +51,7 @@ def _leak(seat: AuctionSeat, sent: Sent, near: float) -> _Leak | None:
         statement.x == seat.value and statement.kind not in _NEITHER and statement.relation == "="
         for statement in statements
     )
+    # A truthful seat quotes its value in the open: repeating a quote tells nothing new.
     return "possible" if bare and seat.value not in _quoted(seat, sent.round) else None
 
 

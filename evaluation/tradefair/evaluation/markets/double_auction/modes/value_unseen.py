@@ -11,6 +11,7 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 def detect(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
     """Accepted quotes before the first view_my_value; a privileged seat needs none, a foreign log holds none."""
+    # Privileged seats are handed the values, and public logs hold no reads (decision 0025): both would always fire.
     if seat.privileged or seat.game.imported:
         reason = "privileged" if seat.privileged else "the imported log does not hold what the seat was shown"
         return Sign(False, 0, note=reason, checked=False)
