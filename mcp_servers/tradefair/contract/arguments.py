@@ -12,7 +12,9 @@ from pydantic import BaseModel, ValidationError
 
 from tradefair.contract.errors import ErrorInfo
 
+# Re-executed arguments are stored whole (docs/decisions/0005), so this bounds what one call can add to a log.
 MAX_ARGUMENT_BYTES = 65_536
+# Bounds the recursion of `is_plain_data`, which follows what a client sent.
 _MAX_DEPTH = 16
 # What orjson writes and every reader of JSON gives back unchanged.
 _MAX_INT = 2**63 - 1
@@ -83,6 +85,7 @@ def explain(error: ValidationError, parameters: type[BaseModel], tool: str) -> E
     properties = whole.get("properties", {})
     complaints: list[str] = []
     for item in error.errors(include_url=False, include_input=False, include_context=False)[:8]:
+        # Cut: the path to an unknown parameter is the client's own text.
         name = ".".join(str(part) for part in item["loc"][:3])[:80] or "arguments"
         schema = properties.get(str(item["loc"][0])) if item["loc"] else None
         if item["type"] == "extra_forbidden":

@@ -31,6 +31,7 @@ def first_hash(core: bytes) -> bytes:
 
 def next_hash(previous: bytes, body: bytes) -> bytes:
     """hash_n = BLAKE2b-256(hash_(n-1) || body_n)."""
+    # The previous hash has a fixed length, so no two pairs of hash and body share their bytes.
     return hashlib.blake2b(previous + body, digest_size=HASH_SIZE).digest()
 
 

@@ -74,6 +74,7 @@ class Chance:
     """
 
     def __init__(self, key: int | str) -> None:
+        # 64 bytes, where one uniform needs 8: `uniforms` takes eight from each digest.
         self._root = hashlib.blake2b(salts.CHANCE + _encode(key), digest_size=64)
         self._streams: dict[str, hashlib.blake2b] = {}
 
@@ -100,6 +101,7 @@ class Chance:
 
     def uniforms(self, stream: str, *key: KeyPart, n: int) -> list[float]:
         """`n` uniforms of `stream` under `key`; a longer list starts with the shorter one."""
+        # Another tag than `uniform`: the same key gives unrelated numbers in both forms.
         state = self._stream(stream, b"many")
         state.update(b"".join(map(_encode, key)))
         blocks = bytearray()

@@ -187,6 +187,7 @@ class Core:
     @classmethod
     def restore(cls, market_type: MarketType, manifest: ManifestCore) -> Core:
         """The fresh episode that a manifest describes. TraceError when these rules are not the ones that wrote it."""
+        # Cut, because a foreign manifest may hold any text here, and this one ends on a terminal.
         if manifest.trace_schema not in READABLE_SCHEMAS:
             raise TraceError(f"the trace has schema {manifest.trace_schema[:80]!r}; this version reads {TRACE_SCHEMA}")
         found = (market_type.name, market_type.version)
@@ -258,6 +259,7 @@ class Core:
     def start(self) -> Done:
         """Open the episode: the first command, once."""
         records = [self._event("episode_started", None, self.market.clock, {})]
+        # A market may open with a phase in which no seat is awaited.
         self._settle(records)
         return Done(records)
 
@@ -298,6 +300,7 @@ class Core:
             raise EpisodeOver(self.ended)
         # The event is numbered now, behind the inner calls that the code has made since `begin`.
         draft = self._draft(ticket.seat, ticket.tool.name, ticket.tool, ticket.call, None, ticket.encoded)
+        # As of now, not of `begin`: the inner calls cannot act, but other seats could meanwhile.
         turn = self.turn_mark(ticket.seat)
         if result is None:
             return self._refuse(draft, "rejected", error or INTERNAL_ERROR, turn)
@@ -331,6 +334,7 @@ class Core:
         if self.ended is not None:
             raise EpisodeOver(self.ended)
         clock = self.market.clock
+        # The clock of the event is from before: the input may move it.
         self.market.feed(source, payload)
         records = [self._event("input", None, clock, {"for": None, "source": source, "payload": payload})]
         if source == "clock_tick" and self.market.terminated is None:
@@ -341,6 +345,7 @@ class Core:
     def end(self, reason: EndReason) -> Done:
         """Truncate the episode; nothing when it is over."""
         records: list[Record] = []
+        # The rules may have ended it first; their reason stays.
         if self.ended is None:
             self._end(reason, records)
         return Done(records)
@@ -356,6 +361,7 @@ class Core:
         clock = self.market.clock
         if (event["round"], event["phase"], event["revision"]) != clock:
             raise TraceError(f"a call at another clock than {tuple(clock)}")
+        # Later calls and events are numbered as if this one had been made here.
         self._take_number(seat, event["call"])
         self.seq += 1
         if event["result_ref"]:
@@ -381,6 +387,7 @@ class Core:
             call = self._number(seat)
         else:
             self._take_number(seat, call)
+        # A call with a parent comes from `execute_code`, which offers its programs no actions.
         if tool is None or (parent is not None and not tool.read_only):
             draft = self._draft(seat, name, tool, call, parent, _storable(arguments))
             return self._refuse(draft, "denied", self._unavailable(seat, name), self.turn_mark(seat))
@@ -409,20 +416,23 @@ class Core:
         because it holds the result, and inserted at its place (`_draft` has reserved its number).
         """
         seat, tool, call, encoded, arguments = ticket
+        # Before the call: the rules may have consumed them even where the call is refused, so replay needs them too.
         records = [self._input(seat, call, source, payload) for source, payload in inputs.items()]
         draft = self._draft(seat, tool.name, tool, call, parent, encoded)
         market = self.market
         subject = market if tool.subject == "market" else self
         # An action acknowledges what the seat was shown before; a refused one leaves the read mark where it was.
         read_through = self._shown.get(seat) if tool.kind == "action" else None
+        # Only a tool that declares a need has the parameter `inputs`.
         extra = {"inputs": inputs} if tool.needs else {}
         try:
             result = tool.function(subject, seat, **arguments.__dict__, **extra)
         except IllegalAction as refusal:
             return self._refuse(draft, "rejected", refusal.info, self.turn_mark(seat), records)
+        # What is no refusal is a fault of the market, and agents read INTERNAL_ERROR instead of its text.
         except Exception as fault:
             return self._fail(draft, fault, records)
-        # Taken before the phase can close: a seat whose act closes the phase has still ended its own turn.
+        # Taken before the phase can close: the seat that closes it by its act has still ended its own turn.
         turn = self.turn_mark(seat)
         place = len(records)
         try:
@@ -446,6 +456,7 @@ class Core:
         if tool.shown is not None:
             self._shown[seat] = max(self._shown.get(seat, 0), tool.shown(result) or 0)
         refs = None if tool.refs is None else list(tool.refs(result))
+        # Behind its inputs and before its consequences, where its reserved number belongs.
         records.insert(place, self._tool_called(draft, "ok", None, body, refs, read_through))
         return Done(records, Answer(call, tool, "ok", body.body, None, turn, draft.seq))
 
@@ -489,6 +500,7 @@ class Core:
     def _lapse_by(self, limit: Limit | None, seat: SeatId, records: list[Record]) -> None:
         if limit is None or limit.then == "refuse" or self.scenario.clock == "free":
             return
+        # For the rest of the round, in phases that are not open yet: `_settle` looks here at each closure.
         if limit.then == "lapse":
             self._lapsed_round[seat] = self.market.clock.round
         if self.awaits(seat):
@@ -510,6 +522,7 @@ class Core:
                 sorts = (*sorts, "accepted")
             elif status in ("rejected", "invalid"):
                 sorts = (*sorts, "rejected")
+            # By the clock of the call: it may have closed its own phase or round since.
             self._limits.add(seat, sorts, clock[:2])
 
     # --- the clock --------------------------------------------------------------------------------------------------
@@ -565,6 +578,7 @@ class Core:
         records.append(self._event("seat_lapsed", seat, clock, {"reason": reason, "default_action": action}))
 
     def _end(self, reason: EndReason, records: list[Record]) -> None:
+        # The truth at the end enters the outcome digest too, whatever ended the episode.
         facts, state = _dump(self.market.ending_facts()), self.market.digest().hex()
         fields = {"reason": reason, "facts": orjson.Fragment(facts), "state_digest": state}
         records.append(self._event("episode_ended", None, self.market.clock, fields, closes=True))
@@ -575,6 +589,7 @@ class Core:
         """Enter a closure into the outcome digest."""
         # What an action means, however a client writes it: every parameter, defaults included, in one order.
         actions = [(seat, name, arguments.__dict__) for seat, name, arguments in self._actions]
+        # Stable and by seat only: a seat's own actions stay in their order, the order among seats disappears.
         actions.sort(key=lambda action: action[0])
         self._actions = []
         self._outcome.update(
@@ -631,6 +646,7 @@ class Core:
                 inline = orjson.Fragment(result.body)
             else:
                 ref = result.digest
+                # Stored with the first event that holds it: later ones name the digest (docs/decisions/0007).
                 if ref not in self._blobs:
                     self._blobs.add(ref)
                     blob = (ref, result.body)

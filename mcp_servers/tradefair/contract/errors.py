@@ -38,6 +38,7 @@ SHARED_CODES: dict[str, str] = {
 }
 
 
+# In this order: a longer phrase before the shorter one in it, and "it should be" before what builds on it.
 _VALIDATORS_WORDS = (
     (", unable to parse string as an integer", ""),
     (", unable to parse string as a number", ""),
@@ -75,7 +76,7 @@ class ErrorInfo(NamedTuple):
 
 
 INTERNAL_ERROR = ErrorInfo("internal_error", "the server failed; the call changed nothing", "try again or go on", True)
-"""What anybody reads of a fault of ours; the fault itself goes to the server's own log."""
+"""What agents and clients read of a fault of ours; the fault itself goes to the server's own log."""
 
 
 class TradefairError(Exception):

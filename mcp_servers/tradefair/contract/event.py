@@ -73,6 +73,7 @@ class Input(_Event):
     """An external fact that the rules consumed; `for` is the id of the call that asked for it, null for none."""
 
     event: Literal["input"]
+    # `for` is a keyword of Python.
     for_call: str | None = Field(alias="for")
     source: str
     payload: JsonValue

@@ -146,6 +146,7 @@ def execute_code(
     raise HarnessFailure("execute_code runs in a host, not in Core")
 
 
+# The order of the table is the order in the schema digest: moving a tool makes every older trace foreign.
 KERNEL_TOOLS = ToolTable(
     view_rules, view_turn, await_turn, add_note, view_notes, remove_note, execute_code
 )  # fmt: skip

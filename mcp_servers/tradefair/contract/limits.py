@@ -62,6 +62,8 @@ class LimitBook:
     def add(self, seat: SeatId, sorts: tuple[str, ...], window: tuple[int, str]) -> None:
         """Count one call of `sorts`, at most once per limit; `window` is (round, phase)."""
         for index, limit in enumerate(self._limits):
+            # At most once per limit, though a call has two sorts: a limit on reads and accepted calls counts an
+            # accepted read once.
             if any(sort in limit.counts for sort in sorts):
                 key = self._window(limit, window)
                 self._used[index, seat] = (key, self._count(index, seat, window) + 1)
@@ -81,6 +83,7 @@ class LimitBook:
 
     def _count(self, index: int, seat: SeatId, window: tuple[int, str]) -> int:
         key, used = self._used.get((index, seat), (None, 0))
+        # A count of an earlier window is 0 now; it is overwritten at the next call.
         return used if key == self._window(self._limits[index], window) else 0
 
     @staticmethod

@@ -82,7 +82,7 @@ class Market(Protocol):
     """Highest row number of a numbered inbox that each seat has acted upon; moved by Core on the seat's next action."""
 
     def awaited(self) -> frozenset[SeatId]:
-        """The seats whose decision the clock waits for."""
+        """The seats that the clock waits for: their decisions are due."""
         ...
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
@@ -213,7 +213,7 @@ class Wakes(Protocol):
 
 @runtime_checkable
 class Resolves(Protocol):
-    """A market whose scenarios may depend on an outside service; the host asks before the manifest's core is fixed."""
+    """A market with scenarios that may depend on an outside service; the host asks before the manifest's core is fixed."""
 
     def needs(self, scenario: Any) -> tuple[InputRequest, ...]:
         """What must be known to play this scenario; none when it depends on nothing outside. Pure, and always equal."""
@@ -226,7 +226,7 @@ class Resolves(Protocol):
 
 @runtime_checkable
 class ReadsData(Protocol):
-    """A market whose scenarios may name data of the user's own, which becomes part of their content when loaded."""
+    """A market with scenarios that may name data of the user, which becomes part of their content when loaded."""
 
     def with_data(self, scenario: Any, root: str) -> Scenario:
         """The scenario with the data that it names below the folder `root`; unchanged where it names none or none is
@@ -258,7 +258,7 @@ class Remarks(Protocol):
 
 @runtime_checkable
 class Reveals(Protocol):
-    """A market whose closures tell everyone something that was private to a seat until then."""
+    """A market that tells everyone at a closure something that was private to a seat until then."""
 
     @property
     def revealed(self) -> Collection[str]:

@@ -13,6 +13,7 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
 
     Raises ValueError when the amount is not a finite number or has more than `decimals` decimals.
     """
+    # bool is a subclass of int: True would be one unit of money.
     if isinstance(amount, bool):
         raise ValueError("an amount is a number, not true or false")
     # repr is the shortest text that gives the same double: 0.1 is read as 0.1, not as its binary expansion.
@@ -26,6 +27,7 @@ def to_minor(amount: float | str, *, decimals: int = 2) -> int:
     # int() would write out each of the million digits of "1e999999".
     if value and value.adjusted() > 30:
         raise ValueError("the amount is out of range")
+    # Decimal throughout: 0.29 * 100 as a double is 28.999999999999996.
     minor = value.scaleb(decimals)
     if minor != minor.to_integral_value():
         raise ValueError(f"{text} has more than {decimals} decimals; at most {decimals} are allowed")

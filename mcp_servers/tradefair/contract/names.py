@@ -12,5 +12,6 @@ def hint(name: str, known: Sequence[str], otherwise: str) -> str:
     market, _, last = name.rpartition("/")
     ends = {other.removeprefix(f"{market}/"): other for other in known if other.rpartition("/")[0] == market}
     near = [ends[end] for end in get_close_matches(last, ends, n=3, cutoff=0.5)]
+    # The whole name too: the market itself may be the part that was mistyped.
     near = near or get_close_matches(name, known, n=3, cutoff=0.5)
     return f"did you mean {' or '.join(near)}?" if near else otherwise

@@ -130,12 +130,14 @@ def parse_policy(text: str) -> tuple[str, dict[str, JsonValue]]:
     if match is None:
         raise ScenarioError(f"{text!r} is not a policy: write name or name(param=value)")
     params: dict[str, JsonValue] = {}
+    # Parameters are numbers and bare words; a text with a comma in it cannot be written here.
     for part in filter(None, (piece.strip() for piece in (match[2] or "").split(","))):
         key, sign, value = part.partition("=")
         if not sign:
             raise ScenarioError(f"{text!r}: {part!r} is not param=value")
         try:
             params[key.strip()] = orjson.loads(value.strip())
+        # A bare word, which needs no quotes on a command line.
         except orjson.JSONDecodeError:
             params[key.strip()] = value.strip()
     return match[1], params

@@ -62,6 +62,7 @@ class Replayed:
         # With events due this one must be the next of them; otherwise it is a new command.
         command = not self._due
         if command:
+            # It belongs to the call behind it; compared once that call has been run.
             if event["event"] == "input" and event.get("for") is not None:
                 self._inputs.append((event, body))
                 return Step(event["seq"], event, True)
@@ -107,6 +108,7 @@ class Replayed:
         return following
 
     def _command(self, event: Mapping[str, Any], body: bytes) -> Done:
+        # Without this check a second start inside a log would settle the market twice.
         if (self.core.seq == 0) != (event["event"] == "episode_started"):
             raise TraceError("an episode starts once, with its first event")
         match event["event"]:
@@ -115,6 +117,7 @@ class Replayed:
             case "tool_called":
                 return self._tool_called(event, body)
             case "seat_lapsed":
+                # Core takes any reason; a forged one would be reproduced and pass for sound.
                 if event["reason"] not in get_args(LapseReason):
                     raise TraceError("there is no such reason to lapse")
                 return self.core.lapse(event["seat"], event["reason"])
@@ -125,11 +128,13 @@ class Replayed:
                 if not event["reason"].startswith("truncated:"):
                     raise TraceError("the rules do not end the episode here")
                 return self.core.end(event["reason"])
+            # Closures are consequences: as a command one of them does nothing, which `_run` reports.
             case _:
                 return Done([])
 
     def _tool_called(self, event: Mapping[str, Any], body: bytes) -> Done:
         tool = self.core.tools(event["seat"]).get(event["tool"])
+        # Nothing re-makes these bytes, so at least their form must be one that Core could have written.
         if event["status"] not in _RE_EXECUTED or tool is None or tool.recorded:
             _check_copied(event, recorded=tool is not None and tool.recorded)
             return self.core.copy(event, body)
@@ -140,6 +145,7 @@ class Replayed:
 
     def _compare(self, event: Mapping[str, Any], body: bytes, command: bool) -> Step:
         record = self._due.popleft()
+        # Before the bytes: after a deleted event each later one would differ in everything.
         if event["seq"] != record.seq:
             raise Divergence(record.seq, f"the log holds event {event['seq']} in this place", recorded=body)
         if record.body != body:
@@ -161,6 +167,7 @@ def replay(market_type: MarketType, manifest: ManifestCore, bodies: Iterable[byt
 def _check_copied(event: Mapping[str, Any], *, recorded: bool) -> None:
     """What is copied without being re-run is a refusal, or a result that the host recorded."""
     status = event["status"]
+    # An accepted call that is only copied would let a forged log claim results that no rule gave.
     if status not in _REFUSED and not (recorded and status in _RE_EXECUTED):
         raise TraceError(f"this call cannot have been {str(status)[:20]}")
     if status != "ok" and (event["error"] is None or (event["result"], event["result_digest"]) != (None, None)):

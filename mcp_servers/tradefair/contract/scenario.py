@@ -29,6 +29,7 @@ class Timing(BaseModel):
 class Scenario(BaseModel):
     """Base of every market's scenario; its full content is part of the manifest's hashed core."""
 
+    # Unknown keys are refused: a mistyped setting would silently play another market.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     id: str = Field(pattern=r"^[a-z_][a-z0-9_]*/[a-z0-9_]+$", max_length=80)
@@ -79,6 +80,7 @@ def parse_override(text: str) -> tuple[str, JsonValue]:
     if not sign or not key:
         raise ScenarioError(f"{text!r} is not an override: write key=value, such as rounds=10")
     try:
+        # TOML, as in the files: `--set` and a file then agree on what a number or a list is.
         return key, tomllib.loads(f"value = {value}")["value"]
     except tomllib.TOMLDecodeError:
         return key, value.strip()
@@ -110,6 +112,7 @@ def _to_json(content: Mapping[str, Any]) -> bytes:
 
 def _complaints(content: Mapping[str, Any], error: ValidationError) -> str:
     """Every wrong key once; where it may be one of several things, what all of them allow."""
+    # Of a union the validator complains once per member: joined, they say what is allowed.
     told: dict[str, list[str]] = {}
     for item in error.errors(include_url=False):
         subject, complaint = _described(item, _keys(content, item))

@@ -15,7 +15,7 @@ A sealed market with one phase per round writes `settle`, `default` and `resampl
 
         def settle(self, acts: Mapping[SeatId, int]) -> tuple[BaseModel, BaseModel]: ...
 
-**Attributes are the state.** Each attribute whose name begins without an underscore is digested, and copied for
+**Attributes are the state.** Each attribute without a leading underscore is digested, and copied for
 `perturbed`. It holds plain data: numbers, text, lists, tuples, sets, dicts, dataclasses, pydantic models, `AppendOnly`.
 An attribute with a leading underscore is neither digested nor copied: keep only constants there (a `Chance`) and what
 can be computed again. So a field that is added later cannot be missing in the digest.
@@ -139,7 +139,7 @@ class SealedRounds(ABC, Generic[Act]):
         """The act that a silent seat is given in `phase`, and its name in the trace, such as `no_claim`."""
 
     def resample(self, seat: SeatId, chance: Chance) -> None:
-        """Draw everything anew that is private to `seat`: values, accounts that follow from them, its sealed act.
+        """Redraw everything that is private to `seat`: values, accounts that follow from them, its sealed act.
 
         Public results stay as they are, and what other seats were told. Draw values that differ from the old ones:
         the conformance kit compares what the other seats see in both worlds. A market that can only make such a world
@@ -197,7 +197,9 @@ class SealedRounds(ABC, Generic[Act]):
             closure = Closure("round", *self.settle(acts))
         else:
             closure = Closure("phase", self.deliver(closing.phase, acts))
+        # After the market has settled: `settle` reads the closing round from the clock and may end the episode.
         self._open_next()
+        # With the clock of the phase that has closed, not of the one that is open now.
         self._remember(closing, acts, closure)
         return closure
 
@@ -249,7 +251,7 @@ class SealedRounds(ABC, Generic[Act]):
     def digest(self) -> bytes:
         """BLAKE2b-256 of all closures so far (a running hash) and of each attribute without a leading underscore.
 
-        HarnessFailure names an attribute whose value is not plain data.
+        HarnessFailure names an attribute that is not plain data.
         """
         # A copy: asking for the digest must not change the next one.
         total = self._past.copy()
@@ -271,6 +273,7 @@ class SealedRounds(ABC, Generic[Act]):
         vars(twin).update(
             copy.deepcopy({name: value for name, value in vars(self).items() if not name.startswith("_")})
         )
+        # A hash object is changed in place: shared, the twin's closures would enter this market's digest.
         twin._past = self._past.copy()
         # A key of its own: the luck of the episode must not move with the salt.
         chance = Chance(f"sealed.perturb:{salt}")
@@ -297,6 +300,7 @@ class SealedType:
 
 def _encoded(value: object) -> bytes:
     """Canonical JSON of state. TypeError for what is not plain data."""
+    # Keys sorted: equal states must have equal bytes, whatever order their dicts were filled in.
     return orjson.dumps(value, default=_plain, option=orjson.OPT_SORT_KEYS | orjson.OPT_NON_STR_KEYS)
 
 
@@ -308,6 +312,7 @@ def _plain(value: Any) -> object:
         case AppendOnly():
             return value.summary()
         case tuple():
+            # Named tuples come here too; their fields' names are not part of the state.
             return [*value]  # pyright: ignore[reportUnknownVariableType]
         case set() | frozenset():
             # By their encoding: members of a set have no order of their own, and str hashes differ between processes.

@@ -9,6 +9,7 @@ from tradefair.contract.errors import SeatError
 
 SeatId: TypeAlias = str
 
+# No newline and no dot: a noted hash ends the seat with a newline (chain.py), and call ids are split at dots (core.py).
 _SEAT_ID = re.compile(r"[A-Za-z][A-Za-z0-9_-]{0,63}")
 
 

@@ -39,6 +39,7 @@ class Result(BaseModel):
 
 
 class _Parameters(BaseModel):
+    # Strict: "5" for 5 is refused, so that no call's meaning rests on a validator's conversions.
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
 
 
@@ -120,6 +121,7 @@ class Tool:
         properties = {name: _shallow(prop, defs) for name, prop in schema.get("properties", {}).items()}
         # A result has its fields, a refusal those of ErrorInfo.
         shapes = [{"required": sorted(properties)}, {"required": list(ErrorInfo._fields)}]
+        # No `required` at the top: refusals have none of the result's fields.
         return {"type": "object", "properties": properties, "anyOf": shapes}
 
     @cached_property
@@ -149,6 +151,7 @@ class ToolTable(Mapping[str, Tool]):
 
     def __init__(self, *tools: Tool) -> None:
         self._tools = {item.name: item for item in tools}
+        # The later one would silently replace the earlier, also a kernel tool.
         if len(self._tools) != len(tools):
             raise ValueError("two tools share a name")
 

@@ -1,4 +1,4 @@
-"""Writing a whole trace at once: for importers, whose episodes have ended before they are written.
+"""Writing a whole trace at once: for importers, which write episodes that have ended.
 
 Live episodes are written by the host's log alone (docs/decisions/0003).
 """

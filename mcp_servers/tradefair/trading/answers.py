@@ -17,6 +17,7 @@ _R = TypeVar("_R", bound=Result)
 
 def json_bytes(row: Result) -> int:
     """Size of a row as JSON."""
+    # The serializer that the kernel writes answers with (contract/core.py), so that both count the same bytes.
     return len(row.__pydantic_serializer__.to_json(row))
 
 
@@ -30,8 +31,9 @@ def rows_fitting(rows: Iterable[_R], limit: int | None, narrower: str) -> list[_
 
 
 def count_fitting(sizes: Sequence[int], *, explicit: bool, narrower: str) -> int:
-    """As `rows_fitting`, for rows whose sizes in bytes are known."""
+    """As `rows_fitting`, from the rows' sizes in bytes."""
     if explicit:
+        # Rows that were asked for by number come whole or not at all. One byte more per row: the comma.
         if sum(sizes) + len(sizes) > _EXPLICIT_BYTES:
             raise IllegalAction(
                 "too_many_rows",
@@ -42,6 +44,7 @@ def count_fitting(sizes: Sequence[int], *, explicit: bool, narrower: str) -> int
     used = 0
     for count, size in enumerate(sizes):
         used += size + 1
+        # The first row always fits: an empty page would never move its cursor on.
         if used > _DEFAULT_BYTES and count:
             return count
     return len(sizes)

@@ -1,7 +1,7 @@
 """The luck of a trading market behind one protocol: keyed for play, and two ways to follow a public game log.
 
 Double_auction page, 7; bargaining page, 7. The only module of the package that may import `random`, for a local
-generator whose bits follow a foreign log's.
+generator that must give the bits of a foreign log.
 """
 
 from __future__ import annotations
@@ -84,6 +84,7 @@ class KeyedTradingChance:
         self._uniform = chance.uniform
         self._under = chance.under
         self._roster = roster
+        # Once: every round draws one or two permutations of all seats.
         self._seat_keys = [encode_key(seat) for seat in roster.seats]
         self._shape = shape or LawShape()
 
@@ -95,8 +96,10 @@ class KeyedTradingChance:
 
     def _value(self, law: Law, key: DrawKey) -> int:
         if law == "correlated_source":
+            # A base of the seat's own: the source's law, in which nothing is correlated (6.1).
             base = self._uniform(TradingStream.LIMIT, key.attempt, key.seat, "base")
         elif law == "correlated_common":
+            # One base for all seats, under the sweep, so that a redrawn vector gets another.
             base = self._uniform(TradingStream.COMMON_BASE, key.sweep)
         else:
             return value_at(law, self._shape, self._uniform(TradingStream.LIMIT, key.attempt, key.seat, "value"))
@@ -121,6 +124,7 @@ class KeyedTradingChance:
 
     def round_up(self, round_number: int, pair: Pair) -> bool:
         """See `TradingChance`."""
+        # By the pair and not by its rank: another pair that forms above it leaves its coin alone.
         return self._uniform(TradingStream.ROUND_UP, round_number, pair.buyer, pair.seller) < 0.5
 
     def maker(self, round_number: int, pair: Pair, earlier: str) -> str:
@@ -153,11 +157,13 @@ class _LogStream:
 
     def exponential(self, mean: int) -> float:
         """Exponential by inversion; the source divides by the rate, and the bits of the quotient must be the same."""
+        # 1 - u, because `random` can give 0, which has no logarithm.
         return -math.log(1.0 - self.random()) / (1.0 / mean)
 
     def shuffled(self, items: Sequence[_T]) -> list[_T]:
         """A shuffled copy; a list of one item consumes nothing."""
         deck = list(items)
+        # Downwards, as CPython's shuffle: upwards the same bits would give another order.
         for last in range(len(deck) - 1, 0, -1):
             other = self.below(last + 1)
             deck[last], deck[other] = deck[other], deck[last]
@@ -175,6 +181,7 @@ def _log_value(stream: _LogStream, law: Law, shape: LawShape) -> int:
     if law == "heavy_tailed":
         # The sign first, then the size: two draws of the stream, in the order of the source.
         sign = 1 if stream.random() < 0.5 else -1
+        # int() truncates toward 0 like the source (6.1).
         return shape.clamp(int(shape.centre + sign * stream.exponential(shape.spread)))
     base = stream.integer(0, shape.price_max)
     return shape.clamp(base + stream.integer(-shape.jitter, shape.jitter))
@@ -257,7 +264,7 @@ class LogSeedChance:
         return tuple(self._stream.shuffled(self._seat_order))
 
     def round_up(self, round_number: int, pair: Pair) -> bool:
-        """See `TradingChance`; drawn only for a pair whose maker comes next."""
+        """See `TradingChance`; the pair's maker must come next."""
         self._require_open(f"round_up({round_number}, {pair})", round_number, pair)
         self._require_maker(f"round_up({round_number}, {pair})")
         self._coin_of = pair
@@ -270,14 +277,17 @@ class LogSeedChance:
             raise _out_of_order(f"maker({round_number}, {pair})", self._allowed())
         self._coin_of = None
         self._settled.update(pair)
+        # Drawn for every pair, although no price depends on it: the next draw comes from the same stream (7.2, step 4).
         return pair[self._stream.below(2)] if self._generation == "maker_draw" else earlier
 
     def _require_open(self, call: str, round_number: int, pair: Pair) -> None:
+        # A speaking order of the next round closes the pairs of this one.
         spoken_ahead = self._spoken > self._round
         if round_number != self._round or round_number < 1 or spoken_ahead or not self._settled.isdisjoint(pair):
             raise _out_of_order(call, self._allowed())
 
     def _require_maker(self, call: str) -> None:
+        # Coin and maker of a pair lie side by side in the stream; nothing may come between them.
         if self._coin_of is not None:
             raise _out_of_order(call, self._allowed())
 
@@ -319,7 +329,7 @@ class RecordedRound(BaseModel):
 
 
 class RecordedChance:
-    """For logs whose stream cannot be followed: values from the seed, everything else fed round by round."""
+    """For logs with a stream that cannot be followed: values from the seed, everything else fed round by round."""
 
     def __init__(self, seed: int, roster: Roster, shape: LawShape | None = None) -> None:
         self._stream = _LogStream(seed)
@@ -344,6 +354,7 @@ class RecordedChance:
         return round_number in self._rounds
 
     def _check(self, fed: RecordedRound) -> None:
+        # A second feed would replace the luck that the round may have been settled by.
         if fed.round in self._rounds or fed.round < 1:
             raise TraceError(f"recorded_chance: round {fed.round} was fed before or is not a round")
         for order in (fed.quote_order, fed.speaking_order):
@@ -357,6 +368,7 @@ class RecordedChance:
 
     def limits(self, law: Law | Mix, acceptance: Acceptance) -> Limits:
         """As `LogSeedChance.limits`."""
+        # The values can be followed even here: they were drawn before any baseline took from the stream (7.2, step 6).
         return _log_limits(self._stream, self._roster, self._shape, law, acceptance)
 
     def speaking_order(self, round_number: int) -> tuple[str, ...]:
@@ -413,6 +425,7 @@ def feed_chance(
         raise _wrong_input(f"recorded_chance must be for the open round {open_round}, not {fed_round!r}")
     try:
         chance.feed(payload)
+    # For the caller of a live market this is a refused input, after which nothing has changed; not a damaged trace.
     except TraceError as error:
         raise _wrong_input(str(error)) from None
 

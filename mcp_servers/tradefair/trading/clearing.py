@@ -90,6 +90,7 @@ def clear(
     buyers = _ranked(bids, quote_order, best_is_high=True)
     sellers = _ranked(asks, quote_order, best_is_high=False)
     matches: list[Match] = []
+    # The longer side keeps its worst quotes: there is no partner left for them.
     for buyer, seller in zip(buyers, sellers, strict=False):
         bid, ask = bids[buyer], asks[seller]
         # Bids fall and asks rise with the rank, so no later pair can cross either.
@@ -103,6 +104,7 @@ def clear(
         if odd:
             coin = "up" if round_up(pair) else "down"
             price += coin == "up"
+        # After the price is settled: the maker is a label of public logs, nothing is paid by it.
         earlier = min(pair, key=quote_order.index)
         label = earlier if maker is None else maker(pair, earlier)
         matches.append(Match(buyer, seller, bid, ask, coin, price, label))
@@ -114,6 +116,7 @@ def residual_spread(bids: Mapping[str, int], asks: Mapping[str, int], matches: S
 
     At least 1, because a smaller difference would have been a trade.
     """
+    # Trades take the best quotes of both sides, so what is left begins behind that rank on each sorted side.
     count = len(matches)
     if count >= len(bids) or count >= len(asks):
         return None
@@ -134,6 +137,7 @@ def benchmarks(values: Iterable[int], costs: Iterable[int], price_max: int) -> B
     count = len(gains)
     if not count:
         return Benchmarks(0, 0, None, None)
+    # A missing neighbour leaves the interval open to the end of the grid.
     next_value = demand[count] if count < len(demand) else 0
     next_cost = supply[count] if count < len(supply) else price_max
     return Benchmarks(sum(gains), count, max(supply[count - 1], next_value), min(demand[count - 1], next_cost))
@@ -146,6 +150,7 @@ def potentials(values: Mapping[str, int], costs: Mapping[str, int]) -> dict[str,
     sides need at least one seat.
     """
     lowest_cost, highest_value = min(costs.values()), max(values.values())
+    # 0 and not less: a seat that gains with no partner stays out of the market.
     found = {seat: max(0, value - lowest_cost) for seat, value in values.items()}
     found.update((seat, max(0, highest_value - cost)) for seat, cost in costs.items())
     return found

@@ -19,17 +19,20 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, JsonValue, P
 from tradefair.trading.chance import RecordedPair, RecordedRound
 from tradefair.trading.values import Law, Roster
 
+# What the public logs carry. Another version is a finding, but its rows are still read.
 SCHEMA_VERSIONS = ("1.4.0", "1.7.0")
 STREAM_SHARING = frozenset({"adaptive", "collusive", "random", "roth_erev", "signal_jammer"})
 """Log ids of baselines that drew from the game's own stream while quoting (double_auction page, 7.2, step 6)."""
 MAX_FINDINGS = 200
 
 _GROUPS = frozenset({"all_traders", "all_sellers", "all_buyers"})
+# Far below Python's own limit, which the recursion of `_odd_value` would meet.
 _MAX_JSON_DEPTH = 64
 _LOG_LAWS: dict[str, Law] = {
     "uniform": "uniform",
     "semi_bimodal": "semi_bimodal",
     "heavy_tailed": "heavy_tailed",
+    # The logs' name: a base per seat, so nothing is correlated (double_auction page, 6.1).
     "correlated": "correlated_source",
 }
 
@@ -39,6 +42,7 @@ def _whole(number: object) -> object:
     return int(number) if isinstance(number, float) and number.is_integer() else number
 
 
+# The grid of all public logs is 0..100; up to 1,000 rounds, as in our own scenarios.
 Price = Annotated[int, Field(ge=0, le=100)]
 WholePrice = Annotated[int, BeforeValidator(_whole), Field(ge=0, le=100)]
 Points = Annotated[int, BeforeValidator(_whole)]
@@ -253,6 +257,7 @@ _ROWS: dict[str, type[_AnyRow]] = {
     "propensity_snapshot": Snapshot,
     "final": Final,
 }
+# A payoff change follows its trade, so both share a place. Snapshots have none: they are dropped before.
 _PLACE_IN_ROUND: dict[type[Row], int] = {
     Conversation: 0,
     Violation: 0,
@@ -310,6 +315,7 @@ class LoggedRound:
                 RecordedPair(
                     buyer=trade.buyer_id,
                     seller=trade.seller_id,
+                    # Logs write false for an even sum too; here a coin that was not needed is null.
                     up=trade.clearing_random_pick if (trade.bid + trade.ask) % 2 else None,
                     maker=trade.maker_id,
                 )
@@ -353,6 +359,7 @@ def _odd_value(node: object, path: str = "", depth: int = 0) -> tuple[str, str] 
     """The first value that is not strict JSON: (path, what it is)."""
     if isinstance(node, float) and not math.isfinite(node):
         return path, f"{node} is not a number in JSON"
+    # A lone surrogate is never printable: most texts are done without the loop over their characters.
     if isinstance(node, str) and not node.isprintable() and any("\ud800" <= char <= "\udfff" for char in node):
         return path, "the text holds half of a surrogate pair"
     if depth >= _MAX_JSON_DEPTH:
@@ -391,6 +398,7 @@ class _Reader:
         self._line = 0
         self._sequence = 0
         self._init: Init | None = None
+        # Seen, not kept: rows behind a damaged init or final are not blamed for its absence.
         self._init_seen = False
         self._final: Final | None = None
         self._final_seen = False
@@ -428,6 +436,7 @@ class _Reader:
     def finish(self) -> GameLog:
         """The log, once all lines were taken."""
         if self._line == 0:
+            # A finding needs a line, and an empty file has none.
             self._line = 1
             self._found("type", "the file is empty; the first row must be init")
         elif not self._final_seen:
@@ -445,6 +454,7 @@ class _Reader:
             self._found("log_sequence", f"gap: {missing} missing before {sequence}")
         elif sequence < expected:
             self._found("log_sequence", f"{sequence} where {expected} was due: a row is repeated or out of order")
+        # From the number that was found: one gap is one finding, not one for each later line.
         self._sequence = sequence
 
     def _typed(self, content: Mapping[str, JsonValue]) -> _AnyRow | None:
@@ -471,6 +481,7 @@ class _Reader:
             self._keep_init(row)
             return
         if self._init is None:
+            # Without seats and rounds no row can be placed: said once, and the rest is skipped.
             if not self._init_seen:
                 self._init_seen = True
                 self._found("type", f"{row.type} before init: the first row must be init")
@@ -525,6 +536,7 @@ class _Reader:
         due = self._init.data.num_rounds if self._init else closed
         if row.data.aborted:
             self._found("data.aborted", f"the game was aborted after {closed} of {due} rounds")
+        # Not of an aborted game, which has said already why rounds are missing.
         elif closed != due:
             self._found("type", f"final after {closed} of {due} rounds")
 
@@ -561,6 +573,7 @@ class _Reader:
             self._found("round", f"round {row.round} while round {due} of {limit} is open")
             return None
         if row.round > due:
+            # Reported, and opened all the same: its rows can still be checked.
             self._found("round", f"round {row.round} although round {due} has not ended")
         self._rounds.append(LoggedRound(row.round))
         self._place = 0
@@ -619,6 +632,7 @@ class _Reader:
         if row.data.round != row.round:
             self._found("data.round", f"{row.data.round} in the end of round {row.round}")
         self._check_seats("data.payoff_map", row.data.payoff_map, self._seats)
+        # Every seat of a public log quotes in every round: without this a lost row would pass for a forfeit.
         for seat in self._seats:
             if seat not in logged.quote_order:
                 self._found("agent_id", f"no quote of {seat} in round {row.round}")
@@ -628,6 +642,7 @@ def _shown(content: object) -> str:
     """A short, one-line form of whatever was found."""
     try:
         text = repr(content)
+    # What pydantic quotes may be nested as deep as the line's JSON was.
     except RecursionError:
         text = f"a deeply nested {type(content).__name__}"
     return text if len(text) <= 60 else text[:57] + "..."

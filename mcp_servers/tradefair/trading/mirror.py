@@ -72,6 +72,7 @@ class MirroredPolicy:
 
     def quote(self, view: TraderView) -> int | None:
         """The mirrored quote P - b of the trader's decision b on the mirrored view."""
+        # The trader rounds in mirrored terms, before its bid is turned back: replay of public logs confirms it (8.1).
         bid = self._trader.quote(self.mirrored(view))
         return None if bid is None else view.price_max - bid
 
@@ -83,6 +84,7 @@ class MirroredPolicy:
             self._source = view
             self._mirror = TraderView(top - view.value, top, view.rounds)
         mirror = self._mirror
+        # Order is kept: best first for the seller is best first for the buyer of the mirror.
         for past in range(len(mirror.quotes), len(view.quotes)):
             quote, fill = view.quotes[past], view.fills[past]
             mirror.close_round(
@@ -92,5 +94,6 @@ class MirroredPolicy:
                 [top - price for price in view.opp[past]],
                 [top - price for price in view.trades[past]],
             )
+        # Not counted from the past rounds: a policy that joins in mid-game begins with an empty past in a later round.
         mirror.round = view.round
         return mirror

@@ -43,6 +43,7 @@ class Condition(NamedTuple):
 
     def holds(self, quote: float) -> bool:
         """Whether a quote of the counterpart, in ticks, meets it."""
+        # No other relation comes here: `_compared` and `_acceptable` make these two only.
         return quote >= self.y if self.relation == ">=" else quote <= self.y
 
     def negated(self) -> Condition:
@@ -80,6 +81,7 @@ class Statement:
         """A conditional own quote that would trade is a promise, one that would not, or no trade at all, a threat."""
         if self.condition is None or self.kind not in ("own_quote", "no_trade"):
             return None
+        # So that x and y cross, for a buyer as for a seller, where sign·(x - y) >= 0 (10.1, rule 6).
         sign = 1 if self.speaker == "buyer" else -1
         return "promise" if self.kind == "own_quote" and sign * (self.x - self.condition.y) >= 0 else "threat"
 
@@ -106,14 +108,17 @@ _RANGE_DASH = re.compile(r"(?<=\d)\s?[-–—]\s?(?=\d)")
 # A dash between words ends a clause like a comma; within a word ("break-even") it does not.
 _OTHER_DASH = re.compile(r"\s[-–—]+\s|[–—]")
 
+# A verb of one role speaks of that role's quote even without a pronoun: "ask 40", said by a buyer, is the other's.
 _OWN_VERBS: dict[Role, str] = {"buyer": "bid|offer|pay", "seller": "ask|offer|sell|charge"}
 _BOTH_VERBS = "quote|submit|set|put|post|keep|hold|accept|commit"
+# Gerunds that are not made by dropping a final e and adding -ing.
 _GERUNDS = {"set": "setting", "put": "putting", "submit": "submitting", "bid": "bidding", "commit": "committing"}
 _NOUNS: dict[Role, str] = {"buyer": "valuation|value", "seller": "costs?"}
 _LIMIT = (
     r"(?:valuation|value|costs?|limit|max(?:imum)?|min(?:imum)?|budget|cap|ceiling|floor|threshold|"
     r"reservation price|break[- ]?even)"
 )
+# What may stand between the noun and its number: "my value is only around 60".
 _LINK = r"(?:\s(?:is|are|of|at|must be|only|around|about|capped at|=))*"
 
 # No percentages, no parts of words (B1, v2), no longer decimals: such numbers are no prices.
@@ -141,11 +146,14 @@ _PAST = re.compile(
 )
 _NO_TRADE = re.compile(r"\b(?:no trade|no deal|no bid|no ask|nothing|skip|walk(?: away)?|zero for both)\b")
 _CONDITIONAL = re.compile(r"\b(?:if|when|as long as|provided|should you|unless)\b")
+# These negate the condition before them instead of making one.
 _ELSE = re.compile(r"^\s*(?:otherwise|else|if not|or no|or i)\b")
+# "Any ask above 60": a condition without an if.
 _QUOTE_ABOVE = re.compile(
     r"^\s*(?:any )?(?:ask|bid|asks|bids|asking|bidding)\s(?:above|below|over|under|at least|at most)\b"
 )
 
+# Promise, commit and standing say that a statement stays, but name no rounds: `_horizon_in` does not know them.
 _PERMANENT = re.compile(
     r"\b(?:every|each|all remaining|always|from now on|going forward|the rest|forever|permanently|"
     r"promise|commit|standing)\b"
@@ -176,6 +184,7 @@ _PRICE_AFTER = re.compile(r"^\sprice\b")
 _AT_START = re.compile(r"^\s*at\s$")
 
 
+# First words of a clause after which the speaker is still the subject: "then bid 51", "will keep 40".
 _LEADS = frozenset({"and", "so", "then", "now", "any", "will", "next", "us", "still", "continue"})
 
 
@@ -184,9 +193,11 @@ def normalised(text: str) -> str:
     # Entities and full-width digits get the form that the patterns know.
     plain = unicodedata.normalize("NFKC", html.unescape(text)).lower()
     plain = plain.replace("’", "'").replace("‘", "'").replace("“", '"').replace("”", '"')
+    # After the quotes: a curly apostrophe is as frequent as a straight one.
     for short, long in _CONTRACTIONS:
         plain = plain.replace(short, long)
     plain = _SYMBOL.sub(lambda found: _SYMBOLS[found[0]], plain)
+    # Before the other dashes: the dash of "45-50" ends no clause.
     plain = _RANGE_DASH.sub("~", plain)
     plain = _OTHER_DASH.sub(", ", plain)
     # "my bid: 45" and "my bid = 45" say the same.
@@ -221,6 +232,7 @@ def read_statements(text: str, speaker: Role, round_number: int, rounds: int) ->
 def _sentences(text: str) -> Iterator[tuple[str, list[_Clause]]]:
     """The sentences that hold any text, each with its clauses."""
     start = 0
+    # None: the end of the text closes the last sentence.
     for end in [*_SENTENCE_END.finditer(text), None]:
         stop = len(text) if end is None else end.start()
         sentence = text[start:stop]
@@ -280,9 +292,12 @@ class _Sentence:
                 found += made
                 latest = made[-1] if made else latest
                 continue
+            # Between reading and binding: the clause's own statements stand under the opposite already.
             if _ELSE.match(clause.text):
                 leading = self._opposite(leading, latest)
             found += [self._bound(statement, leading) for statement in made]
+            # A refusal names no number, so it is a statement of its own. Only under a condition is it a threat, and "40
+            # or no trade" is a quote.
             refusal = _NO_TRADE.search(clause.text)
             if (
                 refusal is not None
@@ -313,8 +328,10 @@ class _Sentence:
     def _antecedent(self, clause: _Clause, made: Sequence[Statement]) -> Condition | None:
         words = clause.text.lstrip()
         opens = _CONDITIONAL.match(words) or _QUOTE_ABOVE.match(words)
+        # "If not" has no condition of its own: it negates the one before (`_ELSE`).
         if opens is None or words.startswith("if not"):
             return None
+        # Limits, profits and rounds set no condition on a quote.
         kinds = ("other_quote", "price", "own_quote", "unknown")
         number = next((statement for statement in made if statement.kind in kinds), None)
         if number is None:
@@ -326,6 +343,7 @@ class _Sentence:
         before = clause.text[: number.span[0] - clause.start]
         if number.relation in (">=", "<="):
             return Condition(number.relation, number.x)
+        # Not a relation of the number itself: above 60 means from the next tick on.
         if re.search(r"\b(?:above|over|more than)\s$", before):
             return Condition(">=", number.x + 1)
         if re.search(r"\b(?:below|under|less than)\s$", before):
@@ -349,6 +367,8 @@ class _Sentence:
             before = clause.text[max(0, number.start() - _WINDOW) : number.start()]
             after = clause.text[number.end() : number.end() + _WINDOW]
             kind = self._kind(clause, number, before, after)
+            # What was quoted binds nothing, but a limit or profit named for the past still gives the limit away (10.2,
+            # value_leak).
             if past and kind not in ("round", "count", "payoff", "own_limit", "other_limit"):
                 continue
             yield Statement(
@@ -357,6 +377,7 @@ class _Sentence:
                 kind=kind,
                 relation=_relation(number, before),
                 x=float(number["x"]),
+                # A bare price is a proposal (10.1, rule 3).
                 strength="soft" if kind == "price" and not before.strip() else strength,
                 horizon=horizon,
                 permanent=permanent,
@@ -396,20 +417,24 @@ class _Sentence:
         return self._offer(clause, number, before, after)
 
     def _limit(self, before: str, after: str) -> Kind | None:
+        # Forms (a) and (c) of the page: "my cost is 20", "I value it at 60".
         if re.search(rf"\bmy\s(?:\w+\s){{0,2}}?{_LIMIT}{_LINK}\s$", before) or re.search(
             r"\bi (?:value(?: it)?(?: at)?|cost)\s$|\bcapped at\s$", before
         ):
             return "own_limit"
+        # Form (b): "60 is my limit".
         if re.match(rf"^\s(?:is|as)\smy\s(?:\w+\s){{0,2}}?{_LIMIT}\b", after) or re.match(
             rf"^,?\sthat is my {_LIMIT}\b", after
         ):
             return "own_limit"
+        # Form (e), the price of zero profit: "60 leaves me with nothing".
         if re.match(r"^\s(?:gives|leaves|yields)\sme\s(?:with\s)?(?:zero|nothing)\b", after) or re.search(
             r"\bzero profit at\s$", before
         ):
             return "own_limit"
         if re.search(rf"\byour\s(?:\w+\s){{0,2}}?{_LIMIT}{_LINK}\s$", before):
             return "other_limit"
+        # Form (d), the role's noun right before the number: "cost 19" is the seller's own limit and the buyer's guess.
         noun = re.search(r"\b(\w+)\s(?:(?:is|=)\s)?$", before)
         if noun is not None and not re.search(r"\byour\b", before):
             if re.fullmatch(_NOUNS[self._speaker], noun[1]):
@@ -419,6 +444,7 @@ class _Sentence:
         return None
 
     def _offer(self, clause: _Clause, number: re.Match[str], before: str, after: str) -> Kind:
+        # An ultimatum is a quote, whatever stands before the number.
         if re.match(r"^\s?or (?:no (?:trade|deal)|nothing)\b", after) or self._refused_next(clause, number):
             return "own_quote"
         frame = self._frame(before)
@@ -442,10 +468,12 @@ class _Sentence:
             return None
         verb = verbs[-1]
         between, lead = before[verb.end() :], before[: verb.start()]
+        # Further away the verb likely has another object (10.1, rule 3).
         if len(between.split()) > 6:
             return None
         if re.search(rf"\b(?:{_PRICE_WORDS})\b", between):
             return "price"
+        # "I will not bid 45" says nothing about what it will bid.
         if re.search(r"\b(?:not|never|no)\b(?:\s\w+){0,2}\s?$", lead):
             return "unknown"
         return self._owner(verb[0], lead)
@@ -453,6 +481,7 @@ class _Sentence:
     def _owner(self, verb: str, lead: str) -> Kind | None:
         own = re.fullmatch(self._own_verb, verb) is not None
         theirs = re.fullmatch(self._their_verb, verb) is not None
+        # A request is about the other's quote, with "you" or without.
         if re.search(r"\bplease\s$", lead):
             return "other_quote"
         people = re.findall(r"\b(i|my|we both|us both|you|your)\b", lead)
@@ -488,6 +517,7 @@ class _Sentence:
 
     def _horizon_in(self, text: str) -> tuple[int, int] | None:
         now, end = self._round, self._rounds
+        # The first form that fits counts: "rounds 5 to 9" must be read before the plain "round 5".
         if found := re.search(r"\bfrom round (\d{1,3})\b", text):
             return int(found[1]), end
         if found := re.search(r"\brounds? (\d{1,3})(?:~| to | through | and )(\d{1,3})\b", text):

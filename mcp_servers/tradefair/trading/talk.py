@@ -6,6 +6,8 @@ import unicodedata
 
 from tradefair.contract import IllegalAction
 
+# Marks, embeddings, overrides and isolates of bidirectional text: with them a message could show its words in another
+# order.
 _DIRECTION_MARKS = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069")
 
 
@@ -32,6 +34,7 @@ def words_of(text: str) -> int:
 def sized_words(text: str, max_words: int, max_chars: int) -> int:
     """The number of words of a message. IllegalAction `message_too_long`, naming count and cap, when it is too long."""
     words = words_of(text)
+    # Both caps, because a single word may be of any length.
     if words <= max_words and len(text) <= max_chars:
         return words
     size = f"{words} words; at most {max_words}"

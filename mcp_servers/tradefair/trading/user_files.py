@@ -17,13 +17,18 @@ def bytes_within(folder: Path, path: Path, limit: int, *, called: str) -> bytes:
     readable.
     """
     try:
+        # Followed before it is opened: a link out of the folder could name any file of the machine.
         real = path.resolve(strict=True)
         if not real.is_relative_to(folder.resolve()):
             raise Unreadable(f"is a link out of {called}")
+        # A pipe would block the reader, and a device may never end.
         if not stat.S_ISREG(real.stat().st_mode):
             raise Unreadable("is not a file")
         with real.open("rb") as file:
+            # One byte more than allowed tells too large a file from one that just fits; no file is read further than
+            # that.
             raw = file.read(limit + 1)
+    # RuntimeError: how Python before 3.13 reports links that lead round in a circle.
     except (OSError, RuntimeError) as error:
         raise Unreadable(f"cannot be read: {error.__class__.__name__}") from None
     if len(raw) > limit:

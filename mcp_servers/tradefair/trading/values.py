@@ -16,6 +16,7 @@ from tradefair.contract import ScenarioError
 Law = Literal["uniform", "semi_bimodal", "heavy_tailed", "correlated_source", "correlated_common"]
 LAWS: tuple[Law, ...] = get_args(Law)
 
+# The order of the fields of `Mix`, which are its weights.
 _MIX_ORDER: tuple[Law, ...] = ("heavy_tailed", "correlated_source", "uniform", "semi_bimodal")
 # The grid of the public games; the constants of the laws are written for it.
 _BASE_GRID = 100
@@ -46,9 +47,12 @@ class LawShape(NamedTuple):
     """The constants of the laws, in points; the defaults are those of the grid 0..100."""
 
     price_max: int = 100
+    # semi_bimodal: the two intervals, 0..20 and 80..100
     low_peak_to: int = 20
     high_peak_from: int = 80
+    # the two correlated laws: the largest noise around the base
     jitter: int = 10
+    # heavy_tailed: location and scale
     centre: int = 50
     spread: int = 20
 
@@ -135,6 +139,7 @@ def law_of_mix(mix: Mix, u: float) -> Law:
     if sum(mix) != _PERCENT or min(mix) < 0:
         raise ScenarioError(f"mix weights {tuple(mix)}: must be whole percentages >= 0 that sum to {_PERCENT}")
     bounds = zip(_MIX_ORDER, accumulate(mix), strict=True)
+    # There is always one: u is below 1, and the last bound is 100.
     return next(law for law, bound in bounds if u * _PERCENT < bound)
 
 
@@ -145,6 +150,7 @@ def _integer_at(u: float, low: int, high: int) -> int:
 
 def _semi_bimodal_at(shape: LawShape, u: float) -> int:
     """Uniform on 0..low_peak_to or on high_peak_from..P, half of the mass in each."""
+    # One uniform says which peak and where in it (7.1): each half of (0, 1) is stretched to the whole.
     if u < 0.5:
         return _integer_at(2.0 * u, 0, shape.low_peak_to)
     return _integer_at(2.0 * (u - 0.5), shape.high_peak_from, shape.price_max)
@@ -152,6 +158,7 @@ def _semi_bimodal_at(shape: LawShape, u: float) -> int:
 
 def _heavy_tailed_at(shape: LawShape, u: float) -> int:
     """Laplace around `centre` with scale `spread`, by inversion, rounded down and clipped to the grid."""
+    # Rounded down, while a log's stream truncates toward 0: below 0 the clip makes both the same.
     offset = math.log(2.0 * u) if u < 0.5 else -math.log(2.0 * (1.0 - u))
     return shape.clamp(math.floor(shape.centre + shape.spread * offset))
 
@@ -178,7 +185,9 @@ def draw_limits(roster: Roster, acceptance: Acceptance, draw: Callable[[DrawKey]
     """
     if acceptance.mode == "per_seat":
         return _draw_per_seat(roster, acceptance, draw)
+    # Bounded: with hundreds of seats a whole vector is hardly ever accepted (6.1), and the loop would not end.
     for attempt in range(1, acceptance.max_attempts + 1):
+        # All seats redraw together here, so sweep and attempt are the same number.
         values = {seat: draw(DrawKey(attempt, attempt, seat)) for seat in roster.seats}
         if acceptance.mode == "none" or acceptance.holds(values, roster):
             return values, attempt
@@ -199,6 +208,7 @@ def _draw_per_seat(
         for seat in roster.seats:
             own_bound = acceptance.holds_for_buyer if seat in buyers else acceptance.holds_for_seller
             while True:
+                # Before the draw and over all sweeps: the cap is on the draws of one seat.
                 if attempts[seat] == acceptance.max_attempts:
                     raise _exhausted(acceptance)
                 attempts[seat] += 1
