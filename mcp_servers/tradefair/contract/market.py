@@ -213,7 +213,7 @@ class Wakes(Protocol):
 
 @runtime_checkable
 class Resolves(Protocol):
-    """A market with scenarios that may depend on an outside service; the host asks before the manifest's core is fixed."""
+    """A market with scenarios that may need an outside service; the host asks it before the manifest is fixed."""
 
     def needs(self, scenario: Any) -> tuple[InputRequest, ...]:
         """What must be known to play this scenario; none when it depends on nothing outside. Pure, and always equal."""
