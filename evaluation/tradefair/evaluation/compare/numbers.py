@@ -234,10 +234,10 @@ def arm_of(name: str, pairs: Sequence[Sequence[Run]], seats: Sequence[SeatId]) -
         cost_usd=_known_mean([None if item.cost is None else item.cost / _MICRO for item in spent]),
     )
 
-    """What the compared seats of one run spent; None where it is not known for each of them."""
-
 
 class _Spent(NamedTuple):
+    """What the compared seats of one run spent; None where it is not known for each of them."""
+
     calls: int
     refused: int
     model_calls: int
