@@ -2,7 +2,7 @@
 
 A claim is a list item or a paragraph. It should cite an event that was shown, `[g3:41]`; words in double quotation
 marks should stand in an event that it cites. Case, spacing, and the kind of quotation mark do not count. Whether a
-cited event *supports* a claim is not judged here: nobody but a reader can.
+cited event *supports* a claim is not judged here: only a reader can.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     <<<end messages 1f0c…>>>
 
 A mark carries a digest of everything between the two, so that it cannot be known before the text is whole; JSON keeps
-every message on its own line, and characters that show nothing or turn text around are spelt out.
+every message on its own line, and characters that show nothing or turn text around are written as escapes.
 """
 
 from __future__ import annotations

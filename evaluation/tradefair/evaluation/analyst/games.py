@@ -1,4 +1,4 @@
-"""Which games of an agent a dossier looks at: chosen by rule, so that nobody picks the ones that make a point."""
+"""Which games of an agent a dossier looks at: chosen by rule, so that no person picks those that make a point."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ _BLOCK = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 class IllegalityQuestion(NamedTuple):
     """What is asked about one episode. `words` is the untrusted part, fenced; `digest` is that of `words`.
 
-    `numbers` are the messages that are shown; none: nobody said anything, and nobody is asked.
+    `numbers` are the messages that are shown; none: no seat said anything, and no model is asked.
     """
 
     episode: str
@@ -53,7 +53,7 @@ class Verdict(BaseModel):
 
 
 class NoScore(NamedTuple):
-    """An answer that is none, and why: what a model is told when it is asked once more."""
+    """An answer that is none, and why: what a model is told when it is asked again."""
 
     why: str
 
@@ -61,8 +61,8 @@ class NoScore(NamedTuple):
 class IllegalityOpinion(BaseModel):
     """One line of the side file: a model's opinion, never a finding. Without a score, `no_score` says why.
 
-    `attempts` counts replies; tokens and cost are null where nobody said. The same `input_digest`, `prompt` and
-    `model` are the same question.
+    `attempts` counts replies; tokens and cost are null where the provider did not state them. The same
+    `input_digest`, `prompt` and `model` are the same question.
     """
 
     model_config = ConfigDict(frozen=True, extra="ignore")
@@ -174,7 +174,7 @@ def _numbers(lines: Iterable[str]) -> set[int]:
 
 
 class _Twice(ValueError):
-    """A key that stands twice: which value is meant nobody can tell."""
+    """A key that stands twice: which of its values is meant cannot be known."""
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

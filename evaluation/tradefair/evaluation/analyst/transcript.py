@@ -31,7 +31,7 @@ class Message(NamedTuple):
     text: str
 
     def line(self) -> str:
-        """As a model reads it; nobody in `to` where the trace does not tell who got it."""
+        """As a model reads it; without `to` where the trace does not tell who got it."""
         to = {"to": list(self.to)} if self.to else {}
         shown = {"message": self.number, "round": self.round, "from": self.seat, "role": self.role, **to}
         return line_of({**shown, "text": _cut(self.text, MAX_TEXT)})

@@ -11,11 +11,12 @@ from tradefair.tracestore import Trace, jsonl_lines
 
 __all__ = ["FORMATS", "LINE_FORMATS", "check_format", "export_lines", "seat_lines"]
 
+# By name, imported on use: `export --format jsonl` should not wait for what spans need.
 LINE_FORMATS: Mapping[str, str] = {
     "otlp": "tradefair.evaluation.export.otlp:otlp_lines",
     "openai": "tradefair.evaluation.export.openai_messages:openai_lines",
 }
-"""Formats whose lines are independent of each other: those of several traces may stand in one file."""
+"""Formats with lines that are independent of each other: those of several traces may stand in one file."""
 
 FORMATS = ("jsonl", "jsonl.zst", "parquet", *LINE_FORMATS)
 
@@ -27,6 +28,7 @@ def check_format(form: str) -> None:
 
 
 def _unheard(seq: int, message: str) -> None:
+    """The default of `odd`: a caller that does not ask is not told."""
     pass
 
 
@@ -43,6 +45,7 @@ def export_lines(
         module, _, name = LINE_FORMATS[form].partition(":")
         lines: Iterator[bytes] = getattr(import_module(module), name)(trace, seat, odd)
         return lines
+    # A known format with another shape: a clear message is better than "unknown".
     if form == "parquet":
         raise ScenarioError("parquet is a folder of tables, not lines: use tradefair.evaluation.export.to_files")
     return jsonl_lines(trace) if seat is None else seat_lines(trace, seat)

@@ -15,6 +15,7 @@ from tradefair.evaluation.places import Places
 from tradefair.evaluation.progress import show_progress
 from tradefair.tracestore import fetched
 
+# Problems on stderr; `--json` has all of them.
 _MAX_SHOWN = 20
 
 
@@ -35,6 +36,7 @@ def export(
     """
     if as_json and output is None:
         raise typer.BadParameter("--json prints to stdout what was written: name a file or folder with -o")
+    # Without -o the lines go to the terminal, and progress would mix with them.
     progress = show_progress if output is not None else None
     with fetched(paths) as files:
         exported = export_files(files, form=form, output=output, seat=seat, progress=progress)

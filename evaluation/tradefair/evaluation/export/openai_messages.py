@@ -21,13 +21,16 @@ from tradefair.tracestore import Trace
 Message = dict[str, Any]
 
 _PUBLIC = ("phase_closed", "round_closed", "episode_ended", "seat_lapsed")
+# A closed list as in `seat_view`: a field that a later schema adds stays out until it is named here.
 _TOLD = ("event", "round", "public", "reason", "default_action")
 
 
 def openai_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[bytes]:
-    """A line for `seat`, or for every seat. Raises SeatError for a seat that there is not, TraceError."""
+    """A line for `seat`, or for every seat. Raises SeatError for a seat that the trace does not have, TraceError."""
     seats = Source.whole(trace, odd).seats if seat is None else Source.of_seat(trace, seat, odd).seats
     for known in seats:
+        # From the seat's own view even when all seats are exported: a transcript never holds what its
+        # seat did not see.
         yield _line(Source.of_seat(trace, known.id, odd), known)
 
 
@@ -51,6 +54,11 @@ def _line(source: Source, seat: SourceSeat) -> bytes:
 
 
 def _messages(source: Source) -> Iterator[Message]:
+    """The messages of one seat in order: replies, calls with answers, and what became public.
+
+    A reply and the calls that it asked for are one assistant message, and the answers follow it
+    directly: viewers refuse a tool message that does not follow its call.
+    """
     replies = Replies.of(source.notes())
     spoken: Message | None = None
     answers: list[Message] = []
@@ -63,6 +71,7 @@ def _messages(source: Source) -> Iterator[Message]:
             if spoken is None or not matched.continues:
                 yield from _said(spoken, answers)
                 yield from (_words(reply) for reply in matched.before)
+                # A policy has no replies, and its calls stand without text.
                 text = matched.begins.text if matched.begins else ""
                 spoken, answers = {"role": "assistant", "content": text or None, "tool_calls": []}, []
             spoken["tool_calls"].append(_tool_call(event))
@@ -77,6 +86,7 @@ def _messages(source: Source) -> Iterator[Message]:
 
 
 def _said(spoken: Message | None, answers: list[Message]) -> Iterator[Message]:
+    """The assistant message with its calls, then the answers; nothing where there is none."""
     if spoken is not None:
         yield spoken
         yield from answers
@@ -93,7 +103,9 @@ def _tool_call(event: Mapping[str, Any]) -> Message:
 
 
 def _answer(event: Mapping[str, Any]) -> Message:
+    """The tool message that answers a call: its result, its error, or the digest of a result that was not kept."""
     content = event.get("result") if event.get("error") is None else event.get("error")
     if content is None and event.get("result_digest"):
+        # The trace keeps a digest only; an empty answer would look as if the tool had returned nothing.
         content = {"not_kept": event.get("result_digest")}
     return {"role": "tool", "tool_call_id": str(event.get("call")), "content": orjson.dumps(content).decode()}

@@ -2,7 +2,7 @@
 
 One root span per episode; below it `invoke_agent` per seat; below that `chat` per model reply and `execute_tool` per
 tool call, `tools/call` where it came over a network or a pipe. Ids are digests of episode and place: the same trace
-gives the same spans. Times are those beside the chain; where a call has none, and in one seat's view, all times are
+gives the same spans. Times are those next to the chain; where a call has none, and in one seat's view, all times are
 logical: event n takes place n milliseconds after the epoch.
 """
 
@@ -23,9 +23,13 @@ from tradefair.tracestore import Trace
 
 Span = dict[str, Any]
 
+# Each line is one request to a receiver, and an episode can have tens of thousands of spans.
 _SPANS_PER_LINE = 1_000
+# Nanoseconds, the unit of all times in the protocol.
 _MS, _US = 1_000_000, 1_000
 _LOGICAL_MS = 1
+# The year 2286: a larger number was given by no clock, and much larger ones pass 64 bits in
+# nanoseconds.
 _MOST_MS = 10**13
 _NETWORK = {"stdio": "pipe", "http": "tcp", "streamable-http": "tcp"}
 """`network.transport` of the transports over which MCP messages travel; in process there is no network."""
@@ -46,7 +50,7 @@ def otlp_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[byt
 
 
 def trace_id(episode: str) -> str:
-    """32 hex digits from the episode's id."""
+    """32 hex digits from the episode's id: the same episode always gets the same id."""
     return hashlib.blake2b(f"trace\n{episode}".encode(), digest_size=16).hexdigest()
 
 
@@ -71,7 +75,10 @@ class _Clock:
 
     @classmethod
     def of(cls, source: Source) -> _Clock:
-        """Real times only where every call has one: the two kinds do not mix."""
+        """The clock of a source: real times only where every call has one.
+
+        Mixed, a logical time of 1970 and a real one in the same trace would make spans of fifty years.
+        """
         called = (seq for seq, event in source.events() if event.get("event") == "tool_called")
         known = all((source.timings.get(seq, Timing()).at_ms or _MOST_MS) < _MOST_MS for seq in called)
         return cls(source.timings, logical=not (known and source.timings))
@@ -81,6 +88,7 @@ class _Clock:
         timing = self.timings.get(seq, Timing())
         if self.logical or timing.at_ms is None or timing.at_ms >= _MOST_MS:
             return _Interval(seq * _LOGICAL_MS * _MS, (seq + 1) * _LOGICAL_MS * _MS)
+        # The time that is kept is that of the commit, so the start is derived from the latency.
         end = timing.at_ms * _MS
         return _Interval(max(0, end - (timing.latency_us or 0) * _US), end)
 
@@ -114,6 +122,7 @@ class _Episode:
             for seat in source.seats
         }
         self._root = span_id(source.episode, "episode")
+        # Closures and lapses are points in time: they become events of the root span, not spans.
         self._happened: list[dict[str, Any]] = []
         self._lasts: _Interval | None = None
 
@@ -121,11 +130,13 @@ class _Episode:
         """Calls and replies in order, then the seats, then the episode: a span is complete when it is written."""
         for seq, event in self._source.events():
             when = self._clock.of_event(seq)
+            # The first event opens the interval of the whole episode.
             begun = self._lasts or when
             self._lasts = _Interval(min(begun.start, when.start), max(begun.end, when.end))
             agent = self._agents.get(str(event.get("seat")))
             if event.get("event") != "tool_called":
                 self._happened.append(_happening(event, seq, when))
+            # In a forged trace, or in one seat's view where the other seats do not exist.
             elif agent is None:
                 self._odd(seq, "a call of a seat that there is not")
             else:
@@ -140,11 +151,13 @@ class _Episode:
     def _call(self, agent: _Agent, seq: int, event: Mapping[str, Any], when: _Interval) -> Iterator[Span]:
         agent.reach(when)
         own, call, tool = span_id(self._source.episode, "event", seq), str(event.get("call")), str(event.get("tool"))
+        # Calls of a program hang below the `execute_code` call that ran it, if that is known.
         program = agent.programs.get(str(event.get("parent"))) if event.get("parent") else None
         if program is None:
             matched = agent.replies.take(tool)
             replies = [*matched.before, *([matched.begins] if matched.begins else [])]
             yield from (self._chat(agent, reply, when.start) for reply in replies)
+        # Every call is remembered: which of them is a program's shows only when an inner call names it.
         agent.programs[call] = own
         timing = self._clock.timings.get(seq, Timing())
         network = _NETWORK.get(timing.transport)
@@ -160,6 +173,8 @@ class _Episode:
                 Name.TOOL_TYPE: "function",
                 Name.TOOL_CALL_ID: call,
                 Name.TOOL_ARGUMENTS: _json(event.get("arguments")),
+                # An answer of which only a digest is kept has no attribute; "null" would be another
+                # answer.
                 Name.TOOL_RESULT: None if event.get("result") is None else _json(event.get("result")),
                 Name.MCP_METHOD: "tools/call",
                 Name.REQUEST_ID: timing.request_id or None,
@@ -176,6 +191,7 @@ class _Episode:
 
     def _chat(self, agent: _Agent, reply: Reply, end: int) -> Span:
         """A model's reply, which ended where its first call begins."""
+        # Logical times have no durations, so a latency in seconds has no place in them.
         start = end if self._clock.logical else max(0, end - round((reply.latency_s or 0) * 1e9))
         agent.reach(_Interval(start, end))
         own = span_id(self._source.episode, "reply", agent.seat.id, reply.number)
@@ -197,6 +213,7 @@ class _Episode:
         return span
 
     def _invocation(self, agent: _Agent, lasts: _Interval) -> Span:
+        """The span of a seat, from its first call or reply to its last."""
         name = agent.seat.label or agent.seat.id
         said = f"{Operation.INVOKE_AGENT} {name}"
         span = self._span(self._agent_span(agent), self._root, said, SpanKind.INTERNAL, lasts)
@@ -213,6 +230,7 @@ class _Episode:
         return span
 
     def _whole(self, lasts: _Interval) -> Span:
+        """The root span of the episode, with its closures, lapses and end as events."""
         core = self._source.core
         span = self._span(self._root, "", f"episode {core.market}", SpanKind.INTERNAL, lasts)
         span["attributes"] = _attributes(
@@ -245,6 +263,7 @@ def _happening(event: Mapping[str, Any], seq: int, when: _Interval) -> dict[str,
 
 
 def _place(event: Mapping[str, Any], seq: int) -> dict[Name, Any]:
+    """Number, round and phase of an event, as far as they are of the right types."""
     found, phase = event.get("round"), event.get("phase")
     number = found if isinstance(found, int) and not isinstance(found, bool) else None
     return {Name.SEQ: seq, Name.ROUND: number, Name.PHASE: phase if isinstance(phase, str) else None}
@@ -269,6 +288,7 @@ def _attributes(values: Mapping[Name, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
+    # JSON of the protocol writes 64-bit integers as strings, since many readers have doubles only.
     if isinstance(value, int):
         return {"intValue": str(value)}
     if isinstance(value, list):
@@ -277,6 +297,7 @@ def _value(value: Any) -> dict[str, Any]:
 
 
 def _request(clock: _Clock, spans: Iterable[Span]) -> bytes:
+    """One `ExportTraceServiceRequest` as a line; `tradefair.time` says whether its times are recorded or logical."""
     kept = "logical" if clock.logical else "recorded"
     resource = {"attributes": _attributes({Name.SERVICE: "tradefair", Name.TIME: kept})}
     scoped = {"scope": {"name": "tradefair"}, "spans": list(spans), "schemaUrl": SCHEMA_URL}

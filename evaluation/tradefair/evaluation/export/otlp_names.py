@@ -10,6 +10,7 @@ from enum import IntEnum, StrEnum
 SCHEMA_URL = "https://opentelemetry.io/schemas/gen-ai-dev/1.42.0-dev"
 """Published by the registry of open-telemetry/semantic-conventions-genai."""
 
+# The value that the conventions for MCP prescribe for results with `isError`.
 TOOL_ERROR = "tool_error"
 """`error.type` of a call that was answered with an error."""
 

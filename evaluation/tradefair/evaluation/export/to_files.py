@@ -16,6 +16,7 @@ from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import open_trace
 
 _MISSING_ZSTD = "compressed exports need zstandard: pip install 'tradefair[zstd]'"
+# How lines of events begin: of a trace, and of one seat's view. Head lines and notes begin differently.
 _EVENT_STARTS = (b'{"hash":', b'{"seq":')
 
 
@@ -60,16 +61,18 @@ def export_files(
 ) -> Exported:
     """Export `paths` to `output`: a file, a folder for Parquet or for several traces as JSONL, stdout without.
 
-    `progress` hears of every trace before it is written. Raises ScenarioError for a format or output that does not fit,
-    SeatError for a seat that a trace has not, StorageUnavailable. Damaged traces are problems; a single one raises
-    TraceError instead.
+    `progress` hears of every trace before it is written. Raises ScenarioError for a format or output
+    that does not fit, SeatError for a seat that a trace does not have, StorageUnavailable. Damaged
+    traces are problems; a single one raises TraceError instead.
     """
     check_format(form)
     exported = Exported()
     traces = watched(paths, progress, lambda path: path.name)
     if form == "parquet":
         _to_parquet(paths, _needed(output, form, "a folder"), seat, exported, progress)
+    # Lines of these formats name their episode, so those of many traces can stand in one file.
     elif form in LINE_FORMATS or len(paths) == 1:
+        # With a single trace there is nothing else to save: the error itself is the answer.
         only = len(paths) == 1
         lines = (line for path in traces for line in _lines(path, form, seat, exported, only))
         _write(output, lines, form, exported)
@@ -92,9 +95,13 @@ def _lines(path: Path, form: str, seat: SeatId | None, exported: Exported, only:
 
             def odd(seq: int, message: str) -> None:
                 problem = Problem(str(path), seq, message)
+                # Sources are read several times (clock, events, notes) and report the same problem each
+                # time.
                 if problem not in exported.problems:
                     exported.problems.append(problem)
 
+            # Lines that were yielded before a damaged event stay in the output; the problem names what
+            # is missing.
             yield from export_lines(trace, form=form.removesuffix(".zst"), seat=seat, odd=odd)
             exported.traces += 1
     except TraceError as error:
@@ -116,6 +123,7 @@ def _to_parquet(
 
 def _names(paths: Sequence[Path]) -> list[str]:
     """A name for each file, told apart by the folders that they do not share."""
+    # Files of the same name in several folders are the rule in sweeps.
     base = Path(os.path.commonpath([path.resolve().parent for path in paths]))
     relative = (path.resolve().relative_to(base) for path in paths)
     plain = (str(path).removesuffix(".jsonl").removesuffix(".trace").replace(os.sep, "-") for path in relative)
@@ -130,6 +138,7 @@ def _write(output: Path | None, lines: Iterable[bytes], form: str, exported: Exp
     counted = _Counted(lines, form)
     pieces = _compressed(counted) if form.endswith(".zst") else (line + b"\n" for line in counted)
     if output is None:
+        # Compressed bytes can switch a terminal into another state.
         if form.endswith(".zst") and sys.stdout.isatty():
             raise ScenarioError("a compressed export is no text for a terminal: name a file with -o")
         for piece in pieces:

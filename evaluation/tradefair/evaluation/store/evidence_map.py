@@ -1,4 +1,8 @@
-"""What a market's tools give and its actions need, as rows: kernel §3 as two small tables."""
+"""What a market's tools give and its actions need, as rows of the tables `gives` and `needs`.
+
+SQL cannot run a market's code, so the evidence map is written out once per trace, under the trace's own
+scenario.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +18,10 @@ from tradefair.evaluation.modes.evidence import needs_of
 from tradefair.evaluation.store.source import OddTrace
 from tradefair.evaluation.store.tables import Row
 
+# Values of `reach` that are no number of rounds; `queries/evidence.sql` knows the same two.
 WHOLE_EPISODE, SINCE_CLOSE = 0, -1
+# Rounds. The query makes a row per round of the widest window, and a stranger's market may state any
+# number.
 _MAX_REACH = 10_000
 
 
@@ -32,11 +39,12 @@ def installed_market(name: str, odd: OddTrace) -> MarketType | None:
 
 def tools_of(market: MarketType | None) -> Mapping[str, Tool]:
     """The market's tools by name, and the kernel's, which every market has; nothing without a market."""
+    # The kernel's tools last: a market cannot give one of their names another meaning.
     return {} if market is None else {**market.tools, **KERNEL_TOOLS}
 
 
 def object_paths(market: MarketType | None) -> Collection[str]:
-    """Where the actions of a market name the objects that their evidence must be about."""
+    """Dotted paths (`lines.product_id`) where a market's actions name the objects that their evidence is about."""
     needs = () if market is None else (need for some in market.evidence_map.values() for need in some)
     return frozenset(need.object_arg for need in needs if need.object_arg)
 
@@ -45,14 +53,20 @@ def given_rows(market: MarketType | None) -> Iterator[Row]:
     """Rows of `gives`."""
     for tool in tools_of(market).values():
         if market is not None and tool.read_only:
+            # A category that a tool names twice would count its looks twice.
             for category in dict.fromkeys(tool.evidence):
                 yield market.name, tool.name, category
 
 
 def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd: OddTrace) -> Iterator[Row]:
-    """Rows of `needs` that exist under the trace's scenario; none where that cannot be told."""
+    """Rows of `needs` that exist under the trace's scenario; none where nothing can be known of them.
+
+    `number` tells the needs of an action apart: categories that share it are alternatives.
+    """
     if market is None:
         return
+    # Another version may ask for other evidence: a share by today's map would judge actions by rules
+    # that were not theirs.
     if core.rules_version != market.version:
         said = f"{core.rules_version[:40]} of {market.name}, {market.version} is installed"
         return odd(0, f"the rules are version {said}: nothing is known of the evidence that actions needed")
@@ -73,6 +87,7 @@ def needed_rows(market: MarketType | None, core: ManifestCore, episode: str, odd
 
 
 def _reach(need: Need) -> int:
+    """The window of a need in rounds, the open round included; 0 is the whole episode, −1 since the last closure."""
     match need.window:
         case "round":
             return 1

@@ -24,18 +24,26 @@ def gather(path: str | Path, *, seat: str | None = None, episode: str | None = N
 
 
 def gather_trace(trace: Trace, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
-    """The rows of an opened trace."""
+    """The rows of an opened trace: outcomes first, then what `rows_of` yields; findings last.
+
+    Without `seat` the outcomes of all seats are included. `episode` replaces the id that the trace
+    states.
+    """
     findings = Findings()
     source = Source.whole(trace, findings.take) if seat is None else Source.of_seat(trace, seat, findings.take)
     if episode is not None:
         source.episode = episode
+    # Outcomes are computed from facts that no seat sees, so a seat's view has none.
     if seat is None:
         yield from (TableRow("outcomes", row) for row in _outcomes(trace, source.episode, findings))
     yield from rows_of(source, findings)
 
 
 def _outcomes(trace: Trace, episode: str, findings: Findings) -> Iterator[tuple[str, str, str, float]]:
-    """Every number of the outcome; what the evaluator found odd joins the findings."""
+    """Every number of the outcome as (episode, seat, name, value); the market's own have the seat "".
+
+    What the evaluator found invalid joins the findings.
+    """
     try:
         outcome = evaluate(trace)
     except TraceError as error:
@@ -57,5 +65,7 @@ def _numbers(content: Mapping[str, Any], path: str) -> Iterator[tuple[str, float
         elif isinstance(value, int | float):
             try:
                 yield f"{path}{name}", float(value)
+            # An integer beyond the range of floats, in a trace that was edited: that one number has no
+            # row.
             except OverflowError:
                 continue

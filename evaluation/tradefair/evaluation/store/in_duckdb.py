@@ -22,19 +22,29 @@ if TYPE_CHECKING:
 
 MISSING_DUCKDB = "Parquet needs DuckDB: pip install 'tradefair[analytics]'"
 
+# Events of the episodes in a slice. Their sums fit into 512 MB without spilling (decision 0020).
 _CALLS_PER_SLICE = 1_000_000
+# A stranger's join can be as large as the square of a table: bounded, or it would fill the disk.
 _MAX_SPILL = "8GB"
+# DuckDB has integers of 128 bits, SQLite and Parquet readers have 64.
 _LARGEST = 2**63
+# Has no episode: what tools give is the same in every trace of a market.
 _UNSLICED = ("gives",)
 
 
 def open_duckdb(temporary: Path, *, memory_mb: int = 512, threads: int | None = None) -> DuckDBPyConnection:
-    """A DuckDB in memory that spills into the folder `temporary`. ScenarioError when it is not installed."""
+    """A DuckDB in memory that spills into the folder `temporary`. ScenarioError when it is not installed.
+
+    `memory_mb` bounds its buffers in megabytes; `threads` None takes one per core. With one thread rows
+    keep their order.
+    """
     try:
         import duckdb
     except ImportError:
         raise ScenarioError(MISSING_DUCKDB) from None
     settings: dict[str, Any] = {
+        # DuckDB would download an extension when a query mentions a function of it; nothing here may
+        # reach a network.
         "autoinstall_known_extensions": "false",
         "autoload_known_extensions": "false",
         "memory_limit": f"{memory_mb}MB",
@@ -61,9 +71,11 @@ class ParquetTables:
                 f"{folder}: no tables here; tradefair export TRACES --format parquet -o {folder} makes them"
             )
         self._folder = folder
+        # Not in the folder of the tables, which may be read-only and is only read.
         self._temporary = Path(tempfile.mkdtemp(prefix="tradefair-"))
         try:
             self._database = open_duckdb(self._temporary, memory_mb=memory_mb, threads=threads)
+        # A KeyboardInterrupt while DuckDB opens must not leave the temporary folder behind.
         except BaseException:
             shutil.rmtree(self._temporary, ignore_errors=True)
             raise
@@ -76,10 +88,15 @@ class ParquetTables:
         shutil.rmtree(self._temporary, ignore_errors=True)
 
     def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
-        """A named query's answer over all episodes, ordered by its key."""
+        """A named query's answer over all episodes, ordered by its key.
+
+        `limit` bounds the rows; `parameters` replace the query's defaults. Raises ScenarioError for an
+        unknown parameter, TraceError when the tables cannot be read.
+        """
         bound, columns = query.parameters(parameters), list[str]()
         rows: list[Row] = []
         for _ in self._slices():
+            # One row more than asked for: it says whether the answer is cut.
             missing = None if limit is None else limit + 1 - len(rows)
             if missing is not None and missing <= 0:
                 break
@@ -100,7 +117,7 @@ class ParquetTables:
     def ask(self, sql: str, *, limit: int, seconds: float) -> Answer:
         """The answer to a stranger's `SELECT` over the whole folder; afterwards nothing else can be asked.
 
-        The tables it names are copied, then no file can be reached any more, and it ends in time. Raises ScenarioError
+        The tables it names are copied, then no file can be reached, and it ends in time. Raises ScenarioError
         with what DuckDB says of it, or when it takes longer than `seconds`.
         """
         import duckdb
@@ -109,8 +126,11 @@ class ParquetTables:
         stop.daemon = True
         stop.start()
         try:
+            # Copying counts towards the time as well: the timer has started.
             self._lock(sql)
             statements = self._database.extract_statements(sql)
+            # Judged by DuckDB's own parser: a text that looks like one SELECT may hold a second
+            # statement.
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise ScenarioError("DuckDB refuses the query: one SELECT over the tables is allowed")
             if stop.finished.is_set():  # between two statements there is nothing to interrupt
@@ -120,6 +140,8 @@ class ParquetTables:
             rows = cursor.fetchmany(limit + 1)
         except duckdb.InterruptException:
             raise ScenarioError(f"the query took longer than {seconds:g} s; narrow it, or raise --timeout") from None
+        # Whatever a stranger's query makes DuckDB or the conversion of its cells raise is a refusal,
+        # not our fault.
         except (duckdb.Error, MemoryError, OverflowError, ValueError) as error:
             raise ScenarioError(f"DuckDB refuses the query: {str(error)[:500]}") from None
         finally:
@@ -127,14 +149,19 @@ class ParquetTables:
         return Answer(columns, [tuple(map(_plain, row)) for row in rows[:limit]], cut=len(rows) > limit)
 
     def _lock(self, sql: str) -> None:
-        """From here on there are the tables that `sql` names, in memory, and no files and settings.
+        """From here on only the tables that `sql` names exist, in memory; files and settings are out of reach.
 
-        Views over the parts would need them to be reachable, and within a SELECT stands `WITH x AS (COPY … TO …)`.
+        Views over the parts would need the files to be reachable, and a SELECT can contain `WITH x AS
+        (COPY … TO …)`.
         """
         for name in TABLES:
+            # A plain search may copy a table too many, never one too few; a parser would have to know
+            # DuckDB's dialect.
             if name in sql.lower():
                 self._database.execute(f"CREATE TABLE {name} AS SELECT {self._source(name)}")
+        # Before the lock: afterwards DuckDB refuses every change of a setting, ours included.
         self._database.execute(f"SET max_temp_directory_size = {quoted(_MAX_SPILL)}")
+        # The first one keeps SQL from reading Python variables of this process by their names.
         for setting in ("python_enable_replacements = false", "enable_external_access = false"):
             self._database.execute(f"SET {setting}")
         self._database.execute("SET lock_configuration = true")
@@ -155,6 +182,7 @@ class ParquetTables:
         self._view("episodes", "")
         _, rows = self._answer("SELECT episode, events FROM episodes ORDER BY episode", {})
         stretches: list[tuple[str, str]] = []
+        # So that the first episode opens the first slice.
         weight = _CALLS_PER_SLICE
         for episode, events in rows:
             if weight >= _CALLS_PER_SLICE:
@@ -165,18 +193,22 @@ class ParquetTables:
         return stretches
 
     def _view(self, name: str, within: str) -> None:
+        """A view instead of a parameter: the texts of the named queries stay the same for both engines."""
         self._answer(f"CREATE OR REPLACE VIEW {name} AS SELECT {self._source(name)}{within}", {})
 
     def _source(self, name: str) -> str:
         """The columns of a table FROM its parts."""
         table = TABLES[name]
+        # By name, which is the order of writing: parts are numbered.
         parts = sorted((self._folder / name).glob("*.parquet"))
         source = f"read_parquet([{', '.join(quoted(str(part)) for part in parts)}])" if parts else _nothing(table)
         return f"{', '.join(table.names)} FROM {source}"
 
     def _answer(self, sql: str, parameters: dict[str, int]) -> tuple[list[str], list[Row]]:
+        """Columns and rows of one statement of ours. TraceError with what DuckDB says when a part cannot be read."""
         import duckdb
 
+        # DuckDB refuses parameters that a text does not mention; SQLite ignores them.
         used = {name: value for name, value in parameters.items() if f"${name}" in sql}
         try:
             cursor = self._database.execute(sql, used)
@@ -203,5 +235,6 @@ def _plain(cell: object) -> Cell:
 
 
 def _nothing(table: Table) -> str:
+    """An empty table with the right columns, for a folder that has no part of it."""
     columns = ", ".join(f"CAST(NULL AS {column.type}) AS {column.name}" for column in table.columns)
     return f"(SELECT {columns} WHERE FALSE) AS nothing"

@@ -17,7 +17,9 @@ from tradefair.evaluation.store.tables import EVERYTHING
 MAX_OBJECTS = 1_000
 """Objects of one call at most; a list that is longer than any result may be is cut."""
 
+# Characters of an id. A longer text under such a key is no id of any market, and would bloat every row.
 _MAX_ID = 200
+# Levels of nesting; arguments of an edited trace can be nested as deeply as a parser allows.
 _MAX_DEPTH = 8
 
 
@@ -36,11 +38,20 @@ class Named(NamedTuple):
 def objects_of(
     event: Mapping[str, Any], tool: Tool | None, seats: Collection[str], paths: Collection[str] = ()
 ) -> list[Named]:
-    """The objects of a decoded `tool_called` event, each once; at least one. `paths`: where actions name theirs."""
+    """The objects of a decoded `tool_called` event, each once; at least one (`*` where it is about none in particular).
+
+    `tool` is None for a tool that is not known. `paths` are the dotted paths where the market's actions
+    name their objects.
+    """
+    # The evidence map speaks of actions; a look may have an argument of the same name with another
+    # meaning.
     acts = tool is not None and tool.kind == "action"
     found = dict(_unique(named_ids(event.get("arguments"), seats, paths if acts else ())))
+    # The scope depends on the market's moment, and no rules are run here: the answer shows what the
+    # look was about.
     if not found and tool is not None and tool.read_only and tool.scope not in ("all", "args"):
         found = dict(_unique(_shown(event, seats)))
+    # Of an unknown tool only `refs` are trusted: keys of its answer could mean anything.
     elif not found and tool is None:
         found = dict(_unique(_referred(event)))
     if not found or (tool is not None and tool.read_only and tool.scope == "all"):
@@ -59,6 +70,7 @@ def _unique(ids: Iterator[Named]) -> Iterator[tuple[str, str]]:
         if name not in known:
             known.add(name)
             yield name, path
+        # Counted after the yield, so that the bound itself is still part of the answer.
         if len(known) == MAX_OBJECTS:
             return
 
@@ -83,13 +95,16 @@ def _walk(value: object, path: str, key: str, known: _Known, depth: int) -> Iter
     if isinstance(value, str):
         if (
             0 < len(value) <= _MAX_ID
+            # An argument "*" must not turn a call about nothing into one about everything.
             and value != EVERYTHING
             and (_names_ids(key) or value in known.seats or path in known.paths)
         ):
             yield Named(path, value)
+    # Below the case of texts: an id at the deepest level still counts.
     elif depth == _MAX_DEPTH:
         return
     elif isinstance(value, list):
+        # A list adds a level but no name to the path: `lines.product_id` is the same for every line.
         for item in value:  # pyright: ignore[reportUnknownVariableType]
             yield from _walk(item, path, key, known, depth + 1)  # pyright: ignore[reportUnknownArgumentType]
     elif isinstance(value, dict):
@@ -99,4 +114,5 @@ def _walk(value: object, path: str, key: str, known: _Known, depth: int) -> Iter
 
 
 def _names_ids(key: str) -> bool:
+    """Whether a key says that its value is an id, or a list of ids."""
     return key in ("id", "ids") or key.endswith(("_id", "_ids"))

@@ -1,7 +1,7 @@
-"""The named queries: one text each, in the dialect that SQLite and DuckDB share. The texts are the `.sql` files beside.
+"""The named queries: one text each, in the dialect that SQLite and DuckDB share.
 
-Parameters are written `$name`, which both engines bind. Each text says what its rows are, and what it does where
-nothing is there to be counted.
+The texts are the `.sql` files in `queries`. Parameters are written `$name`, which both engines bind. Each text says
+what its rows are, and what it does where nothing is there to be counted.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Answer(NamedTuple):
     cut: bool = False
 
     def dicts(self) -> list[dict[str, Any]]:
-        """The rows as plain data."""
+        """The rows as plain data: one mapping of column to cell per row."""
         return [dict(zip(self.columns, row, strict=True)) for row in self.rows]
 
 
@@ -39,16 +39,21 @@ class Query:
 
     @cached_property
     def sql(self) -> str:
-        """The text, without an order."""
+        """The text, without an order.
+
+        Callers that need rows in order use `ordered`; sums over the answer (`ParquetTables.fold`) would
+        sort for nothing.
+        """
         return files("tradefair.evaluation.store").joinpath("queries", f"{self.name}.sql").read_text(encoding="utf-8")
 
     @property
     def ordered(self) -> str:
-        """The text, ordered by its key."""
+        """The text, ordered by its key. Numbers of columns, not names: both engines understand these in any query."""
         return f"{self.sql}\nORDER BY {', '.join(str(place) for place in range(1, self.key + 1))}"
 
     def parameters(self, given: Mapping[str, int]) -> dict[str, int]:
         """The defaults with what is given. ScenarioError for a parameter that there is not."""
+        # A misspelt parameter would otherwise be ignored, and the answer would be to another question.
         unknown = sorted(given.keys() - self.defaults.keys())
         if unknown:
             known = ", ".join(self.defaults) or "none"
@@ -77,6 +82,7 @@ QUERIES: Mapping[str, Query] = {query.name: query for query in _ALL}
 
 def query_named(name: str) -> Query:
     """The query called `name`, hyphens or underscores. ScenarioError naming what there is."""
+    # Hyphens are what people type on a command line.
     found = QUERIES.get(name.replace("-", "_"))
     if found is None:
         raise ScenarioError(f"there is no query {name[:80]!r}; there are {', '.join(QUERIES)}")

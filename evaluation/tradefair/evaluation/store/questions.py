@@ -1,4 +1,7 @@
-"""Questions about one trace, for people and programs: small tables, with the numbers of events to look up."""
+"""Questions about one trace, for people and programs: small tables, with the numbers of events to look up.
+
+The SQL here is ours and runs in SQLite only; named queries (`queries.py`) run in DuckDB as well.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +43,7 @@ class Filters(NamedTuple):
 
 
 class Question(NamedTuple):
-    """A question by name. `argument` says what it takes besides filters; empty: nothing."""
+    """A question by name. `argument` says what it takes in addition to filters; empty: nothing."""
 
     about: str
     argument: str
@@ -50,6 +53,7 @@ class Question(NamedTuple):
 def ask(tables: TraceTables, name: str, argument: str | None, filters: Filters) -> Sequence[Part]:
     """The answer to a question or a named query. ScenarioError for one that there is not, or without its argument."""
     question = QUESTIONS.get(name)
+    # `evidence` is both: with SEQ the question about one action, without it the named query about all.
     if question is None or (name in QUERIES and argument is None):
         if name.replace("-", "_") not in QUERIES:
             known = ", ".join([*QUESTIONS, *(query for query in QUERIES if query not in QUESTIONS)])
@@ -64,6 +68,7 @@ def named_query(tables: Any, name: str, filters: Filters) -> Sequence[Part]:
     """A named query over one trace or a folder of Parquet."""
     query = query_named(name)
     given = {"rounds": filters.within, "times": filters.times}
+    # Filters are shared by all questions: those that a query does not know are left out, not refused.
     parameters = {key: value for key, value in given.items() if value is not None and key in query.defaults}
     return [Part(query.about, tables.run(query, limit=filters.limit, **parameters))]
 
@@ -71,6 +76,7 @@ def named_query(tables: Any, name: str, filters: Filters) -> Sequence[Part]:
 # --- the questions ------------------------------------------------------------------------------------------------
 
 
+# Columns of the query `outcomes` that the table "episode" shows once, above the seats.
 _OF_EPISODE = ("episode", "market", "scenario", "end_reason", "rounds")
 
 
@@ -93,10 +99,12 @@ def _summary(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
 def _calls(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
     found = "SELECT seq, round, seat, tool, kind, status, error_code, arguments FROM calls AS c"
     sql, values = _where(found, "c", filters)
+    # One row more than the limit, so that `_cut` knows whether there are more.
     return [Part("calls", _cut(tables.select(f"{sql} ORDER BY seq LIMIT ?", [*values, filters.limit + 1]), filters))]
 
 
 def _object(tables: TraceTables, name: str, filters: Filters) -> Sequence[Part]:
+    # The object is the question itself here, not one filter more.
     narrowed = filters._replace(object=None)
     found = (
         "SELECT o.seq, o.round, o.seat, o.tool, o.kind, o.status, o.path, c.arguments"
@@ -130,11 +138,14 @@ def _lapses(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
     sql, values = _where(
         "SELECT seq, round, seat, reason, default_action FROM lapses AS c",
         "c",
+        # A lapse has neither: a filter by tool would compare with a column that does not exist.
         filters._replace(tool=None, status=None),
     )
     return [Part("lapses", _cut(tables.select(f"{sql} ORDER BY seq", values), filters))]
 
 
+# The needs that existed in the action's round, and of each alternative the last look within its window.
+# `look_seq` 0 means none. '*' is a look at everything, which covers every object.
 _RESTS_ON = """
 SELECT DISTINCT n.need, n.category, CASE WHEN n.path = '' THEN '' ELSE o.object END AS object,
        CASE n.reach WHEN 0 THEN 'episode' WHEN -1 THEN 'since a closure' WHEN 1 THEN 'this round'
@@ -153,6 +164,8 @@ WHERE o.seq = ? AND o.kind = 'action' AND o.round >= n.from_round
 ORDER BY object, n.need, n.category
 """
 
+# Where the seat first and last met each id that the call names. An id that it never looked at was
+# guessed, or was told by another seat.
 _CAME_TO_KNOW = """
 SELECT n.path, n.object, n.first_seq, COALESCE(c.tool, '') AS first_tool, n.last_seq
 FROM (
@@ -168,6 +181,7 @@ LEFT JOIN calls AS c ON c.seq = n.first_seq
 ORDER BY n.path, n.object
 """
 
+# Looks in the same round about the same objects, needed or not.
 _LOOKED_AT = """
 SELECT DISTINCT l.seq, l.tool, l.object
 FROM objects AS o
@@ -196,7 +210,11 @@ def _evidence(tables: TraceTables, argument: str, filters: Filters) -> Sequence[
 
 
 def ask_sql(tables: TraceTables | ParquetTables, statement: str | None, filters: Filters) -> Sequence[Part]:
-    """The answer to a stranger's `SELECT`. ScenarioError when there is none, or when it is refused."""
+    """The answer to a stranger's `SELECT`. ScenarioError when there is none, or when it is refused.
+
+    `filters` bound its rows (`limit`) and its time (`seconds`); the other filters are not applied to a
+    statement of others.
+    """
     if statement is None or not statement.strip():
         raise ScenarioError(
             'sql needs a SELECT: tradefair trace TRACE sql "SELECT tool, COUNT(*) FROM calls GROUP BY 1"'
@@ -224,6 +242,8 @@ def show_event(path: Path, seq: int, odd: OddTrace) -> dict[str, Any]:
     Raises ScenarioError when there is no such event, TraceError when the file is no trace.
     """
     with open_trace(path) as trace:
+        # One pass from the beginning: what was public before the event, and which reply made it, depend
+        # on what came before.
         source = Source.whole(trace, odd)
         told: dict[str, list[int]] = {}
         replies: dict[str, Replies] = {}
@@ -237,6 +257,7 @@ def show_event(path: Path, seq: int, odd: OddTrace) -> dict[str, Any]:
                     "said_with_it": _said(source, replies, event) if tag == "tool_called" else None,
                 }
             if tag == "tool_called":
+                # A call ends what is new to its seat; what became public afterwards is collected again.
                 told[str(seat)] = []
                 _said(source, replies, event)
             elif event.get("public") is not None:
@@ -248,6 +269,7 @@ def show_event(path: Path, seq: int, odd: OddTrace) -> dict[str, Any]:
 def _said(source: Source, replies: dict[str, Replies], event: Mapping[str, Any]) -> dict[str, Any] | None:
     """The model reply that begins with this call, as far as notes tell; inner calls of programs have none."""
     seat = str(event.get("seat"))
+    # A program made the call, no reply named it: matching it would shift every later match.
     if event.get("parent"):
         return None
     if seat not in replies:
@@ -266,6 +288,7 @@ def _beside(timing: Timing) -> dict[str, Any]:
 def _where(found: str, table: str, filters: Filters, *first: str) -> tuple[str, list[object]]:
     """`found` with a WHERE of the filters; `first`: a condition and its value that come before them."""
     conditions, values = ([first[0]], [first[1]]) if first else ([], [])
+    # Values are bound, never written into the text: they come from the command line.
     values = list[object](values)
     for name in ("seat", "tool", "status", "round"):
         value = getattr(filters, name)
@@ -290,6 +313,7 @@ def _odd(tables: TraceTables) -> Iterator[Part]:
 
 
 def _number(text: str, what: str) -> int:
+    # 18 digits stay within 64 bits, the largest number that SQLite binds.
     if not text.isdecimal() or len(text) > 18:
         raise ScenarioError(f"{what} is the number of an event, not {text[:40]!r}")
     return int(text)

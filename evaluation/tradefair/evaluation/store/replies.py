@@ -1,7 +1,8 @@
-"""Which model reply made which calls: notes about agents beside the calls of the same seat, in their order.
+"""Which model reply made which calls: notes about agents against the calls of the same seat, in their order.
 
-Notes lie beside the chain and name tools only, so this is a reading, not evidence: a reply is taken to have made the
-next calls of its seat with the tools that it names. Calls that no reply names stand alone.
+Notes lie outside the chain and name tools only, so this is a reading, not evidence: a reply is taken to
+have made the next calls of its seat with the tools that it names. Calls that no reply names stand
+alone.
 """
 
 from __future__ import annotations
@@ -51,7 +52,8 @@ class Replies:
         return cls(deque(_reply(number, note) for number, note in enumerate(said, 1)))
 
     def take(self, tool: str) -> Matched:
-        """The next call of the seat, by the name of its tool."""
+        """Match the next call of the seat, by the name of its tool. Calls must be passed in the order of the trace."""
+        # The reply that began with an earlier call goes on: one reply can ask for several calls.
         if self._left and self._left[0] == tool:
             self._left.popleft()
             return Matched([], None, continues=True)
@@ -59,12 +61,15 @@ class Replies:
         for place, reply in enumerate(self.waiting):
             if place == _MAX_AHEAD:
                 break
+            # Only a reply's first call can begin it; replies before it made no call that became an
+            # event.
             if reply.calls[:1] == (tool,):
                 for _ in range(place + 1):
                     self.waiting.popleft()
                 self._left = deque(reply.calls[1:])
                 return Matched(before, reply, continues=False)
             before.append(reply)
+        # Another tool came in between, so the rest of the last reply was never called.
         self._left.clear()
         return Matched([], None, continues=False)
 
@@ -95,10 +100,12 @@ def _text(value: object) -> str:
 
 
 def _whole(value: object) -> int | None:
+    """Tokens as a whole number, None where the note has none. `True` is an int in Python, hence the extra check."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53 else None
 
 
 def _seconds(value: object) -> float | None:
+    # Also refuses NaN, which compares as false, and latencies of more than eleven days.
     if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < 1e6:
         return None
     return float(value)

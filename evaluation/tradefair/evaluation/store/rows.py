@@ -1,4 +1,4 @@
-"""The rows of one episode, in one pass over its events. Total: what has no place in a table becomes a finding."""
+"""The rows of one episode, in one pass over its events. Never raises: what fits no table becomes a finding."""
 
 from __future__ import annotations
 
@@ -15,12 +15,18 @@ from tradefair.evaluation.store.objects import objects_of
 from tradefair.evaluation.store.source import Source, Timing
 from tradefair.evaluation.store.tables import Row
 
+# A trace that was damaged on purpose could otherwise give a finding per event.
 MAX_FINDINGS = 100
 UNFINISHED = "unfinished"
 
+# 128 bits: enough to compare arguments for equality, half the size of a digest in the chain.
 _DIGEST_DIGITS = 32
+# Characters of one cell. Arguments have at most 64 KiB (decision 0005), so only facts, what is public,
+# or an edited trace can be longer.
 _MAX_TEXT = 4_000_000
+# What an integer column of both engines holds.
 _INT64 = 2**63
+# Notes of agents to themselves are about no object of the market.
 _OBJECT_KINDS = ("read", "analysis", "action")
 _CLOSURES = ("phase_closed", "round_closed", "episode_ended")
 
@@ -49,13 +55,17 @@ class _Odd(Exception):
 
 
 def rows_of(source: Source, findings: Findings) -> Iterator[TableRow]:
-    """All rows of an episode but its outcomes; findings last, those that `findings` held before included."""
+    """All rows of an episode but its outcomes; findings last, including those that `findings` held before.
+
+    Never raises for what the events hold; an event that fits no row becomes a finding with its number.
+    """
     core, episode = source.core, source.episode
     market = installed_market(core.market, findings.take)
     reading = _Reading(source, tools_of(market), object_paths(market), findings)
     yield from reading.rows()
     yield from (
         TableRow("seats", (episode, seat.id, seat.role, seat.label))
+        # A forged manifest can name a seat twice, and `seat` is part of the table's key.
         for seat in {seat.id: seat for seat in source.seats}.values()
     )
     yield from (TableRow("gives", row) for row in given_rows(market))
@@ -69,6 +79,7 @@ def rows_of(source: Source, findings: Findings) -> Iterator[TableRow]:
             *(reading.end_reason, reading.rounds, reading.events),
         ),
     )
+    # Last, because every reader above may still add to them.
     yield from (TableRow("findings", (episode, seq, message)) for seq, message in findings.found)
 
 
@@ -91,6 +102,7 @@ class _Reading:
         for seq, event in self._source.events():
             self.events += 1
             try:
+                # As a list: an event that turns out to be invalid half-way must leave no row at all.
                 yield from list(self._taken(seq, event))
             except _Odd as odd:
                 self._findings.take(seq, str(odd))
@@ -114,6 +126,7 @@ class _Reading:
     def _call(self, seq: int, event: Mapping[str, Any]) -> Iterator[TableRow]:
         tool, kind, status = _text(event, "tool"), _text_or_empty(event, "kind"), _text(event, "status")
         seat, number, revision = _text(event, "seat"), _number(event, "round"), _number(event, "revision")
+        # A call of an undeclared seat would join with no role, and distort counts by seat.
         if seat not in self._seats:
             raise _Odd(f"a call of a seat that there is not: {seat[:80]}")
         objects = objects_of(event, self._tools.get(tool), self._seats, self._paths)
@@ -122,11 +135,13 @@ class _Reading:
         row: Row = (
             *(self._source.episode, self._market, seq, number, _text(event, "phase"), revision, seat),
             *(_text(event, "call"), _text_or_empty(event, "parent"), tool, kind, status, _error_code(event)),
+            # Without a path the object is `*`, which is no id.
             _json([name for path, name in objects if path]),
             _count(event.get("refs")),
             arguments,
             _digest(event.get("arguments")),
             _text_or_empty(event, "result_digest"),
+            # 0 stands for no answer, so that the column needs no null.
             0 if event.get("result_size") is None else _number(event, "result_size"),
             *(timing.at_ms, timing.latency_us, timing.transport),
         )
@@ -148,6 +163,7 @@ class _Reading:
 
 
 def _number(event: Mapping[str, Any], name: str) -> int:
+    """An integer of 64 bits. Raises _Odd for anything else, `True` included."""
     value = event.get(name)
     if isinstance(value, bool) or not isinstance(value, int) or not -_INT64 <= value < _INT64:
         raise _Odd(f"{name} is not a whole number of 64 bits")
@@ -162,6 +178,7 @@ def _text(event: Mapping[str, Any], name: str) -> str:
 
 
 def _text_or_empty(event: Mapping[str, Any], name: str) -> str:
+    """A text, "" where the field is absent or null. Raises _Odd for any other type."""
     return "" if event.get(name) is None else _text(event, name)
 
 
@@ -183,6 +200,7 @@ def _json(value: object) -> str:
     try:
         text = orjson.dumps(value).decode()
     except orjson.JSONEncodeError:
+        # orjson reads deeper nesting than it writes.
         raise _Odd("something in it is nested too deeply to be written again") from None
     if len(text) > _MAX_TEXT:
         raise _Odd(f"something in it is longer than {_MAX_TEXT:,} characters")
@@ -190,4 +208,5 @@ def _json(value: object) -> str:
 
 
 def _digest(value: object) -> str:
+    """Digest of the canonical form, so that the order of keys and the format of numbers do not matter."""
     return digest(canonical(value))[:_DIGEST_DIGITS]

@@ -1,6 +1,7 @@
 """What one seat saw of an episode, renumbered: nothing in it depends on what only others know.
 
-Not a trace: there is no chain over it, and it cannot be re-executed. `open_trace` refuses it.
+Not a trace: there is no chain over it, and it cannot be re-executed. `open_trace` refuses it. All
+exports for one seat are made from this view (`source.py`), so that a leak could only be here.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tradefair.tracestore import Trace
 
 SEAT_VIEW_SCHEMA = "tradefair.seat_view/1"
 
+# Fields of every event that a seat may see. No number: gaps would tell how often other seats called.
 _COMMON = ("event", "round", "phase", "revision", "seat")
 _SHOWN: Mapping[str, tuple[str, ...]] = {
     "episode_started": (),
@@ -25,6 +27,7 @@ _SHOWN: Mapping[str, tuple[str, ...]] = {
         "tool",
         "kind",
         "arguments",
+        # Up to which inbox row the seat had read: it knows that from its own answers.
         "read_through",
         "refs",
         "status",
@@ -44,7 +47,7 @@ _OWN_ONLY = frozenset({"tool_called", "seat_lapsed"})
 
 
 def seat_lines(trace: Trace, seat: SeatId) -> Iterator[bytes]:
-    """One line of JSON per thing that `seat` saw, after a head line; own events are numbered anew from 1.
+    """One line of JSON per thing that `seat` saw, after a head line; own events are numbered again from 1.
 
     Own calls with their answers (null where the trace keeps digests only), own lapses, public closures, start and end.
     Raises SeatError when the trace has no such seat.
@@ -56,12 +59,14 @@ def seat_events(events: Iterable[Mapping[str, Any]], seat: SeatId) -> Iterator[d
     """Of decoded events, those that `seat` saw, with the fields that it saw; without numbers."""
     for event in events:
         tag = str(event.get("event"))
+        # Both lists are positive: an event of a kind that a later schema adds is hidden until someone
+        # decides otherwise.
         if tag in _SHOWN and (tag not in _OWN_ONLY or event.get("seat") == seat):
             yield {name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}
 
 
 def seat_role(core: ManifestCore, seat: SeatId) -> str:
-    """The role of `seat`. Raises SeatError naming the seats when there is no such one."""
+    """The role of `seat`. Raises SeatError, which names the seats that exist, when it is none of them."""
     roles = {known.id: known.role for known in core.seats}
     if seat not in roles:
         raise SeatError(f"the trace has no seat {seat[:80]!r}; seats are {', '.join(roles)}")
@@ -81,6 +86,7 @@ def _head(core: ManifestCore, seat: SeatId) -> dict[str, Any]:
 
 
 def _lines(trace: Trace, seat: SeatId, head: Mapping[str, Any]) -> Iterator[bytes]:
+    """The head line, then the events as the seat saw them, numbered from 1."""
     yield orjson.dumps(head)
     for seq, event in enumerate(seat_events(trace.decoded(), seat), 1):
         yield orjson.dumps({"seq": seq, **event})

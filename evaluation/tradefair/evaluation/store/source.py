@@ -43,7 +43,7 @@ class Timing(NamedTuple):
 
 @dataclass
 class Source:
-    """One episode. `seat` is the seat whose view it is; None: the whole trace. `seed` is empty in a view.
+    """One episode. `seat`: the view is that of this seat; None: the whole trace. `seed` is empty in a view.
 
     `events()` yields (seq, event) in order, and may be called again. What cannot be read is reported and left out.
     """

@@ -1,4 +1,7 @@
-"""Many traces as one folder of Parquet, in the order of their episodes, so that a slice of episodes is a stretch."""
+"""Many traces as one folder of Parquet, in the order of their episodes.
+
+The order is what lets a query read a slice of episodes as one stretch of every table (`in_duckdb.py`).
+"""
 
 from __future__ import annotations
 
@@ -51,6 +54,7 @@ def write_sweep(
         for episode, path in watched(traces, progress, lambda item: item.path.name):
             try:
                 tables.add(_rows(path, seat, episode, problems))
+            # One damaged trace of a sweep must not cost the others; the rows that it gave before stay.
             except TraceError as error:
                 problems.append(SweepProblem(str(path), 0, str(error)))
         tables.describe(traces=len(traces), seat=seat)
@@ -58,6 +62,7 @@ def write_sweep(
 
 
 def _rows(path: Path, seat: SeatId | None, episode: str, problems: list[SweepProblem]) -> Iterator[TableRow]:
+    """The rows of one trace; its findings are noted as problems of the sweep as well."""
     for item in gather(path, seat=seat, episode=episode):
         if item.table == "findings":
             _, seq, message = item.row
@@ -66,7 +71,10 @@ def _rows(path: Path, seat: SeatId | None, episode: str, problems: list[SweepPro
 
 
 def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Trace]:
-    """The readable ones in the order of their ids, no id twice."""
+    """The traces that can be read in the order of their ids, no id twice.
+
+    Ids get the endings `~2`, `~3`, … where several traces share one.
+    """
     found: list[_Trace] = []
     for path in paths:
         try:
@@ -76,6 +84,7 @@ def _told_apart(paths: Sequence[Path], problems: list[SweepProblem]) -> list[_Tr
         except TraceError as error:
             problems.append(SweepProblem(str(path), 0, str(error)))
     apart: dict[str, Path] = {}
+    # A trace may really be called `x~2`: a new ending must not take the name of another.
     said = {item.episode for item in found}
     for episode, path in sorted(found, key=lambda item: (item.episode, str(item.path))):
         number, name = 1, episode

@@ -1,4 +1,4 @@
-"""The tables that a trace becomes: the same in SQLite, in DuckDB and as Parquet. Nothing in a key is null.
+"""The tables that a trace becomes: the same in SQLite, in DuckDB and as Parquet. No key contains nulls.
 
 `BIGINT`, `TEXT` and `DOUBLE` mean the same to both engines (`INTEGER` and `REAL` do not).
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple, TypeAlias
 
+# Written into every Parquet part, so that a reader can tell which columns to expect.
 SCHEMA_VERSION = "tradefair.tables/1"
 
 EVERYTHING = "*"
@@ -39,7 +40,7 @@ class Table(NamedTuple):
 
 
 def _columns(*specs: tuple[str, str] | tuple[str, str, str]) -> list[Column]:
-    """(name, what it is[, type]); types default to TEXT, and one that ends in `?` may be null."""
+    """Columns from (name, what it is[, type]); types default to TEXT, and a type that ends in `?` may be null."""
     found: list[Column] = []
     for name, about, *rest in specs:
         kind = rest[0] if rest else "TEXT"
@@ -47,6 +48,7 @@ def _columns(*specs: tuple[str, str] | tuple[str, str, str]) -> list[Column]:
     return found
 
 
+# Repeated in every table of events: queries by round then need no join with `calls`.
 _WHEN = (("seq", "number of the event", "BIGINT"), ("round", "the market's clock before the call", "BIGINT"))
 _EPISODE = ("episode", "id of the episode")
 
@@ -94,6 +96,8 @@ TABLES: Mapping[str, Table] = {
             ("transport", "how it came, or empty"),
         ),
     ),
+    # Clock, seat and status repeat those of the call: a join of ten million rows with ten million is
+    # saved.
     "objects": Table(
         "one per call and object that it was about; a look or action about none in particular has the object '*'",
         _columns(

@@ -21,7 +21,9 @@ from tradefair.evaluation.store.tables import SCHEMA_VERSION, TABLES, Row
 EXPORT_NOTE = "export.json"
 """Says what the folder holds; by it an older export is known that may be replaced."""
 
+# Of JSON lines, before compression: the temporary file of a table hardly grows beyond it.
 _PART_BYTES = 256_000_000
+# `read_json` gets the type of every column: left to guess, DuckDB would take it from the values.
 _JSON_TYPES = {"TEXT": "VARCHAR"}
 
 
@@ -33,9 +35,11 @@ class ParquetFolder:
     """
 
     def __init__(self, folder: Path) -> None:
+        # Checked before any row is written: exporting a sweep can take long.
         if folder.exists() and not (folder.is_dir() and _replaceable(folder)):
             raise ScenarioError(f"{folder}: is there and is no earlier export; name a new folder with -o")
         self._folder = folder
+        # Next to the folder, so that the final rename stays within one file system.
         self._draft = folder.with_name(f".{folder.name}.{os.getpid()}.draft")
         self._lines: dict[str, IO[bytes]] = {}
         self._sizes: Counter[str] = Counter()
@@ -46,6 +50,7 @@ class ParquetFolder:
 
     def __enter__(self) -> ParquetFolder:
         try:
+            # What a killed run of the same process id left.
             shutil.rmtree(self._draft, ignore_errors=True)
             self._draft.mkdir(parents=True)
             # One thread keeps the rows in their order, which is what makes the same traces the same bytes.
@@ -83,7 +88,7 @@ class ParquetFolder:
                 self._write_part(table)
 
     def describe(self, **about: Any) -> None:
-        """What the note in the folder says besides tables and rows."""
+        """Add entries to the note in the folder, next to its schema and the number of rows."""
         self._about = about
 
     def _file(self, table: str) -> IO[bytes]:
@@ -92,6 +97,7 @@ class ParquetFolder:
         return self._lines[table]
 
     def _write_part(self, table: str) -> None:
+        """Turn the JSON lines collected for a table into its next numbered part, and remove them."""
         self._lines.pop(table).close()
         columns = TABLES[table].columns
         types = ", ".join(f"{quoted(column.name)}: {quoted(_type(column.type))}" for column in columns)
@@ -108,6 +114,7 @@ class ParquetFolder:
         self._sizes[table] = 0
 
     def _run(self, sql: str) -> None:
+        """Run one statement. StorageUnavailable with what DuckDB says when it fails."""
         import duckdb
 
         try:
@@ -117,13 +124,17 @@ class ParquetFolder:
 
     def _finish(self) -> None:
         for table in TABLES:
+            # Every table gets at least one part, if empty: a reader need not know which tables may be
+            # missing.
             if self._sizes[table] or not self._parts[table]:
                 self._file(table)
                 self._write_part(table)
+        # Written last: a folder with a note is complete.
         note = {"schema": SCHEMA_VERSION, **self._about, "rows": {name: self.rows[name] for name in TABLES}}
         (self._draft / EXPORT_NOTE).write_bytes(orjson.dumps(note, option=orjson.OPT_INDENT_2) + b"\n")
         shutil.rmtree(self._draft / "spill", ignore_errors=True)
         try:
+            # Renaming onto a folder that is not empty fails, so the older export goes first.
             if self._folder.exists():
                 shutil.rmtree(self._folder)
             os.replace(self._draft, self._folder)
@@ -136,6 +147,9 @@ def _type(column: str) -> str:
 
 
 def _replaceable(folder: Path) -> bool:
-    """Whether a folder is empty or one of ours: nothing in it but the note and the tables."""
+    """Whether a folder is empty or one of ours: nothing in it but the note and the tables.
+
+    Anything else in it could be a file of the user's, and replacing would delete it.
+    """
     names: Sequence[str] = [item.name for item in folder.iterdir()]
     return not names or (EXPORT_NOTE in names and set(names) <= {EXPORT_NOTE, *TABLES})

@@ -19,8 +19,11 @@ from tradefair.evaluation.store.in_sqlite import TraceTables
 from tradefair.evaluation.store.queries import QUERIES, Answer
 from tradefair.evaluation.store.questions import QUESTIONS, Filters, Part, ask, ask_sql, named_query, show_event
 
+# Characters of a cell in tables for people; `--json` cuts nothing.
 _MAX_CELL = 100
+# Columns of at most this width are not folded: ids and numbers must stay whole to be copied.
 _MAX_UNBROKEN = 12
+# A single row with more columns is shown upright, one line per column.
 _MAX_ACROSS = 6
 _NAMES = ", ".join(["show", *QUESTIONS, *(name for name in QUERIES if name not in QUESTIONS)])
 
@@ -52,6 +55,7 @@ def trace(
     filters = Filters(seat, tool, status, round_, about, limit, timeout, within, times)
     if query == "show":
         return _show(path, argument, as_json)
+    # A folder of tables has no single trace, so only named queries and sql make sense there.
     if path.is_dir():
         with ParquetTables(path) as tables:
             parts = ask_sql(tables, argument, filters) if query == "sql" else named_query(tables, query, filters)
@@ -59,6 +63,8 @@ def trace(
     with TraceTables.of_file(path) as tables:
         parts = ask(tables, query, argument, filters)
         _print(path, query, parts, as_json)
+        # Asked after the answer is printed: it is complete as far as the trace allows, and the exit
+        # code says the rest.
         odd = tables.select("SELECT COUNT(*) FROM findings").rows[0][0]
     if odd:
         things, them = ("1 thing", "it") if odd == 1 else (f"{odd} things", "them")
@@ -113,8 +119,10 @@ def _table(answer: Answer, width: int) -> Table:
         return table
     widest = [max(len(row[place]) for row in cells) for place in range(len(names))]
     short = [width for width in widest if width <= _MAX_UNBROKEN]
+    # Two spaces between columns; a wide column needs at least the width of an unbroken one.
     fits = sum(short) + 2 * len(names) + (len(widest) - len(short)) * _MAX_UNBROKEN <= width
     for place, name in enumerate(names):
+        # Seats stay whole even where the table is too wide: half an id names another seat.
         whole = widest[place] <= _MAX_UNBROKEN and (fits or answer.columns[place] == "seat")
         table.add_column(name, overflow="fold", no_wrap=whole)
     for row in cells:
@@ -131,6 +139,7 @@ def _cell(value: object) -> str:
 
 def _plain(text: str) -> Text:
     """Text as it is: what a trace says is neither markup nor a command to the terminal."""
+    # An escape sequence in a trace could otherwise move the cursor and rewrite what was printed before.
     return Text("".join(char if char.isprintable() or char == "\n" else repr(char)[1:-1] for char in text))
 
 
@@ -139,5 +148,5 @@ def _print_json(content: dict[str, Any]) -> None:
 
 
 def _hex(value: object) -> str:
-    """What a SELECT can make that JSON has not: bytes."""
+    """Bytes, which a SELECT can make and JSON does not have, as hexadecimal digits; anything else as text."""
     return value.hex() if isinstance(value, bytes) else str(value)
