@@ -17,6 +17,7 @@ from tradefair.frameworks.models.faults import FAULTS
 from tradefair.runner.agent_spec import NATIVE, OUTSIDE, AgentSpec
 from tradefair.runner.play_setup import calls_per_round, with_stand_in
 
+# `langgraph` takes a graph of the caller's, which no command line can name.
 _AGENTS = ", ".join(name for name in FRAMEWORKS if name != "langgraph")
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>; default: the market's stand-in."
 
@@ -60,6 +61,7 @@ class AgentFlags(PlayerFlags):
 
         Raises ScenarioError for limits that nothing would keep.
         """
+        # The stand-in must be able to play every role that the agent is given.
         return self._checked(with_stand_in(kind, AgentSpec(**self._given, limits=self._limits(scenario)), roles))
 
     def over(self, recorded: AgentSpec | None) -> AgentSpec:
@@ -67,20 +69,25 @@ class AgentFlags(PlayerFlags):
         if recorded is None:
             return self._checked(AgentSpec(**self._given, limits=self._limits(None)))
         before = recorded.limits
+        # Limits are one field of `AgentSpec`, so each of the two is carried over by itself.
         limits = Limits(self.max_calls_per_round or before.calls_per_round, self.max_tokens or before.tokens_per_round)
         return self._checked(replace(recorded, **self._given, limits=limits))
 
     @property
     def _given(self) -> dict[str, Any]:
         """What was given of the fields that an `AgentSpec` has too; files as text."""
+        # Fields without an option of that name (`limits`, `trials`) give None and drop out.
         named = {field.name: getattr(self, field.name, None) for field in fields(AgentSpec)}
         given = {name: str(value) if isinstance(value, Path) else value for name, value in named.items()}
+        # `False` stays: `--no-approve` must be able to take back what the trace recorded.
         return {name: value for name, value in given.items() if value not in (None, "")}
 
     def _limits(self, scenario: Scenario | None) -> Limits:
+        """The limits that were given, else those of the scenario; calls and tokens per round."""
         return Limits(self.max_calls_per_round or calls_per_round(scenario), self.max_tokens)
 
     def _checked(self, spec: AgentSpec) -> AgentSpec:
+        """`spec`, where it can keep the limits that were given. Raises ScenarioError."""
         if spec.framework in (NATIVE, OUTSIDE):
             given = {"--max-calls-per-round": self.max_calls_per_round, "--max-tokens": self.max_tokens}
             refuse(given, f"limits are for agents that ask a model, and --agent {spec.framework} asks none")
@@ -89,6 +96,7 @@ class AgentFlags(PlayerFlags):
 
 def refuse(options: Mapping[str, Any], why: str) -> None:
     """Raises ScenarioError, with the reason, where one of these options was given."""
+    # `0` and `False` are answers, so equality decides here and not truthiness.
     given = [name for name, value in options.items() if value not in (None, "", [])]
     if given:
         raise ScenarioError(f"{why}: leave {', '.join(given)} out")

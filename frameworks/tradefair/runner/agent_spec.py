@@ -39,6 +39,7 @@ _POLICY = "policy:"
 _REPLAY = "replay:"
 _GRAPHS = "tradefair.frameworks.langgraph:"
 _MODELS = "policy:<name>, openai:<model>, <provider>:<model> or replay:<file>"
+# The optional fields of `AgentSpec` that a record holds as text; `of_record` checks them together.
 _TEXTS = ("model", "base_url", "window", "record", "replay", "faults")
 
 
@@ -75,11 +76,13 @@ class AgentSpec:
         # An agent that has played this seed before, or acts with a person's consent, must not share a row with others.
         trials = "" if self.trials is None else "+trials"
         framework = f"{self.framework}{trials}{'+approve' if self.approve else ''}"
+        # A policy that plays natively is called by its policy alone: its framework says nothing more.
         return (model or framework) if self.framework == NATIVE or model is None else f"{framework}/{model}"
 
     @property
     def policy(self) -> str | None:
         """The model where it is a scripted policy (`policy:<name>`), else None."""
+        # Spaces in front are kept as a person wrote them, and must not make a policy look like a model.
         return self.model if (self.model or "").lstrip().startswith(_POLICY) else None
 
     @property
@@ -87,6 +90,7 @@ class AgentSpec:
         """The model's endpoint, the recording's where no model is named; parsed at each call. Raises ScenarioError."""
         if self.model is None and self.replay is None:
             return None
+        # A recording without a named model answers under an endpoint of its own.
         return read_endpoint(self.model or f"{_REPLAY}{self.replay}", self.base_url, self.timeout_s)
 
     def recorded(self) -> dict[str, Any]:
@@ -101,17 +105,20 @@ class AgentSpec:
         try:
             texts = {name: record.get(name) for name in _TEXTS}
             trials = record.get("trials")
+            # Code of a caller cannot be loaded again by a name, so only a new agent can go on with such a trace.
             if record["framework"].startswith(OWN):
                 raise TypeError("code of its own")
             said = [record["framework"], *(text for text in texts.values() if text is not None), *(trials or ())]
             if not all(isinstance(text, str) for text in said):
                 raise TypeError("not text")
             timeout_s = record.get("timeout_s")
+            # `float` refuses what is no number; the range refuses NaN, infinity and a time that is over at once.
             if timeout_s is not None and not 0 < float(timeout_s) < float("inf"):
                 raise ValueError("not a time")
             return cls(
                 record["framework"],
                 limits=Limits(**record["limits"]),
+                # An edited manifest may hold any truthy value: only a plain `true` counts.
                 approve=record.get("approve") is True,
                 trials=None if trials is None else tuple(trials),
                 timeout_s=timeout_s,
@@ -152,10 +159,12 @@ def ready(
     if spec.framework in (NATIVE, OUTSIDE):
         _check_no_model_calls(spec)
     if spec.framework == OUTSIDE:
+        # The host serves a client from outside: no agent of ours is made for its seat.
         return ReadyAgent(spec, _not_ours)
     endpoint = _checked_endpoint(spec)
     window = None
     if spec.window is not None:
+        # Imported here: only runs with a window need the graphs' package.
         from tradefair.agents.window import parse_window
 
         window = parse_window(spec.window)
@@ -163,6 +172,7 @@ def ready(
     recording = _recording(spec, endpoint, roles)
     if spec.approve and ask is None:
         raise ScenarioError("approval of actions was asked for, and there is nobody to ask")
+    # Only what was given is passed on: factories of other frameworks take no such keywords.
     chosen = {"window": window, "trials": spec.trials}
     options = {name: value for name, value in chosen.items() if value is not None}
 
@@ -170,6 +180,7 @@ def ready(
         return factory(**options, **({"approve": ask(seat)} if spec.approve and ask is not None else {}))
 
     made = ReadyAgent(spec, make, endpoint, window, faults, recording, ask)
+    # Last: this makes policies, and every cheaper refusal has had its turn.
     if endpoint.kind == "policy":
         _check_policy(kind, spec, roles)
     return made
@@ -199,10 +210,12 @@ def is_graph(framework: str) -> bool:
 
 
 def _not_ours(seat: SeatId) -> SeatAgent:
+    """The factory of a seat that a client from outside plays. Always raises HarnessFailure."""
     raise HarnessFailure(f"{seat} is played by a client from outside, which comes by itself")
 
 
 def _check_graph_options(agent: AgentSpec) -> None:
+    """Raises ScenarioError for an option that only our graphs have."""
     options = {"--window": agent.window, "--approve": agent.approve, "--trials": agent.trials}
     given = [name for name, value in options.items() if value]
     if given and not is_graph(agent.framework):
@@ -211,12 +224,14 @@ def _check_graph_options(agent: AgentSpec) -> None:
 
 
 def _check_no_model_calls(agent: AgentSpec) -> None:
+    """Raises ScenarioError for an option that concerns model calls, which these frameworks do not make."""
     options = {
         "--record": agent.record,
         "--replay": agent.replay,
         "--faults": agent.faults,
         "--model-timeout": agent.timeout_s,
     }
+    # The fields are None where nothing was given: even an empty schedule of faults counts as given.
     for name, value in options.items():
         if value is not None:
             raise ScenarioError(f"{name} concerns calls of a model, and --agent {agent.framework} makes none")
@@ -247,15 +262,18 @@ def _check_address(endpoint: ModelEndpoint) -> None:
     url = endpoint_url(endpoint.base_url)
     if not url.startswith(("http://", "https://")):
         raise ScenarioError("the base URL is no address of an endpoint: write --base-url https://HOST/v1")
+    # The switch first: where models are forbidden, a missing key is not what has to be mended.
     check_allowed(url)
     api_key(url)
 
 
 def _recording(agent: AgentSpec, endpoint: ModelEndpoint, seats: Iterable[SeatId]) -> Recording | None:
     """The recording that answers in the model's place; None where there is none. Raises ScenarioError."""
+    # `--replay FILE` and `--model replay:FILE` mean the same recording.
     replayed = agent.replay or (endpoint.model if endpoint.kind == "replay" else None)
     if replayed is None and agent.record is None:
         return None
+    # Imported here: most runs neither record nor replay.
     from tradefair.frameworks.models.recording import Recording
 
     if replayed is not None:
@@ -278,5 +296,6 @@ def _check_policy(kind: MarketType, agent: AgentSpec, roles: Mapping[SeatId, str
         # Made once for nothing: a policy checks its parameters when it is made, and the draws do not matter for that.
         seat_policy(kind, policy, role, Draw.of(0, "probe"))
     name = parse_policy(policy)[0]
+    # Such a policy reads the market's state itself, and no connection over MCP can give it that.
     if kind.policies[name].privileged and agent.framework != NATIVE:
         raise ScenarioError(f"policy:{name} knows hidden truth and plays in process only: --agent policy")

@@ -21,7 +21,9 @@ _ALLOWED = "answer y or yes, a or all, n or no; a reason may follow the no (n to
 _YES = ("y", "yes")
 _NO = ("n", "no")
 _ALL = ("a", "all")
+# Characters of a reason that the agent is told; what a person pastes may be longer.
 _REASON_LIMIT = 300
+# The first word, then whatever separates it from a reason: `n too cheap`, `no, too cheap`, `n: too cheap`.
 _ANSWER = re.compile(r"\s*(\w+)[\s,:;.-]*(.*)")
 
 
@@ -32,6 +34,7 @@ class TerminalApproval:
     """
 
     def __init__(self) -> None:
+        # Questions go to stderr: stdout belongs to the result, which may be piped.
         if not (sys.stdin.isatty() and sys.stderr.isatty()):
             raise ScenarioError("--approve asks on a terminal, and this is none: leave it out, or play from a shell")
         self._all = False
@@ -48,6 +51,10 @@ class TerminalApproval:
         return approve
 
     async def _asked(self, seat: SeatId, call: Call) -> bool | str:
+        """True for yes, False for a plain no, else the reason for the no.
+
+        Asks again until the answer is one of these.
+        """
         if self._all:
             return True
         arguments = orjson.dumps(dict(call.arguments or {})).decode()
@@ -57,6 +64,7 @@ class TerminalApproval:
             word, reason = _split(await _line())
             if word in _NO:
                 return reason or False
+            # A yes with words behind it (`yes but cheaper`) is no clear yes: the question is put again.
             if not reason and word in (*_YES, *_ALL):
                 self._all = word in _ALL
                 return True
@@ -76,14 +84,17 @@ async def _line() -> str:
     ready: asyncio.Future[None] = loop.create_future()
 
     def arrived() -> None:
+        # The reader may be called again before it is removed, and a future takes one result only.
         if not ready.done():
             ready.set_result(None)
 
+    # Removed below on cancellation too: it would go on firing in a loop that still runs.
     loop.add_reader(sys.stdin.fileno(), arrived)
     try:
         await ready
     finally:
         loop.remove_reader(sys.stdin.fileno())
+    # A terminal hands over whole lines, so this read does not wait.
     line = sys.stdin.readline()
     if not line:
         raise HarnessFailure("nobody answers any more: the terminal's input has ended")

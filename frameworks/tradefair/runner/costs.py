@@ -18,8 +18,10 @@ def with_costs(note: Note, model: str | None) -> Note:
     """
 
     async def noting(record: dict[str, Any]) -> None:
+        # Other notes (reports, texts) pass unchanged; the price belongs to what was asked of a model.
         if record.get("kind") == "model_call":
             tokens = (record.get(name) for name in ("input_tokens", "cached_input_tokens", "output_tokens"))
+            # A new dict: the framework may still hold the one that it passed.
             record = {**record, "cost_usd_micro": cost_usd_micro(record.get("model") or model, *tokens)}
         await note(record)
 

@@ -64,9 +64,11 @@ async def play_episode(spec: PlaySpec, *, opened: Opened | None = None) -> Playe
     kind, agent = spec.kind, spec.agent.spec
     label, record = agent.label, agent.recorded()
     with Sandbox() as sandbox:
+        # Kept before policies are put in: these seats are labelled as the agent's even where it is scripted.
         agents, plan = spec.plan.agents, spec.plan
         if agent.framework == NATIVE:
             for seat in agents:
+                # A native agent is seated as a policy, so that nothing connects over MCP for it.
                 plan = plan.with_policy(seat, str(agent.model))
         episode = await new_episode(
             kind,
@@ -90,6 +92,7 @@ async def resume_episode(path: Path, agent: ReadyAgent | None = None, *, opened:
     chosen = ready_again(path) if agent is None else agent
     plan, policy_key, _ = _recorded(path)
     with Sandbox() as sandbox:
+        # A policy behind a model's interface is replayed too, so that it goes on where its earlier self stopped.
         episode = await reopen_episode(path, shadow=chosen.spec.policy, sandbox=sandbox)
         return await _play(episode, chosen, plan.agents, policy_key, opened)
 
@@ -101,6 +104,7 @@ def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | N
     """
     plan, _, manifest = _recorded(path)
     chosen = spec or AgentSpec.of_record(manifest.about.get("agent", {}))
+    # A native policy is seated as a policy when an episode begins; these seats began without one.
     if plan.agents and chosen.framework == NATIVE:
         raise TraceError(f"{path.name}: {', '.join(plan.agents)} is played over MCP: name another --agent")
     roles = {seat.id: seat.role for seat in manifest.core.seats if seat.id in plan.agents}
@@ -110,6 +114,7 @@ def ready_again(path: Path, spec: AgentSpec | None = None, *, ask: AskPerson | N
 def _recorded(path: Path) -> tuple[SeatPlan, int, Manifest]:
     """Who sits where in a trace, the key of its policies' draws, and its manifest. Raises TraceError."""
     with open_trace(path) as trace:
+        # Closed again here, before `reopen_episode` opens the same file to go on with it.
         manifest = trace.manifest
     return *recorded_plan(path, manifest.about, [seat.id for seat in manifest.core.seats]), manifest
 
@@ -123,10 +128,12 @@ def recorded_agent(path: Path) -> AgentSpec:
 async def _play(
     episode: Episode, agent: ReadyAgent, agents: Sequence[SeatId], policy_key: int, opened: Opened | None
 ) -> Played:
+    """Play the agents' seats of an open episode to its end, and close it whatever happens."""
     try:
         async with opened(episode, agent.spec) if opened is not None else nullcontext():
             reports = await play_seats(episode, dict.fromkeys(agents, agent), policy_key)
             return Played(episode.path, agents, reports, await episode.wait_ended())
+    # An episode that failed is closed too: another command goes on with its trace.
     finally:
         await episode.close()
 
@@ -153,6 +160,7 @@ async def play_seats(
         # One failed seat cancels the others; its own error says what happened.
         raise group.exceptions[0] from None
     reports = {seat: task.result() for seat, task in played.items()}
+    # In the order of the seats, not in that in which agents finished: equal runs note in equal order.
     for seat, report in reports.items():
         await episode.note(seat, {"kind": "seat_report", **asdict(report)})
     return reports

@@ -32,7 +32,9 @@ from tradefair.tracestore import open_trace
 
 Arm = Literal["control", "kept", "fork"]
 
+# As of `--seeds`; checked here too, because a caller in Python comes without the command's parser.
 _MAX_FUTURES = 1_000
+# What the original says of who played. Head hash, times and end are a trace's own and are made new.
 _COPIED = ("seats", "late", "labels", "privileged", "policy_key", "versions", "agent")
 
 
@@ -103,13 +105,16 @@ class _Forking:
             raise ScenarioError(f"--seeds is {spec.futures}; allowed is 1 to {_MAX_FUTURES}")
         if spec.agent is None and spec.withhold is None:
             raise ScenarioError("name who goes on (--agent, --model), or what is withheld (--withhold)")
+        # A second fork into one folder would mix futures of two specs.
         if any((spec.folder / arm).exists() for arm in get_args(Arm)):
             raise ScenarioError(f"{spec.folder}: holds the arms of a fork already; name another folder with --out")
         self.spec = spec
         self.original = original
         self.about = about
         self.key = _whole_number(about.get("policy_key", 0))
+        # A first fork: one policy key, in force from event 1.
         self.past = ForkedPast.of_about(about, spec.path.name) or ForkedPast({}, [(1, self.key)])
+        # These five in this order: each of them reads those above it.
         self.withheld = None if spec.withhold is None else self._decision(spec.withhold)
         self.cut = self._cut()
         self.decision = self.withheld or self.cut
@@ -119,13 +124,16 @@ class _Forking:
     async def run(self, opened: Opened | None) -> Forked:
         spec, remarks = self.spec, list[str]()
         (spec.folder / "fork").mkdir(parents=True, exist_ok=True)
+        # With nothing withheld the past is copied, not carried out again.
         rebuilt = self.original.records(self.cut.first)
         if self.withheld is not None:
             past = rebuild_without(self.original, self.withheld.seq, self.cut.first)
             rebuilt, remarks = past.records, past.remarks
         futures: list[Future] = []
         for number in range(spec.futures):
+            # The same key in all arms of a future: they differ in the decision, not in the policies' draws.
             key = self.key + number
+            # Arms run one after another: their traces and progress would otherwise share one terminal line.
             fork = await self._continue("fork", number, rebuilt, key, self.seat, opened)
             kept = await self._kept(number, key, opened)
             control = await self._control(number, key, remarks, opened)
@@ -137,6 +145,7 @@ class _Forking:
             at=self.decision.first,
             seat=self.seat,
             decision=self.decision.event,
+            # A fork that only withholds has no seat of its own: the label is that of the withheld event's.
             before=self._label(self.seat or self.decision.event.get("seat")),
             after=spec.agent.label if spec.agent else self._label(self.decision.event.get("seat")),
             withheld=self.withheld is not None,
@@ -147,6 +156,7 @@ class _Forking:
     # --- where and who ----------------------------------------------------------------------------------------------
 
     def _decision(self, seq: int) -> Command:
+        """The command whose event is `seq`. Raises TraceError for the start of the episode."""
         command = self.original.command_at(seq)
         if command.event["event"] == "episode_started":
             raise TraceError("the episode starts with event 1: the first event that can be forked at comes after it")
@@ -157,6 +167,7 @@ class _Forking:
         spec, withheld = self.spec, self.withheld
         if spec.at is not None:
             cut = self._decision(spec.at)
+            # Consequences of a withheld event cannot be the fork point: they do not happen in this past.
             if withheld is None or cut.first >= withheld.next:
                 return cut
             raise ScenarioError(f"--withhold {withheld.seq} must come before --at {spec.at}")
@@ -170,6 +181,7 @@ class _Forking:
         raise TraceError(f"nobody decides anything after the phase of event {withheld.seq}")
 
     def _seat(self) -> SeatId | None:
+        """The seat that the new player takes; None where all go on as before. Raises SeatError."""
         if self.spec.agent is None:
             return None
         seats = self.original.core.market.seats
@@ -177,6 +189,7 @@ class _Forking:
         if seat is None:
             raise SeatError(f"event {self.cut.seq} is of no seat: name one with --seat ({', '.join(seats)})")
         if seat not in seats:
+            # Cut: the name comes from a command line or a trace, and an error is one line.
             raise SeatError(f"there is no seat {seat[:40]!r}; seats are {', '.join(list(seats)[:20])}")
         return seat
 
@@ -187,6 +200,7 @@ class _Forking:
             return None
         core = self.original.core
         made = ready(core.market_type, agent, {seat: core.market.seats[seat].role})
+        # `resume_episode` seats one agent in all outside seats, so a second kind cannot be kept apart.
         others = [name for name, who in self._seats().items() if who == AGENT and name != seat]
         if others and agent.framework != NATIVE:
             raise ScenarioError(
@@ -196,17 +210,21 @@ class _Forking:
         return made
 
     def _seats(self) -> dict[SeatId, str]:
+        """Who sits where in the original. Raises TraceError where `about` does not say it of exactly these seats."""
         seats = self.about.get("seats")
         known = self.original.core.market.seats
+        # Nothing seals `about` of an unfinished trace: it may name any seats.
         if not isinstance(seats, dict) or set(seats) != set(known):  # pyright: ignore[reportUnknownArgumentType]
             raise TraceError(f"{self.spec.path.name} does not say who sat where: only runs of tradefair can be forked")
         return {str(seat): str(who) for seat, who in seats.items()}  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
 
     def _label(self, seat: SeatId | None) -> str:
+        """What a seat is called in the report: its label, else who sits there."""
         label = self._labels().get(seat or "")
         return (label or (self._seats().get(seat, "?") if seat else "everybody"))[:120]
 
     def _labels(self) -> dict[SeatId, str]:
+        """The original's labels of seats that exist; {} where it has none."""
         labels: Any = self.about.get("labels")
         if not isinstance(labels, dict):
             return {}
@@ -219,7 +237,9 @@ class _Forking:
     ) -> Path:
         """Write a past and play on from it."""
         path = self._path(arm, number)
+        # The first event that is not copied: from here on the new player and the new key count.
         began = records[-1].seq + 1
+        # Policies need not want the events that were repeated without the withheld one (docs/decisions/0019).
         loose = arm == "fork" and self.withheld is not None
         past = self.past.forked(began, [] if seat is None else [seat], key, loose=loose)
         await write_prefix(path, self.original.trace.manifest.core_bytes, self._about(seat, key, past, arm), records)
@@ -230,21 +250,25 @@ class _Forking:
 
     async def _kept(self, number: int, key: int, opened: Opened | None) -> Path | None:
         """The decision (or the withheld event) as it was, then the new player."""
+        # Without a new player the decision stays as it was, and this arm would only repeat the control.
         if self.seat is None or not self.spec.isolate:
             return None
         if self.withheld is None and self.cut.event.get("seat") != self.seat:
             return None  # the event is another seat's: it happens in all arms
+        # The cut lies after a withheld event, so the past that is copied up to it holds that event.
         after = self.cut if self.withheld is not None else self._after(self.cut)
         if after is None:
             return None
         return await self._continue("kept", number, self.original.records(after.first), key, self.seat, opened)
 
     def _after(self, command: Command) -> Command | None:
+        """The next command after all consequences of this one; None at the end of the original."""
         return next((other for other in self.original.commands if other.first >= command.next), None)
 
     async def _control(self, number: int, key: int, remarks: list[str], opened: Opened | None) -> Path | None:
         """The original as it was; in later futures, and where it broke off, the same players going on."""
         ended = self.original.core.ended is not None
+        # The first future has the original's own key: its continuation is the original itself.
         if number == 0 and ended:
             path = self._path("control", number)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -253,12 +277,15 @@ class _Forking:
         outside = AGENT in self._seats().values()
         try:
             again = AgentSpec.of_record(self.about.get("agent", {})) if outside else None
+        # The trace names no agent: as after a client from outside, no agent of ours can go on with it.
         except TraceError:
             again = AgentSpec(OUTSIDE)
         if again is not None and again.framework == OUTSIDE:
+            # Said once: the reason is the same in every future.
             if number == 0 or self._first_time(remarks):
                 remarks.append("the original was played from outside and cannot be continued: no control arm for that")
             return None
+        # An original that broke off is played on from its end; later futures begin where the fork does.
         until = self.cut.first if ended or number else self.original.last + 1
         return await self._continue("control", number, self.original.records(until), key, None, opened)
 
@@ -266,6 +293,7 @@ class _Forking:
         return not any(remark.startswith("the original was played from outside") for remark in remarks)
 
     def _path(self, arm: Arm, number: int) -> Path:
+        # A copied `.trace.jsonl` keeps both suffixes, by which readers know its format.
         whole = "".join(self.spec.path.suffixes[-2:]) if self.spec.path.suffix == ".jsonl" else ".trace"
         copied = arm == "control" and number == 0 and self.original.core.ended is not None
         return self.spec.folder / arm / f"{number:03}{whole if copied else '.trace'}"
@@ -276,13 +304,17 @@ class _Forking:
         seats, agent = self._seats(), self.spec.agent
         if seat is not None and agent is not None:
             said = self.about.get("late")
+            # The list is from `about` and may name anything: only seats of this market are kept.
             late = set(self._seats()).intersection(said if isinstance(said, list) else ()) - {seat}  # pyright: ignore[reportUnknownArgumentType]
             about["labels"] = {**self._labels(), seat: agent.label}
             if agent.framework == NATIVE:
                 seats[seat] = str(agent.model)
+                # A policy in an agent's place is asked after the scripted seats, as the agent was
+                # (docs/decisions/0008).
                 late.add(seat)
             else:
                 seats[seat] = AGENT
+            # Where a policy takes over and another agent's seat is left, the record stays that of the original's agent.
             if AGENT not in seats.values() or agent.framework != NATIVE:
                 about["agent"] = agent.recorded()
             about["late"] = sorted(late)
@@ -294,6 +326,7 @@ class _Forking:
         about[FORKED_FROM] = {
             "head": self.about.get("head_hash"),
             "seq": self.decision.first if arm != "control" else self.cut.first,
+            # Only the arm `fork` lacks the event: `kept` and `control` hold it.
             "withheld": None if self.withheld is None or arm != "fork" else self.withheld.seq,
             "arm": arm,
             **past.recorded(),
@@ -308,6 +341,7 @@ class _Forking:
 
 
 def _whole_number(value: object) -> int:
+    """The policy key of a manifest, which anyone may have edited. Raises TraceError."""
     if isinstance(value, int):
         return value
     raise TraceError("the manifest's policy key is no number; it was edited")

@@ -57,6 +57,7 @@ def fork(
     Every arm is a trace of its own that verifies; run twice, a fork of policies has the same bytes. Exit code 1 when
     the original does not re-execute or an arm does not verify, 3 when a provider failed.
     """
+    # Imported here: the evaluators are needed only after everything has been played.
     from tradefair.runner.fork_report import report_fork, show_fork
 
     spec = ForkSpec(
@@ -85,6 +86,7 @@ def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncC
 
 def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
     """Who goes on, within the limits of the agent that played before; None when none was named."""
+    # An empty framework with a model is a choice, so either of the two names somebody.
     return agent_of(player, limits=_limits(trace)) if player.framework or player.model else None
 
 

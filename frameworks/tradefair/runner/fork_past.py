@@ -65,6 +65,7 @@ class Original:
 
 def read_original(trace: Trace) -> Original:
     """Check the chain and re-execute a whole trace. Raises TraceError where it does not give the same bytes."""
+    # Before anything is re-executed: an edited trace is refused as edited and not for what its events say.
     sound_head(trace)
     core = trace.manifest.core
     follower = Replayed(Core.restore(market_type(core.market), core))
@@ -80,19 +81,24 @@ def read_original(trace: Trace) -> Original:
 
 
 def _follow(original: Original, follower: Replayed) -> None:
+    """Read the original's commands, each with its inputs and the end of its consequences."""
+    # 0: no event belongs to a command that is still to come.
     first, inputs = 0, dict[str, Any]()
     for stored in original.trace.events():
         step = follower.step(stored.body)
+        # A consequence of the last command: it moves that command's end and is no decision of its own.
         if not step.command:
             last = original.commands[-1]
             original.commands[-1] = last._replace(next=stored.seq + 1)
             continue
         first = first or stored.seq
+        # Inputs of a call are recorded before it and belong to it, as `Core.call` wants them back.
         if step.event["event"] == "input" and step.event.get("for") is not None:
             inputs[step.event["source"]] = step.event["payload"]
             continue
         original.commands.append(Command(first, step.event, inputs, stored.seq + 1))
         first, inputs = 0, dict[str, Any]()
+    # A log that breaks off within the consequences of its last command is refused here.
     follower.finish()
 
 
@@ -122,18 +128,21 @@ class _Rebuilding:
         self._done = Rebuilt()
 
     def run(self, until: int) -> Rebuilt:
+        """The events that can be repeated, in the original's order, up to event `until` of the original."""
         for command in self._commands(until):
             self._catch_up(command.event)
             if self._core.ended is not None:
                 self._remark(command, f"the episode has ended: {self._core.ended}")
                 break
             self._repeat(command)
+        # The fork begins where this command stood, so its clock must have been reached as well.
         following = next((command for command in self._original.commands if command.first >= until), None)
         if following is not None and self._core.ended is None:
             self._catch_up(following.event)
         return self._done
 
     def _commands(self, until: int) -> Iterator[Command]:
+        # Calls that a program made name it as their parent: without the program they do not happen.
         gone = self._left_out.event.get("call")
         for command in self._original.commands:
             if command.first >= until:
@@ -145,7 +154,9 @@ class _Rebuilding:
     def _catch_up(self, event: Mapping[str, Any]) -> None:
         """The original's clock had moved on: whoever is awaited here did not act in this past."""
         core = self._core
+        # Without an awaited seat no lapse can move the clock, and this loop would never end.
         while core.ended is None and core.market.clock.revision < event["revision"] and core.market.awaited():
+            # A set has no order, and events that differ in order would have another head hash.
             for seat in sorted(core.market.awaited()):
                 now = core.market.clock.round
                 records = core.lapse(seat, "agent_limit").records
@@ -159,6 +170,7 @@ class _Rebuilding:
             records = self._carry_out(command)
         except HarnessFailure:
             raise  # the market may be half changed
+        # A refusal is part of this past: what needs the withheld event cannot be done without it.
         except TradefairError as error:
             self._remark(command, f"cannot be repeated: {error}")
             return
@@ -166,12 +178,14 @@ class _Rebuilding:
         if not records:
             self._remark(command, "has nothing to do here")
         elif event["event"] == "tool_called":
+            # Each call writes one such event; inputs and consequences may stand around it.
             again = orjson.loads(next(item.body for item in records if b'"event":"tool_called"' in item.body))
             if again["status"] != event["status"]:
                 code = again["error"]["code"] if again["error"] else ""
                 self._remark(command, f"was {event['status']}, is {again['status']} now {code}".rstrip())
 
     def _carry_out(self, command: Command) -> list[Record]:
+        """The records of one command; none for events that the kernel writes by itself."""
         event, core = command.event, self._core
         match event["event"]:
             case "episode_started":
@@ -188,12 +202,14 @@ class _Rebuilding:
                 return []
 
     def _call(self, command: Command) -> list[Record]:
+        """Make a recorded call again. Raises HarnessFailure where the rules themselves fail."""
         event, core = command.event, self._core
         seat, name, arguments = event["seat"], event["tool"], event["arguments"]
         tool = core.tools(seat).get(name)
         if tool is not None and tool.recorded:
             return self._recorded(seat, command)
         done = core.call(seat, name, arguments, parent=event["parent"], inputs=command.inputs)
+        # A failed call is a fault of the rules and may have changed half of the state: no past can be built on it.
         if done.answer is not None and done.answer.status == "failed":
             raise HarnessFailure(f"event {command.seq}: the rules fail without the withheld event")
         return done.records
@@ -202,11 +218,13 @@ class _Rebuilding:
         """A program is not run again: what it answered then stands."""
         event, core = command.event, self._core
         ticket = core.begin(seat, event["tool"], event["arguments"])
+        # Refused at once: the records hold the refusal and nothing is left to finish.
         if not isinstance(ticket, Ticket):
             return ticket.records
         if event["status"] != "ok":
             return core.finish(ticket, None, ErrorInfo(**event["error"])).records
         body = event["result"]
+        # Long results are stored apart, under a reference.
         if event["result_ref"]:
             body = orjson.loads(self._original.trace.blob(event["result_ref"]) or b"null")
         return core.finish(ticket, CodeResult.model_validate(body), None).records

@@ -25,6 +25,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.runner.fork import Forked
 from tradefair.tracestore import open_trace
 
+# Characters of the decision's arguments that are shown; a program's source may be pages long.
 _MAX_ARGUMENTS = 300
 
 
@@ -87,6 +88,7 @@ class ForkReport(_Record):
 
 def report_fork(forked: Forked) -> ForkReport:
     """Evaluate and verify every arm. Raises TraceError where one cannot be read."""
+    # The seat that is measured: the new player's, else the one whose event was withheld.
     seat = forked.seat or forked.decision.get("seat")
     market = _market(forked)
     seats = [seat] if seat is not None else [_only_seat(forked)]
@@ -102,6 +104,7 @@ def report_fork(forked: Forked) -> ForkReport:
     roles = roles_of([load_run(future.fork) for future in forked.futures], seats)
     effects = [_effect(metric, futures, forked.at) for metric in primary_metrics(market, roles)]
     paths = [path for future in forked.futures for path in (future.control, future.kept, future.fork) if path]
+    # Every arm is verified, the copied control too: a cost of unsound traces would mean nothing.
     verdicts = [verify_file(path) for path in paths]
     return ForkReport(
         original=str(forked.original),
@@ -115,9 +118,11 @@ def report_fork(forked: Forked) -> ForkReport:
         after=forked.after,
         futures=futures,
         effects=effects,
+        # Equal head hashes are equal traces: no policy that goes on drew anything.
         identical_futures=len(futures) > 1 and len({future.fork.head for future in futures}) == 1,
         divergence=_divergence(forked),
         remarks=list(forked.remarks),
+        # A report is made of unsound arms too, so that a reader sees which; the command's exit code is 1 then.
         unsound=[f"{verdict.path}: {verdict.message}" for verdict in verdicts if not verdict.sound],
         verdict=_verdict(forked, effects),
     )
@@ -153,6 +158,7 @@ def show_fork(report: ForkReport) -> None:
         console.print(Text(remark), style="yellow", soft_wrap=True)
     for problem in report.unsound:
         console.print(Text(f"NOT verified: {problem}"), style="red", soft_wrap=True)
+    # An arm lies in `<folder>/fork/<number>.trace`.
     folder = Path(report.futures[0].fork.path).parent.parent
     _say(console, f"\ntraces in {folder} (control/, kept/, fork/); head of the fork {report.futures[0].fork.head}")
     console.print(Text(report.verdict), style="bold", soft_wrap=True)
@@ -164,6 +170,7 @@ def _run(path: Path | None, seats: Sequence[SeatId]) -> Run | None:
 
 def _effect(metric: PrimaryMetric, futures: Sequence[FutureReport], seed: int) -> Effect:
     control, kept, fork = (_mean([_value(getattr(future, arm), metric) for future in futures]) for arm in _ARMS)
+    # A cost is positive where the fork did better, whichever way the metric counts.
     sign = 1 if metric.higher_is_better else -1
     return Effect(
         name=metric.name,
@@ -174,6 +181,7 @@ def _effect(metric: PrimaryMetric, futures: Sequence[FutureReport], seed: int) -
         decision=_minus(fork, kept, sign),
         afterwards=_minus(kept, control, sign),
         together=_minus(fork, control, sign),
+        # Against the nearest arm there is: without `kept` the decision cannot be told from what came after it.
         test=_test(metric, futures, "kept" if kept is not None else "control", seed),
     )
 
@@ -189,6 +197,7 @@ def _test(metric: PrimaryMetric, futures: Sequence[FutureReport], other: str, se
         if run is None:
             return None
         a, b = _value(run, metric), _value(future.fork, metric)
+        # Nine digits, as in `compare`.
         difference = None if a is None or b is None else round(b - a, 9)
         pairs.append(
             Pair(
@@ -197,6 +206,7 @@ def _test(metric: PrimaryMetric, futures: Sequence[FutureReport], other: str, se
                 a=[run],
                 b=[future.fork],
                 identical=run.head == future.fork.head,
+                # The other metrics are left out: this row is of one metric only.
                 differences={name: difference if name == metric.name else None for name in run.metrics},
                 divergence=None,
             )
@@ -213,16 +223,20 @@ def _value(run: Run | None, metric: PrimaryMetric) -> float | None:
 
 def _mean(values: Sequence[float | None]) -> float | None:
     known = [value for value in values if value is not None]
+    # A mean over the futures that happen to have a value would be one of other futures than the rest.
     return round(sum(known) / len(known), 9) if known and len(known) == len(values) else None
 
 
 def _minus(one: float | None, other: float | None, sign: int) -> float | None:
+    # Adding 0.0 turns a negative zero into zero.
     return None if one is None or other is None else round(sign * (one - other), 9) + 0.0
 
 
 def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
+    """One sentence on the market's first primary metric, with the interval where there are enough futures."""
     if not effects:
         return "the evaluator of this market declares no metric; the arms are there to be looked at"
+    # The market's first primary metric is the one that a verdict is about.
     effect = effects[0]
     thing = "the withheld event" if forked.withheld else "that decision"
     parts: list[str] = []
@@ -248,6 +262,8 @@ def _verdict(forked: Forked, effects: Sequence[Effect]) -> str:
 
 
 def _amount(value: float, effect: Effect) -> str:
+    """An amount with two decimals, its unit and the metric's name."""
+    # A real minus sign, as in the other tables; -0.00 was made 0.00 before.
     return f"{round(value, 2) + 0.0:,.2f}".replace("-", "−") + f" {effect.unit} ({effect.name})"
 
 
@@ -257,6 +273,7 @@ def _market(forked: Forked) -> str:
 
 
 def _only_seat(forked: Forked) -> SeatId:
+    """The seat of an original with one seat. Raises TraceError where several could be meant."""
     with open_trace(forked.original) as trace:
         seats: Mapping[str, Any] = {seat.id: seat for seat in trace.manifest.core.seats}
     if len(seats) != 1:

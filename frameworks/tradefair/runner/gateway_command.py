@@ -31,6 +31,7 @@ _FAULTS = (
     "Faults to inject, by the number of the request, such as 429=2@3,500@5..6,drop@8,endless@20.. Kinds: "
     f"{', '.join(FAULTS)} (docs/models.md)."
 )
+# Both: a service manager stops with SIGTERM what a person stops with Ctrl-C.
 _SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
@@ -59,6 +60,7 @@ def gateway(
     """
     if not (market or upstream or replay):
         raise ScenarioError("name what answers: --market (a policy), --upstream openai:<model> or --replay FILE")
+    # With --upstream, --replay answers what the upstream would be asked; with a policy it would have no meaning.
     if market and (upstream or replay):
         raise ScenarioError("only one of --market, --upstream, --replay answers (--replay also in an upstream's name)")
     schedule, role = read_faults(faults), None
@@ -69,8 +71,10 @@ def gateway(
     elif upstream:
         endpoint = _upstream(upstream, base_url)
     else:
+        # The recording is the endpoint itself here, and not one in another endpoint's name.
         endpoint, replay = read_endpoint(f"replay:{replay}"), None
     shown = _Shown(endpoint.label, role, as_json)
+    # "" is no seat: a recording of one seat needs none to be named.
     asyncio.run(_serve(endpoint, seat or None, record, replay, schedule, (host, port), shown))
     return 0
 
@@ -94,6 +98,7 @@ class _Shown(NamedTuple):
     def announce(self, model: str, url: str, key: str) -> None:
         """Address and key, once: JSON on stdout, else three lines on stderr."""
         if self.as_json:
+            # The same keys in every case, null where no policy answers, so that a script need not ask which.
             played = self.role._asdict() if self.role else dict.fromkeys(_Role._fields)
             print(json.dumps({"base_url": url, "model": model, "api_key": key, **played}), flush=True)
             return
@@ -118,6 +123,7 @@ async def _serve(
 
     stopped = asyncio.Event()
     loop = asyncio.get_running_loop()
+    # A fresh key for each run; it is printed once and stored nowhere.
     key = secrets.token_urlsafe(24)
     # A line per call is for a person who watches; in a log file it would be noise.
     on_call = _show if sys.stderr.isatty() else None
@@ -125,8 +131,10 @@ async def _serve(
         endpoint, record=record, replay=replay, faults=faults, seat=seat, on_call=on_call
     ) as behind:
         for number in _SIGNALS:
+            # A signal ends the wait and not the process, so that gateway and recording are closed in order.
             loop.add_signal_handler(number, stopped.set)
         async with serve_app(GatewayApp(behind, key), host=place[0], port=place[1]) as url:
+            # Printed when the port is open and not before: a script connects as soon as it reads the line.
             shown.announce(behind.model, url, key)
             await stopped.wait()
 
@@ -152,7 +160,9 @@ def _policy_endpoint(
         raise ScenarioError(f"{scenario.id} has no seat {seat!r}: there are {', '.join(roles)}")
     spelling = policy or next((spec.name for spec in kind.policies.values() if spec.stand_in), "")
     name = parse_policy(spelling)[0]
+    # Without a seat: the first that the policy can play, else the first, where `seat_policy` refuses it by name.
     fitting = [fit for fit, role in roles.items() if name in kind.policies and role in kind.policies[name].roles]
     chosen = seat or next(iter(fitting), next(iter(roles)))
     endpoint = read_endpoint(f"policy:{spelling.removeprefix('policy:')}")
+    # The draws that this seat would have in an episode on this seed, under policy key 0.
     return endpoint.with_policy(seat_policy(kind, spelling, roles[chosen], Draw.of(seed, chosen))), chosen

@@ -19,6 +19,7 @@ class SeatOrder:
     def __init__(self, episode: Episode, seats: Sequence[SeatId]) -> None:
         self._episode = episode
         self._seats = list(seats)
+        # Woken by every turn that ends, and each waiter looks for itself whether its turn has come.
         self._changed = asyncio.Condition()
 
     def turn_of(self, seat: SeatId) -> SeatTurn:
@@ -30,6 +31,7 @@ class SeatOrder:
         # A seat that has lapsed or acted is no longer awaited, so nothing can wait for it forever.
         earlier = self._seats[: self._seats.index(seat)]
         async with self._changed:
+            # Asked of Core each time: a seat may stop being awaited by a lapse as well as by its own call.
             await self._changed.wait_for(lambda: not any(self._episode.core.awaits(before) for before in earlier))
 
     async def leave(self) -> None:

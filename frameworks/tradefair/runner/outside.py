@@ -20,6 +20,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     host = Host()
     host.add(episode)
     server = HttpServer(host)
+    # One token per seat, so that a client of one seat cannot act in another.
     tokens = {seat: host.invite(episode.id, seat)[0] for seat in seats}
 
     def shown() -> None:
@@ -28,6 +29,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
             print(f"{seat}: {server.url} with the header  Authorization: Bearer {token}", file=sys.stderr)
         print(f"waiting for a client to play; trace {episode.path}", file=sys.stderr)
 
+    # The task that plays, which the end of the server has to wake.
     player = asyncio.current_task()
     serving = asyncio.create_task(server.serve(shown))
 
@@ -40,10 +42,12 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     try:
         yield
     except asyncio.CancelledError:
+        # Cancelled by somebody else than the server: that is not ours to explain.
         if not serving.done():
             raise
         raise HarnessFailure(f"stopped; go on with: tradefair play --resume {episode.path}") from None
     finally:
         serving.remove_done_callback(stopped)
         server.stop()
+        # `wait` does not raise: an error of the server must not hide the one that ended the body.
         await asyncio.wait([serving])

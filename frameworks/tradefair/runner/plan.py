@@ -34,6 +34,7 @@ _POLICY = "policy:"
 _DEFAULT_FRAMEWORK = "react"
 
 Grid = dict[str, Annotated[list[JsonValue], Field(min_length=1, max_length=1_000)]]
+# The table of a sweep keeps seeds as SQLite integers: 63 bits and a sign.
 _Seed = Annotated[int, Field(ge=0, le=MAX_SEED)]
 _Count = Annotated[int, Field(ge=1)]
 
@@ -65,6 +66,7 @@ class AgentEntry(_Strict):
     With `models` it is an agent per model, `label` in front of each: `terse/openai:x`.
     """
 
+    # Labels are printed on terminals: control characters could move the cursor.
     label: str = Field(default="", max_length=80, pattern=r"^[^\x00-\x1f\x7f]*$")
     framework: str = Field(default="", max_length=80)
     model: str | None = Field(default=None, max_length=300)
@@ -129,6 +131,7 @@ class Budget(_Strict):
     """`[budget]`: `episodes` and `wall_time_s` of one command; `tokens` and `cost_usd` of all that its folder holds."""
 
     episodes: _Count | None = None
+    # TOML knows `inf` and `nan`, and a limit of either would never be reached.
     wall_time_s: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     tokens: _Count | None = None
     cost_usd: float | None = Field(default=None, gt=0, allow_inf_nan=False)
@@ -185,10 +188,13 @@ def load_plan(name: str, *, seeds: int | None = None, overrides: Mapping[str, Js
     plan = checked_content(Plan, parse_toml(text, source=name), source=name)
     if seeds is not None:
         given = plan.plan.seeds
+        # A list of seeds is cut, for its order is the plan's; a number is replaced.
         fewer: int | list[int] = given[:seeds] if isinstance(given, list) else seeds
         plan = plan.model_copy(update={"plan": plan.plan.model_copy(update={"seeds": fewer})})
     if overrides:
+        # A grid of one value: what the command line sets goes before what the plan varies.
         plan = plan.model_copy(update={"grid": {**plan.grid, **{key: [value] for key, value in overrides.items()}}})
+    # Checked after the changes: a command line can break what the file keeps.
     for problem in _problems(plan):
         raise ScenarioError(f"{name}: {problem}")
     return SourcedPlan(plan, None if file is None else file.parent)
@@ -225,7 +231,9 @@ def _problems(plan: Plan) -> Iterator[str]:
 
 
 def _seating_problems(plan: Plan) -> Iterator[str]:
+    """Keys of `[seating]` that do not belong to its kind, and agents that are too few for it."""
     seating = plan.seating
+    # Ignoring such a key would play another plan than its author meant.
     if seating.kind != "fixed" and seating.seats is not None:
         yield f'seating.seats belongs to kind = "fixed"; {seating.kind} fills every seat'
     if seating.kind != "round_robin" and (seating.seat_swap or seating.self_play):

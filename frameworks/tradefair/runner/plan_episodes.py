@@ -39,8 +39,10 @@ LAW_CYCLE = (
 )
 """The law of private values of a game, by the place of its seed modulo ten (double_auction page, 2)."""
 
+# 48 bits: with a million episodes in one plan a clash of ids is still unlikely, and file names stay short.
 _ID_DIGITS = 12
 _PER_FOLDER = 1_000
+# The stream's name is a part of every draw: another one would seat all fields anew.
 _STREAM = "tournament"
 
 
@@ -107,7 +109,9 @@ class Workload:
     @cached_property
     def digest(self) -> str:
         """Digest of everything that decides which episodes there are."""
+        # Agents count by what they are, not only by label: the same label may stand for another model later.
         said = [self.name, list(self.seeds), [[variant.key for variant in row] for row in self.variants]]
+        # `shift` came with `dealt`; left out elsewhere, the digests of other plans are what they were before it.
         dealt = self.seating.kind == "dealt"
         seating = self.seating.model_dump(mode="json", exclude=None if dealt else {"shift"})
         return digest(canonical([salts.WORKLOAD, *said, self._identities, seating]))
@@ -120,6 +124,7 @@ class Workload:
     @cached_property
     def count(self) -> int:
         """Number of episodes."""
+        # Seed 0 stands for all: the number of seatings of a block does not depend on the seed.
         cycle = [sum(len(list(self.seatings(variant, 0))) for variant in row) for row in self.variants]
         whole, rest = divmod(len(self.seeds), len(cycle))
         return whole * sum(cycle) + sum(cycle[:rest])
@@ -131,6 +136,7 @@ class Workload:
             row = number % len(self.variants)
             for column, variant in enumerate(self.variants[row]):
                 for players in self.seatings(variant, seed):
+                    # The place in the plan is no part of it, so that a longer plan finds the episodes of a shorter one.
                     found = digest(canonical([variant.key, seed, self._who(players)]))
                     path = f"{variant.folder}/{self._subfolder(players, place)}/{found[:_ID_DIGITS]}.trace"
                     yield EpisodeSpec(place, found, row * width + column, seed, players, path)
@@ -139,9 +145,11 @@ class Workload:
     @cached_property
     def _folders(self) -> dict[str, str]:
         """A folder for each label, told apart by a digest where its plain name does not."""
+        # Cut to the length that a plan allows for a label: default labels may be longer.
         plain = {label: _file_name(label)[:80] or "agent" for label in self.agents}
         often = Counter(plain.values())
         return {
+            # Two labels may become equal when their special characters are replaced.
             label: name if often[name] == 1 else f"{name}-{digest(label.encode())[:8]}" for label, name in plain.items()
         }
 
@@ -156,6 +164,7 @@ class Workload:
     def _subfolder(self, players: Mapping[SeatId, str], place: int) -> str:
         """By agent where each plays by itself (`compare` takes two such folders), else a thousand to a folder."""
         if self.seating.kind == "fixed":
+            # All seats of such an episode are played by the same agent, so any of them names it.
             return self._folders[next(iter(players.values()))]
         return f"{place // _PER_FOLDER:03}"
 
@@ -164,6 +173,7 @@ class Workload:
         if self.seating.kind == "field":
             yield self._field(variant).draw(seed)
         elif self.seating.kind == "dealt":
+            # Checks ask with seed 0, which the plan may not hold: the first deal stands for it.
             yield self._dealt(variant, self._places.get(seed, 0))
         else:
             yield from self._standing(variant)
@@ -182,6 +192,7 @@ class Workload:
 
     @cached_property
     def _fields(self) -> dict[tuple[str, tuple[tuple[SeatId, str], ...]], Field]:
+        # Variants with the same seats share one field, and with it the same draw for a seed.
         shapes = {(variant.market, tuple(variant.roles.items())): variant for variant in self.flat}
         return {
             shape: Field(variant.roles, {label: _plays(variant, agent) for label, agent in self.agents.items()})
@@ -190,6 +201,7 @@ class Workload:
 
     def _standing(self, variant: Variant) -> list[Mapping[SeatId, str]]:
         """The seatings of a block that no chance decides."""
+        # Worked out once per variant: the pairs do not depend on the seed, and there may be many seeds.
         if variant.key not in self._seatings_by_variant:
             seats = self._fixed(variant) if self.seating.kind == "fixed" else self._pairs(variant)
             self._seatings_by_variant[variant.key] = list(seats)
@@ -206,6 +218,7 @@ class Workload:
 
     def _pairs(self, variant: Variant) -> Iterator[Mapping[SeatId, str]]:
         sides = _sides(variant)
+        # Both ways round only with `seat_swap`: a pair is unordered until seats are given to it.
         pairs = list(combinations(self.agents, 2))
         if self.seating.self_play:
             pairs += [(label, label) for label in self.agents]
@@ -226,6 +239,7 @@ class Field:
                 f"a field is drawn without replacement: {len(roles)} seats need as many [[agent]] entries, "
                 f"and there are {len(plays)}"
             )
+        # A plan whose roles cannot be filled is refused at once: whether they can does not depend on the seed.
         self.draw(0)
 
     def draw(self, seed: int) -> dict[SeatId, str]:
@@ -248,7 +262,9 @@ class Field:
 
         Augmenting paths of bipartite matching: `tried` keeps a label from being moved twice on one path.
         """
+        # Agents in the order of the shuffle, so that the draw decides and not the plan's order.
         able = [label for label in labels if label not in tried and self._roles[seat] in self._plays[label]]
+        # Free agents first: moving one that is seated is tried only when no free one can play the role.
         for label in sorted(able, key=lambda label: label in taken):
             tried.add(label)
             if label not in taken or self._place(taken[label], labels, taken, tried):
@@ -280,6 +296,7 @@ def workload_of(sourced: SourcedPlan) -> Workload:
 
 
 def _points(grid: Mapping[str, Sequence[JsonValue]]) -> list[dict[str, JsonValue]]:
+    """Every combination of the grid's values, the last key varying fastest; one empty point without a grid."""
     return [dict(zip(grid, values, strict=True)) for values in product(*grid.values())]
 
 
@@ -287,11 +304,13 @@ def _variant(name: str, folder: Path | None, point: Mapping[str, JsonValue], law
     overrides = dict(point) if law is None else {**point, "distribution": law}
     market = name.partition("/")[0]
     if name.endswith(".toml"):
+        # A plan in a file names scenario files relative to itself.
         name = str((folder or Path()) / name)
         market = _market_of(name)
     try:
         return Variant(market, load_scenario(market, name, overrides))
     except ScenarioError as error:
+        # The override came from the plan's `law_cycle`, which a message about `distribution` would not name.
         if law is not None and "distribution" in str(error):
             raise ScenarioError(f"law_cycle sets distribution = {law!r}, which does not fit: {error}") from None
         raise
@@ -309,10 +328,12 @@ def _market_of(file: str) -> str:
 
 
 def _check(variant: Variant, work: Workload) -> None:
+    """Check agents and seatings of a variant before anything is played. Raises ScenarioError."""
     kind = market_type(variant.market)
     for label, agent in work.agents.items():
         try:
             able = _plays(variant, agent)
+            # Made for nothing: a wrong model, key or option is found before the first episode.
             ready_in(variant, agent)
             if work.seating.kind == "dealt" and not able.issuperset(variant.roles.values()):
                 raise ScenarioError(
@@ -320,6 +341,7 @@ def _check(variant: Variant, work: Workload) -> None:
                 )
         except ScenarioError as error:
             raise ScenarioError(f"[[agent]] {label}: {error}") from None
+    # Seed 0 stands for all: a deal is checked above, a field draws only who can play, the rest is fixed.
     for players in work.seatings(variant, 0):
         for seat, label in players.items():
             if variant.roles[seat] not in _plays(variant, work.agents[label]):
@@ -340,10 +362,12 @@ def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
     if agent.policy is None:
         return every
     spec = market_type(variant.market).policies.get(parse_policy(agent.policy)[0])
+    # An unknown policy passes here and is refused by `ready`, which names the known ones.
     return every if spec is None else spec.roles & every
 
 
 def _agent_seats(variant: Variant, seating: Seating) -> list[SeatId]:
+    """The seats that `fixed` gives to its agents. Raises ScenarioError where there is none."""
     seats = plan_seats(market_type(variant.market), variant.scenario, agents=seating.seats).agents
     if not seats:
         raise ScenarioError(f"{variant.scenario.id} has no agent's seat: name one with seating.seats")
@@ -351,7 +375,9 @@ def _agent_seats(variant: Variant, seating: Seating) -> list[SeatId]:
 
 
 def _sides(variant: Variant) -> tuple[str, str]:
+    """The two sides of a round robin: two roles, or two seats of one role. Raises ScenarioError for other markets."""
     sides = list(dict.fromkeys(variant.roles.values()))
+    # Two seats of one role face each other as well, so here a side is a seat and not a role.
     if len(sides) == 1 and len(variant.roles) == 2:
         first, second = variant.roles
         return first, second
@@ -362,12 +388,16 @@ def _sides(variant: Variant) -> tuple[str, str]:
 
 def _facing(variant: Variant, sides: tuple[str, str], pair: tuple[str, str]) -> dict[SeatId, str]:
     """The first of a pair has the first side, in all of its seats."""
+    # A side is a role in most markets and a seat where there is one role only.
     return {seat: pair[0] if sides[0] in (role, seat) else pair[1] for seat, role in variant.roles.items()}
 
 
 def _shuffled(items: list[str], luck: Sequence[float]) -> list[str]:
+    """The items in the order of their draws."""
     return [item for _, item in sorted(zip(luck, items, strict=True))]
 
 
 def _file_name(label: str) -> str:
+    """The label with every character that is unsafe in a file's name replaced by a hyphen."""
+    # A leading dot would hide the folder, and a leading hyphen reads as an option.
     return "".join(sign if sign.isascii() and (sign.isalnum() or sign in "-_.") else "-" for sign in label).strip(".-")

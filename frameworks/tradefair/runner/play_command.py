@@ -31,6 +31,7 @@ from tradefair.runner.series import play_series
 from tradefair.runner.summary import Shown, Summary, show, show_progress, summarise
 from tradefair.runner.trials import play_trials
 
+# Names of options where they differ from the field's.
 _NAMES = {"--market": "MARKET", "--overrides": "--set"}
 # Ignored with --resume and not refused: an episode keeps its policy key, and what is resumed gets no references.
 _OF_RESUMED = ("policy_key", "references")
@@ -71,8 +72,10 @@ def play(
     A killed run goes on with --resume TRACE. With --seeds N, N episodes on consecutive seeds, and a row for each.
     Exit code 1 when a trace does not verify, 3 when a provider failed.
     """
+    # Before anything is loaded: it says where data are found.
     use_data(episode.data)
     if resume is not None:
+        # vars(often)|An option of a new episode with --resume would be ignored in silence, so it is refused.
         new = {f"--{name}": value for name, value in (vars(episode) | vars(often)).items() if name not in _OF_RESUMED}
         refuse({_NAMES.get(name, name): value for name, value in new.items()}, "--resume goes on with a trace as it is")
         return show(asyncio.run(_resume(resume, agent, as_json)), json=as_json)
@@ -103,6 +106,7 @@ class _Stage(NamedTuple):
     async def play(self, spec: PlaySpec, references: bool, title: str = "") -> Summary:
         """One episode and its references; a title where it is one of several."""
         played = await play_episode(spec, opened=partial(self.around, title=title))
+        # Several episodes share one folder of references: their names need the seed.
         beside = await references_of(spec, played.agents, by_seed=bool(title)) if references else {}
         return summarise(played, beside)
 
@@ -113,6 +117,7 @@ class _Stage(NamedTuple):
         async with AsyncExitStack() as stack:
             if agent.framework == OUTSIDE:
                 seats = [seat for seat in episode.core.market.seats if seat not in episode.scripted]
+                # Inside the stack, so that the server stops before the episode is closed.
                 await stack.enter_async_context(open_door(episode, seats))
             # Questions and a moving line do not share a terminal.
             await stack.enter_async_context(show_progress(episode, title, quiet=self.as_json or self.asks))
@@ -132,6 +137,7 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often) -> Shown:
     """One episode, by default with references; or several, by default without."""
     count = often.seeds or often.trials
     if count is None:
+        # None means the default, which is yes for one episode and no for several.
         return await stage.play(spec, often.references is not False)
     if often.seeds and often.trials:
         raise ScenarioError("--trials repeats one seed, --seeds takes several: leave one out")
@@ -143,9 +149,11 @@ async def _episodes(spec: PlaySpec, stage: _Stage, often: _Often) -> Shown:
 
 
 async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
+    """Go on with a trace, with its own agent or the one that was named; scored and verified."""
     if not path.is_file():
         what = "a folder: name the trace in it" if path.is_dir() else "there is no such file"
         raise ScenarioError(f"--resume {path}: {what}")
+    # A named framework is another agent, so what the trace recorded of the old one does not matter.
     spec = agent.over(None if agent.framework else recorded_agent(path))
     ask = TerminalApproval() if spec.approve else None
     stage = _Stage(as_json, ask is not None)
@@ -153,6 +161,7 @@ async def _resume(path: Path, agent: AgentFlags, as_json: bool) -> Summary:
 
 
 def _setting(episode: EpisodeFlags) -> tuple[MarketType, Scenario]:
+    """The market and the scenario that the options mean. Raises ScenarioError."""
     market, overrides = episode.market, dict(map(parse_override, episode.overrides or ()))
     if not market:
         raise ScenarioError(f"name a market: {', '.join(market_names())} (or go on with a trace: --resume TRACE)")

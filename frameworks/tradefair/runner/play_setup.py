@@ -12,6 +12,7 @@ from tradefair.contract import MarketType, Scenario, ScenarioError
 from tradefair.contract.scenario import build_scenario, with_overrides
 from tradefair.runner.agent_spec import OUTSIDE, AgentSpec
 
+# Said in the help of --max-calls-per-round too.
 _DEFAULT_CALLS = 60
 
 
@@ -24,10 +25,12 @@ def chosen_scenario(
     """
     if not isinstance(given, Scenario):
         return load_scenario(kind.name, given or default_scenario(kind.name), settings)
+    # Refused here, because rules that meet the scenario of another market would only fail later.
     if not isinstance(given, kind.scenario_model):
         raise ScenarioError(f"{given.id} is no scenario of {kind.name}: it is a {type(given).__name__}")
     if not settings:
         return given
+    # Through plain data, so that the market's checks see the changed values as they would see a file.
     content = with_overrides(given.model_dump(mode="json"), settings)
     return build_scenario(kind.scenario_model, content, source=given.id)
 
@@ -36,6 +39,7 @@ def calls_per_round(scenario: Scenario | None) -> int:
     """Tool calls that the scenario grants a seat in a round, else 60; an agent that makes more is only refused."""
     limits = scenario.limits if scenario is not None else ()
     return min(
+        # Limits on actions alone do not bound what an agent may call: reads must be counted too.
         (limit.max for limit in limits if limit.per == "round" and "read" in limit.counts), default=_DEFAULT_CALLS
     )
 
@@ -44,5 +48,6 @@ def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> 
     """`spec`; where it needs a model and names none, with the policy that stands in for an agent in these roles."""
     if spec.model is not None or spec.replay is not None or spec.framework == OUTSIDE:
         return spec
+    # One policy for all of the agent's seats, so it must be able to play each of their roles.
     named = [policy.name for policy in kind.policies.values() if policy.stand_in and policy.roles.issuperset(roles)]
     return replace(spec, model=f"policy:{named[0]}" if named else None)

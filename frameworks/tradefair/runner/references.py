@@ -53,6 +53,7 @@ async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed
     """One trace per policy, each with that policy on every seat; by label, `all:<policy>`."""
     traces: dict[str, Path] = {}
     for policy in policies:
+        # The prefix keeps `all:zip` apart from `zip` in the agent's seat, also in tables.
         traces[f"{ON_EVERY_SEAT}{policy}"] = await _play(spec, list(spec.plan.seats), policy, f"all-{policy}", by_seed)
     return traces
 
@@ -63,6 +64,7 @@ async def _play(spec: PlaySpec, seats: Sequence[SeatId], policy: str, name: str,
     spec_of_policy = AgentSpec(NATIVE, f"policy:{policy}")
     agent = ready(spec.kind, spec_of_policy, seat_roles(spec.kind, spec.scenario, seats))
     played = await play_episode(replace(spec, plan=plan, agent=agent, folder=spec.folder / "references"))
+    # Named by policy when it is finished: readers find a reference by the name of its file.
     return played.path.rename(played.path.with_name(f"{name}-{spec.seed}.trace" if by_seed else f"{name}.trace"))
 
 

@@ -28,13 +28,16 @@ async def play_seat(episode: Episode, agent: ReadyAgent, seat: SeatId, gate: Tur
     `gate` is passed before each turn, `policy_key` chooses the draws of a policy behind a model's interface. Raises
     HarnessFailure when connection or provider fail.
     """
+    # Imported here: the client is needed only while a seat is played.
     from mcp import Client
 
     from tradefair.host.binding import build_server
 
     brief = episode.core.market_type.brief(episode.core.scenario, seat)
+    # Before the connection: a client from outside has its own, through the host.
     if agent.spec.framework == OUTSIDE:
         return await ExternalAgent(episode.wait_ended).play(None, None, brief, agent.spec.limits)
+    # Wrapped once for agent and gateway alike: notes of both pass here exactly once.
     note = with_costs(partial(episode.note, seat), agent.spec.model)
     async with Client(build_server(episode, seat)) as client:
         connection = SeatConnection(
@@ -65,6 +68,7 @@ async def _model(
     """
     endpoint = _endpoint(episode, agent, seat, policy_key)
     spec = agent.spec
+    # A direct endpoint is the usual case; a gateway costs one more HTTP hop per call (docs/decisions/0017).
     if endpoint is None or not (spec.record or spec.replay or spec.faults):
         yield endpoint
         return
@@ -79,15 +83,18 @@ async def _model(
         seat=seat,
         on_call=noting(note),
     ) as address:
+        # The gateway's address is a new endpoint: without this the agent's time limit would be lost.
         yield replace(address.endpoint(endpoint.label), timeout_s=endpoint.timeout_s)
 
 
 def _endpoint(episode: Episode, agent: ReadyAgent, seat: SeatId, policy_key: int) -> ModelEndpoint | None:
+    """The agent's endpoint; of a policy, with the policy that answers in this seat."""
     endpoint = agent.endpoint
     if endpoint is None or endpoint.kind != "policy":
         return endpoint
     # In an episode that is resumed, a policy that has been brought to where its earlier self stopped.
     resumed = episode.scripted.shadow(seat)
+    # The draws of the seat itself: a policy behind a model's interface decides as it would natively.
     draw, role = Draw.of(episode.core.manifest.seed, seat, policy_key), episode.core.market.seats[seat].role
     policy = resumed or seat_policy(episode.core.market_type, str(agent.spec.model), role, draw)
     return endpoint.with_policy(policy)

@@ -53,6 +53,7 @@ class Series(NamedTuple):
 
 async def play_series(spec: PlaySpec, count: int, play: PlayOne) -> Series:
     """Play `count` episodes, the first on the spec's seed. A provider's failure ends the series: HarnessFailure."""
+    # Before the first episode: the last seed would otherwise be refused after all others were played.
     if spec.seed + count - 1 > MAX_SEED:
         raise ScenarioError(f"{count} seeds from {spec.seed} on go beyond 2^63 - 1")
     summaries: list[Summary] = []
@@ -61,6 +62,7 @@ async def play_series(spec: PlaySpec, count: int, play: PlayOne) -> Series:
         try:
             summaries.append(await play(replace(spec, seed=seed), number))
         except HarnessFailure as failure:
+            # Said in the error, because a later command has to begin with these seeds.
             left = f"; seeds {seed + 1} to {spec.seed + count - 1} were not played" if number + 1 < count else ""
             raise HarnessFailure(f"seed {seed}: {failure}{left}") from failure
     return Series(spec, summaries)

@@ -80,6 +80,7 @@ class Summary(NamedTuple):
 
     def own_relative(self, seat: SeatId) -> Mapping[str, float | None]:
         """The agent's row of `relative`; nothing where the market has no such numbers."""
+        # The agent's row is the first one.
         for row in self.relative(seat).values():
             return row
         return {}
@@ -87,9 +88,11 @@ class Summary(NamedTuple):
     def _beside(self, seat: SeatId) -> dict[str, Outcome[Any, Any]]:
         """The outcome by what played the seat, the agent first."""
         outcome = self.evaluation.outcome
+        # Traces of importers may have no label for a seat.
         label = (outcome.seats[seat].label if outcome is not None else None) or "agent"
         beside = {_label(name): item.outcome for name, item in self.references.items()}
         rows = {label: outcome, **beside}
+        # A reference that could not be scored drops out; the agent's own row is dropped likewise.
         return {name: found for name, found in rows.items() if found is not None}
 
     def print_tables(self) -> None:
@@ -113,6 +116,7 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
     """Score and verify what was played."""
     return Summary(
         played,
+        # From the file and not from the episode that was played: the trace is what is scored.
         evaluate_file(played.path),
         verify_file(played.path),
         {policy: evaluate_file(path) for policy, path in references.items()},
@@ -131,7 +135,9 @@ async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> As
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         scenario = episode.core.scenario
+        # Not every market has a fixed number of rounds; without one the bar shows no end.
         task = progress.add_task(title or scenario.id, total=getattr(scenario, "rounds", None))
+        # The round that is being played is not done yet.
         stop = episode.on_change(lambda: progress.update(task, completed=episode.core.market.clock.round - 1))
         try:
             yield
@@ -145,5 +151,6 @@ def _label(reference: str) -> str:
 
 def _seat(evaluation: Evaluation, seat: str) -> Any:
     if evaluation.outcome is None:
+        # A summary as JSON compares outcomes, so a reference that cannot be scored ends it.
         raise TraceError(f"{evaluation.path}: {evaluation.problem}")
     return evaluation.outcome.seats[seat].model_dump(mode="json")
