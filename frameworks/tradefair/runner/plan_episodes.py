@@ -148,8 +148,8 @@ class Workload:
         # Cut to the length that a plan allows for a label: default labels may be longer.
         plain = {label: _file_name(label)[:80] or "agent" for label in self.agents}
         often = Counter(plain.values())
+        # Two labels may become equal when their special characters are replaced.
         return {
-            # Two labels may become equal when their special characters are replaced.
             label: name if often[name] == 1 else f"{name}-{digest(label.encode())[:8]}" for label, name in plain.items()
         }
 

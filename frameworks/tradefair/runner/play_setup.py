@@ -38,8 +38,8 @@ def chosen_scenario(
 def calls_per_round(scenario: Scenario | None) -> int:
     """Tool calls that the scenario grants a seat in a round, else 60; an agent that makes more is only refused."""
     limits = scenario.limits if scenario is not None else ()
+    # Limits on actions alone do not bound what an agent may call: reads must be counted too.
     return min(
-        # Limits on actions alone do not bound what an agent may call: reads must be counted too.
         (limit.max for limit in limits if limit.per == "round" and "read" in limit.counts), default=_DEFAULT_CALLS
     )
 
