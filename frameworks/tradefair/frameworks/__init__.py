@@ -13,6 +13,7 @@ from tradefair.contract import ScenarioError
 __all__ = ["EXTRAS", "FRAMEWORKS", "GROUP", "Extra", "find", "load_framework"]
 
 FRAMEWORKS: Mapping[str, str] = {
+    # The values are text, not objects: importing one of them would import its package, which may be missing.
     "react": "tradefair.frameworks.langgraph:react",
     "reflection": "tradefair.frameworks.langgraph:reflection",
     "plan_and_act": "tradefair.frameworks.langgraph:plan_and_act",
@@ -27,17 +28,21 @@ FRAMEWORKS: Mapping[str, str] = {
 """Name -> "module:attribute" of a callable that makes a `SeatAgent`. `react` is langgraph with its react graph."""
 
 GROUP = "tradefair.frameworks"
-"""The entry-point group in which frameworks of others announce themselves in the same way."""
+"""The entry-point group in which frameworks of others announce themselves in the same way.
+
+Each entry's value has the form of those of `FRAMEWORKS`; the name is what `--agent` takes.
+"""
 
 
 class Extra(NamedTuple):
-    """What must be installed beside tradefair: the module that is looked for, and the extra that brings it."""
+    """What must be installed in addition to tradefair: the module that is looked for, and the extra that brings it."""
 
     module: str
     name: str
 
 
 EXTRAS: Mapping[str, Extra] = {
+    # Module and extra differ: the OpenAI Agents SDK is imported as `agents`.
     "openai_agents": Extra("agents", "openai-agents"),
     "pydantic_ai": Extra("pydantic_ai", "pydantic-ai"),
     "langchain_agent": Extra("langchain", "langchain"),
@@ -46,7 +51,10 @@ EXTRAS: Mapping[str, Extra] = {
 
 
 def find(table: Mapping[str, str], name: str, kind: str) -> Any:
-    """The object that a table of "module:attribute" names; ScenarioError lists the names there are."""
+    """The object that a table of "module:attribute" names; ScenarioError lists the names there are.
+
+    `kind` is the noun of the error message: "framework" or "graph".
+    """
     if name not in table:
         raise ScenarioError(f"{name!r} is not a {kind}: there are {', '.join(sorted(table))}")
     module, _, attribute = table[name].partition(":")
@@ -59,8 +67,11 @@ def load_framework(name: str) -> Any:
     Raises ScenarioError for an unknown name, and for one whose package is not installed.
     """
     extra = EXTRAS.get(name)
+    # `find_spec` looks without importing, so that a missing package is a clear message and not an ImportError.
     if extra is not None and find_spec(extra.module) is None:
         raise ScenarioError(f"--agent {name} needs an extra: pip install 'tradefair[{extra.name}]'")
-    # Only names that are installed: a name may come from a trace, which may come from anybody.
+    # Only names that are installed: a name may come from a trace, and a trace may come from a stranger.
+    # Installed distributions are scanned only for names that are not ours.
     others = {} if name in FRAMEWORKS else {point.name: point.value for point in entry_points(group=GROUP)}
+    # Ours come last and win: another package cannot take the place of a framework that results are compared by.
     return find({**others, **FRAMEWORKS}, name, "framework")

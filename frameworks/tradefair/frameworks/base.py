@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 from tradefair.contract import Brief, HarnessFailure, LapseReason, SeatId, TurnView
 
+# For type checkers only: `mcp` and the models need packages that reading a base class should not load.
 if TYPE_CHECKING:
     from mcp import Client
 
@@ -18,7 +19,10 @@ Stop = Literal["episode_over", "gave_up"]
 
 
 class TurnGate(Protocol):
-    """Lets the runner ask awaited seats one after another: equal order, equal head hashes."""
+    """Lets the runner ask awaited seats one after another: equal order, equal head hashes.
+
+    A policy or model that answers faster would otherwise act first, and the order of calls is part of the trace.
+    """
 
     async def enter(self, view: TurnView) -> None:
         """Wait until this seat may act on `view`."""
@@ -41,12 +45,16 @@ class SeatConnection:
     client: Client
     seat: SeatId
     url: str | None = None
+    # Not in `repr`: a log line that shows the connection must not hold the token of the seat.
     token: str | None = field(default=None, repr=False)
+    # None for a remote agent: only the process that holds the episode can take a default action for a seat.
     lapse: Callable[[LapseReason], Awaitable[None]] | None = None
     gate: TurnGate | None = None
     note: Callable[[dict[str, Any]], Awaitable[None]] | None = None
+    # Part of every call key. A prefix that was used before would return the earlier call's stored answer.
     key_prefix: str = "call"
     call_timeout_s: float = 60.0
+    # Seconds that one `await_turn` may wait on the server; the clock asks again when nothing happened.
     wait_s: int = 20
 
 
@@ -57,13 +65,19 @@ class Limits:
     `calls_per_round` counts every tool call that the agent asks for, `tokens_per_round` input and output tokens.
     """
 
+    # A bound for a model that loops; the scenario's own limits count what the market accepts.
     calls_per_round: int = 60
+    # None by default: what a round costs depends on the model, so there is no bound that fits all.
     tokens_per_round: int | None = None
 
 
 @dataclass
 class SeatReport:
-    """Stop reason and counters. Results come from the trace, never from here."""
+    """Stop reason and counters. Results come from the trace, never from here.
+
+    `given_up` maps a reason (`no_call`, `call_limit`, `token_limit`, `framework_error`) to how often it ended a phase
+    or round.
+    """
 
     framework: str
     model: str | None = None
@@ -71,6 +85,7 @@ class SeatReport:
     stop: Stop = "episode_over"
     end_reason: str | None = None
     turns: int = 0
+    # Rounds of the market; `given_up` counts phases for `no_call` (docs/decisions/0013).
     rounds: int = 0
     given_up: dict[str, int] = field(default_factory=dict[str, int])
     replies: int = 0
@@ -81,6 +96,7 @@ class SeatReport:
     retries: int = 0
     input_tokens: int = 0
     output_tokens: int = 0
+    # True as soon as one reply was estimated: the sums then mix counted and estimated tokens.
     usage_estimated: bool = False
 
 
@@ -101,8 +117,12 @@ class SeatAgent(Protocol):
 
 
 async def read_brief(client: Client) -> Brief:
-    """Role, objective and round semantics from the market's `view_rules`, for agents that come over a URL."""
+    """Role, objective and round semantics from the market's `view_rules`, for agents that come over a URL.
+
+    Raises HarnessFailure when the answer is an error or lacks one of the three.
+    """
     result = await client.call_tool("view_rules", {})
+    # A server of a stranger may answer without structured content; it is then reported below, not as a KeyError.
     rules: Mapping[str, Any] = result.structured_content or {}
     if result.is_error or not {"role", "objective", "round_semantics"} <= rules.keys():
         raise HarnessFailure("view_rules does not say role, objective and round_semantics")

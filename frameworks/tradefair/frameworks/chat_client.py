@@ -15,6 +15,7 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.serving import open_address
 
+# The same number as OpenAIChat.max_retries: frameworks are compared, so none may be more patient than another.
 _RETRIES = 4
 
 
@@ -28,23 +29,35 @@ class ChatClient:
     framework: str
     openai: AsyncOpenAI
     model: str
+    # Set again by `asks`; the start value only keeps `seconds` defined for a failure before the first request.
     begun: float = field(default_factory=time.perf_counter)
 
     def asks(self) -> None:
-        """A request begins."""
+        """A request begins.
+
+        Called before each request, so that a failure's text can say how long was waited.
+        """
         self.begun = time.perf_counter()
 
     @property
     def seconds(self) -> float:
-        """Since the last request began."""
+        """Since the last request began.
+
+        Used as the latency of a reply and in the text of a failure.
+        """
         return time.perf_counter() - self.begun
 
     def failure(self, error: BaseException) -> HarnessFailure:
-        """A provider's or a framework's error as ours, for `raise … from error`."""
+        """A provider's or a framework's error as ours, for `raise … from error`.
+
+        Frameworks wrap what the `openai` package raises; then the provider's error is the cause of theirs.
+        """
+        # An SDK's own error says little ("run failed"); what the endpoint answered is in its cause.
         provider = error if isinstance(error, OpenAIError) else error.__cause__
         if isinstance(provider, OpenAIError):
             key, seconds = self.openai.api_key, self.seconds
             return provider_failure(self._place, key, provider, retries=self.openai.max_retries, seconds=seconds)
+        # Bounded: an SDK may quote the whole conversation in its error.
         return HarnessFailure(redacted(f"{self._place}: {type(error).__name__}: {error}"[:2_000], self.openai.api_key))
 
     def no_completion(self, found: str) -> HarnessFailure:
@@ -58,7 +71,10 @@ class ChatClient:
 
 @asynccontextmanager
 async def open_client(framework: str, endpoint: ModelEndpoint) -> AsyncGenerator[ChatClient]:
-    """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached."""
+    """A client of the endpoint, whatever lies behind it. Raises HarnessFailure when it may not be reached.
+
+    The framework is given this client and none of its own, so that keys, proxies and retries are decided in one place.
+    """
     async with open_address(endpoint) as address:
         timeout_s = endpoint.timeout_s
         client = make_client(address.base_url, address.api_key, timeout_s=timeout_s, max_retries=_RETRIES)

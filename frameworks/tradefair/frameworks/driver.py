@@ -22,6 +22,7 @@ async def play_rounds(
     try:
         await _play(player, clock, seat, report)
     finally:
+        # Also after a failure: a seat that stays inside the runner's gate would block every other awaited seat.
         await clock.close()
     report.turns = clock.turns
     report.tool_errors, report.timeouts = bridge.counts.errors, bridge.counts.timeouts
@@ -30,30 +31,39 @@ async def play_rounds(
 
 
 async def _play(player: RoundPlayer, clock: SeatClock, seat: SeatConnection, report: SeatReport) -> None:
+    """Play turn by turn until the view says that the episode is over, counting into `report`."""
     view = await clock.next_turn()
     while not view.over:
         end = await player.play_round(view)
         _count(report, end)
         following: TurnView | None = end.view
         if end.stop is not None:
+            # Noted before the lapse: the lapse opens the next turn or ends the episode, and the note is about this one.
             await _note_given_up(seat, end.view, end.stop)
             following = await _give_up(clock, end.view, end.stop)
         if following is None:
             report.stop = "gave_up"
+            # A round that could not be lapsed counts as played: its calls are in the trace.
             report.rounds += 1
             return
+        # A player may return within a round (a phase was passed over); only a new round or the end makes one more.
         report.rounds += following.over or following.round != view.round
         view = following
     report.end_reason = view.end_reason
 
 
 async def _give_up(clock: SeatClock, view: TurnView, stop: str) -> TurnView | None:
-    """Lapse in the open phase, after a limit in the rest of the round; None without a way to lapse."""
+    """Lapse in the open phase, after a limit in the rest of the round; None without a way to lapse.
+
+    A model with nothing to say in one phase may still act in the next; a spent limit is the round's, so no later phase
+    of it could be played.
+    """
     return await (clock.lapse(view) if stop == "no_call" else clock.give_up(view))
 
 
 async def _note_given_up(seat: SeatConnection, view: TurnView, stop: str) -> None:
     if seat.note is not None:
+        # `reason` and `lapsed` are read by the reports (docs/decisions/0013): phases for no_call, rounds for limits.
         given_up = {"kind": "round_given_up", "round": view.round, "phase": view.phase, "reason": stop}
         await seat.note({**given_up, "lapsed": "phase" if stop == "no_call" else "round"})
 

@@ -1,4 +1,4 @@
-"""The `external` framework: somebody else's client plays the seat; we only learn that the episode has ended."""
+"""The `external` framework: another program's client plays the seat; we only learn that the episode has ended."""
 
 from __future__ import annotations
 
@@ -10,11 +10,16 @@ from tradefair.frameworks.models.endpoint import ModelEndpoint
 
 
 class ExternalAgent:
-    """Waits for `ended`, the runner's own view of the episode: an agent's seat is not ours to look through."""
+    """Waits for `ended`, the runner's own view of the episode: an agent's seat is not ours to look through.
+
+    The stranger's client talks to the market directly; nothing of what it does passes through this process.
+    """
 
     name = "external"
 
     def __init__(self, ended: Callable[[], Awaitable[str | None]]) -> None:
+        # A function and not the connection: asking over the seat would put calls into its trace that its agent never
+        # made.
         self._ended = ended
 
     async def play(

@@ -23,12 +23,16 @@ from tradefair.frameworks.seat_clock import open_bridge
 from tradefair.frameworks.seat_round import SeatRound
 from tradefair.frameworks.talk import play_talks, required
 
+# LangGraph's own default is small: it would end a long round in its middle with an error.
 _RECURSION_LIMIT = 1_000_000
 """Steps of one graph run; the round's own limits end it long before."""
 
 
 class LangChainAgent:
-    """A seat played by `create_agent`'s graph, one run for each time that the model is spoken to."""
+    """A seat played by `create_agent`'s graph, one run for each time that the model is spoken to.
+
+    `SeatRound` is the run's context, so that the middleware of one shared graph finds the round it belongs to.
+    """
 
     name = "langchain_agent"
 
@@ -41,7 +45,10 @@ class LangChainAgent:
         async with open_chat_model(endpoint) as chat:
             graph = create_agent(
                 chat,
+                # Waiting is the driver's: a model with this tool would pay for a turn that the seat clock waits for
+                # anyway.
                 as_tools(bridge, without=frozenset({"await_turn"})),
+                # The prompt of the react graph, word for word: frameworks are compared under the same words.
                 system_prompt=load_prompt("react").system(brief),
                 middleware=_middleware(),
                 context_schema=SeatRound,
@@ -55,23 +62,31 @@ class _Conversation:
     def __init__(self, graph: Any, turn: SeatRound) -> None:
         self._graph = graph
         self._turn = turn
+        # One conversation per round: earlier rounds come back as memory in the opening message, not as messages.
         self._messages: list[AnyMessage] = []
 
     async def say(self, words: str) -> None:
+        """Add a user message and run the graph until a reply has no call or the round is finished."""
         said = [HumanMessage(words)] if words else []
         config = {"recursion_limit": _RECURSION_LIMIT}
+        # The graph keeps no state between runs (no checkpointer), so the whole history is given again.
         end = await self._graph.ainvoke({"messages": [*self._messages, *said]}, config, context=self._turn)
         self._messages = end["messages"]
 
 
 def _middleware() -> list[Any]:
-    """Stop when the round is finished; take in each reply; make calls by `SeatRound`, in order."""
+    """Stop when the round is finished; take in each reply; make calls by `SeatRound`, in order.
+
+    In the order in which langchain asks them: before the model, around the model, after the model, around each tool.
+    """
     ready: Any = import_module("langchain.agents.middleware")
 
+    # A run is entered again after every tool call; without this the model would be asked after its turn has ended.
     @ready.before_model(can_jump_to=["end"])
     async def stop(state: Any, runtime: Any) -> dict[str, Any] | None:
         return {"jump_to": "end"} if runtime.context.finished else None
 
+    # Around the model and not after it: only here the time that the reply took can be measured.
     @ready.wrap_model_call
     async def hear(request: Any, handler: Any) -> Any:
         begun = time.perf_counter()
@@ -83,9 +98,11 @@ def _middleware() -> list[Any]:
     async def refuse(state: Any, runtime: Any) -> dict[str, Any] | None:
         return await _answer_invalid(state["messages"][-1], runtime.context)
 
+    # langchain runs the tools of one reply at once; the first to arrive here has all of them made, in order.
     @ready.wrap_tool_call
     async def make(request: Any, handler: Any) -> ToolMessage:
         call = request.tool_call
+        # `handler` is never called: it would make the call a second time.
         return _message(await request.runtime.context.answer(call["id"]), call["id"])
 
     return [stop, hear, refuse, make]
@@ -94,10 +111,12 @@ def _middleware() -> list[Any]:
 async def _answer_invalid(reply: AIMessage, turn: SeatRound) -> dict[str, Any] | None:
     """Refusals of calls whose arguments are no JSON object: the graph would leave them without an answer."""
     if turn.finished:
+        # The reply may have reached a limit: its invalid calls then need no answer, the conversation is over.
         return {"jump_to": "end"}
     if not reply.invalid_tool_calls:
         return None
     refused = [_message(await turn.answer(call["id"] or ""), call["id"] or "") for call in reply.invalid_tool_calls]
+    # With valid calls in the same reply, the graph goes on to its tools by itself; a jump would skip them.
     return {"messages": refused, **({} if reply.tool_calls else {"jump_to": "model"})}
 
 

@@ -17,6 +17,7 @@ from tradefair.frameworks.models import open_chat_model
 from tradefair.frameworks.models.endpoint import ModelEndpoint
 from tradefair.frameworks.seat_clock import SeatClock, open_bridge
 
+# For type checkers only: importing these loads langgraph and langchain.
 if TYPE_CHECKING:
     from tradefair.agents.asking import Asked
     from tradefair.agents.player import GraphPlayer
@@ -26,7 +27,10 @@ GRAPHS: Mapping[str, str] = {
     "reflection": "tradefair.agents.reflection:Reflection",
     "plan_and_act": "tradefair.agents.plan_and_act:PlanAndAct",
 }
-"""Name -> "module:attribute" of a `GraphPlayer`."""
+"""Name -> "module:attribute" of a `GraphPlayer`.
+
+Text for the same reason as `FRAMEWORKS`: listing the graphs imports none.
+"""
 
 
 class LangGraphAgent:
@@ -47,7 +51,9 @@ class LangGraphAgent:
 
         Raises ScenarioError for a text that is no window, and for trials of a graph that has none.
         """
+        # Made now and not in `play`: an unknown graph must be refused before the trace exists (docs/decisions/0017).
         self._make_player = find(GRAPHS, graph, "graph")
+        # Lessons of earlier episodes would be dropped without a word by the other graphs.
         if trials is not None and graph != "reflection":
             raise ScenarioError(f"trials are carried over by the reflection graph, not by {graph}")
         shown = parse_window(window) if isinstance(window, str) else window
@@ -61,21 +67,25 @@ class LangGraphAgent:
         clock = SeatClock(seat, bridge)
         bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
         async with open_chat_model(model) as chat:
+            # The order of GraphPlayer's parameters; a tuple because the class is known by name only.
             made = (bridge, chat, brief, bounds, clock.next_turn, seat.note, self._options)
             player: GraphPlayer = self._make_player(*made)
             report = SeatReport(self.name, model.label, player.prompt.label)
             await play_rounds(player, clock, bridge, seat, report)
+            # A seat that gave up has no view of the end, so there is nothing that a graph could reflect on.
             if clock.view is not None and clock.view.over:
                 _count(report, await player.finish(clock.view))
             return report
 
 
 def _count(report: SeatReport, asked: Sequence[Asked]) -> None:
+    """Adds the requests made after the end to the report; they belong to no round."""
     report.replies += len(asked)
     report.input_tokens += sum(reply.input_tokens for reply in asked)
     report.output_tokens += sum(reply.output_tokens for reply in asked)
 
 
+# Partials and not subclasses: the framework's name in reports stays `langgraph`'s, the graph is an option.
 react = partial(LangGraphAgent, "react")
 """Makes the agent with the react graph; options are LangGraphAgent's."""
 reflection = partial(LangGraphAgent, "reflection")

@@ -39,8 +39,10 @@ class OpenAIAgentsAgent:
                 name=seat.seat,
                 instructions=load_prompt("react").system(brief),
                 model=sdk.OpenAIChatCompletionsModel(client.model, client.openai),
+                # The SDK fills counts that an endpoint does not send with 0; only the raw usage tells these apart.
                 model_settings=sdk.ModelSettings(preserve_raw_usage=True),
                 tools=[_tool(sdk, tool) for tool in shown_tools(bridge)],
+                # Otherwise the SDK asks the model once more after the calls that ended the turn.
                 tool_use_behavior=_stop_when_finished(sdk),
             )
             return await play_talks(
@@ -49,7 +51,10 @@ class OpenAIAgentsAgent:
 
 
 class _Enough(Exception):
-    """The runner would ask the model again; what it says next is ours to decide."""
+    """The runner would ask the model again; what it says next is ours to decide.
+
+    Raised by a hook and caught in `say`, since the SDK has no other way to leave a run between two requests.
+    """
 
 
 class _Conversation:
@@ -61,8 +66,12 @@ class _Conversation:
         self._client = client
         self._turn = turn
         self._items: list[Any] = []
+        # Whether the last reply made calls: after one without, the SDK would go on by itself, and a nudge is ours to
+        # send.
         self._acting = True
+        # Tells a failure of the provider from one of the reply: both reach us as exceptions of the run.
         self._asking = False
+        # Tracing would send the run to the SDK's maker; an unknown tool must not end the run but be answered by us.
         self._config = sdk.RunConfig(
             tracing_disabled=True,
             tool_not_found_behavior="return_error_to_model",
@@ -74,6 +83,7 @@ class _Conversation:
         self._hooks.on_llm_end = self._hears
 
     async def say(self, words: str) -> None:
+        """Add a user message, run the SDK until a reply has no call or the round is finished; keep the items."""
         self._acting = True
         said = [{"role": "user", "content": words}] if words else []
         try:
@@ -81,6 +91,7 @@ class _Conversation:
                 self._agent,
                 [*self._items, *said],
                 context=self._turn,
+                # The round's own limits end it (docs/decisions/0015).
                 max_turns=None,
                 hooks=self._hooks,
                 run_config=self._config,
@@ -88,9 +99,12 @@ class _Conversation:
             )
         except _Enough:
             return
+        # Anything: hooks, tools and the provider's client raise through the SDK, partly wrapped.
         except Exception as error:
+            # What a call raised comes first: the SDK wraps it as an error of the tool.
             if self._turn.failure is not None:
                 raise self._turn.failure from error
+            # A reply that the SDK cannot use is the model's; everything raised while it was asked is the provider's.
             if self._asking or not isinstance(error, self._sdk.ModelBehaviorError):
                 raise self._client.failure(error) from error
             self._turn.give_up("framework_error")
@@ -99,12 +113,14 @@ class _Conversation:
 
     async def _asks(self, context: Any, agent: Any, system: str | None, items: list[Any]) -> None:
         if self._turn.finished or not self._acting:
+            # The items before this request; `result` is not reached on this way out.
             self._items = list(items)
             raise _Enough
         self._asking = True
         self._client.asks()
 
     async def _hears(self, context: Any, agent: Any, response: Any) -> None:
+        # `raw_usage` is what the endpoint wrote; the SDK's own counts are zeros where it wrote nothing.
         usage: dict[str, Any] = response.raw_usage or {}
         details: dict[str, Any] = usage.get("prompt_tokens_details") or {}
         calls = [
@@ -127,6 +143,7 @@ class _Conversation:
 
     async def _not_found(self, problem: Any) -> str | None:
         """What the market says of a tool that it does not have."""
+        # Other problems keep the SDK's own text.
         if problem.kind != "tool_not_found":
             return None
         return (await self._turn.answer(problem.call_id)).text
@@ -142,6 +159,7 @@ def _tool(sdk: Any, tool: ShownTool) -> Any:
         description=tool.description,
         params_json_schema=tool.schema,
         on_invoke_tool=invoke,
+        # The market's schemas are not in OpenAI's strict form (optional fields), which the SDK would demand.
         strict_json_schema=False,
     )
 
@@ -169,5 +187,6 @@ def _refusal(refused: Any) -> str:
 
 
 def _text(output: Sequence[Any]) -> str:
+    # Other items are calls and reasoning; only messages hold words.
     parts = [part for item in output if item.type == "message" for part in item.content]
     return "".join(part.text if part.type == "output_text" else part.refusal for part in parts)

@@ -55,16 +55,22 @@ class CompletionsTalk:
         if words:
             self._messages.append({"role": "user", "content": words})
         while calls := await self._ask():
+            # The reply reached a limit: its calls are refused by `SeatRound`, and the talk is over.
             if self._turn.finished:
                 return
             for call in calls:
+                # By id and in order; the first of them makes the calls of the whole reply.
                 outcome = await self._turn.answer(call.id)
                 self._messages.append({"role": "tool", "tool_call_id": call.id, "content": outcome.text})
             if self._turn.finished:
                 return
 
     async def _ask(self) -> list[Call]:
-        """One request; the calls of the reply."""
+        """One request; the calls of the reply.
+
+        Empty when the model only spoke. Raises HarnessFailure for the provider's errors and for a body that is no
+        completion.
+        """
         self._client.asks()
         body = {**self._fields, "messages": self._messages}
         try:
@@ -72,6 +78,7 @@ class CompletionsTalk:
             answer = await self._client.openai.post("/chat/completions", cast_to=ChatCompletion, body=body)
         except OpenAIError as error:
             raise self._client.failure(error) from error
+        # A body that is not JSON at all.
         except ValueError as error:
             raise self._client.no_completion(str(error)) from error
         try:
@@ -116,7 +123,10 @@ def _reply(answer: ChatCompletion, latency_s: float) -> ModelReply:
 
 
 def _resent(answer: ChatCompletion, reply: ModelReply) -> dict[str, Any]:
-    """The reply as it stands in the history."""
+    """The reply as it stands in the history.
+
+    With arguments that some endpoints would refuse replaced (`resent_arguments`).
+    """
     calls = [
         {"id": call_id, "type": "function", "function": {"name": name, "arguments": resent_arguments(arguments)}}
         for call_id, name, arguments in _functions(answer)

@@ -33,6 +33,7 @@ class PolicyAgent:
 
 async def _play(bridge: Bridge, clock: SeatClock, policy: Policy, limits: Limits, report: SeatReport) -> None:
     view = await clock.next_turn()
+    # Calls of the open round so far: the limit is the round's, and a round may have several phases.
     spent = 0
     while not view.over:
         made, stop = await _turn(bridge, policy, view, limits.calls_per_round - spent)
@@ -41,8 +42,10 @@ async def _play(bridge: Bridge, clock: SeatClock, policy: Policy, limits: Limits
             report.given_up[stop] = report.given_up.get(stop, 0) + 1
         following = await _leave(clock, view, stop)
         if following is None:
+            # A remote connection cannot lapse: the seat stops here.
             report.stop = "gave_up"
             return
+        # The end also ends the round.
         same_round = following.round == view.round and not following.over
         spent = spent + made if same_round else 0
         report.rounds += not same_round
@@ -62,15 +65,18 @@ async def _turn(bridge: Bridge, policy: Policy, view: TurnView, budget: int) -> 
     turns = policy.turn(view)
     made = 0
     try:
+        # A generator's first `next` runs up to the first call; one that yields nothing declines the turn.
         call = next(turns)
         while made < budget:
             outcome = await bridge.call(call.tool, call.arguments)
             made += 1
+            # A turn that is over needs no further call, and the policy must not see an answer beyond it.
             if outcome.ends(view):
                 return made, None
             call = turns.send(outcome.answer())
         return made, "call_limit"
     except StopIteration:
         return made, "no_call"
+    # A turn may be over before its generator is; the generator's own `finally` clauses run now.
     finally:
         turns.close()

@@ -39,6 +39,7 @@ class PydanticAIAgent:
                 # Malformed arguments and unknown tools are bounded by our call limit, not by a count of its own.
                 retries=limits.calls_per_round,
             )
+            # Instrumentation would send prompts to wherever the environment's telemetry points.
             agent.instrument = False
             return await play_talks(
                 self.name, lambda turn: _Conversation(ai, agent, client, turn), bridge, seat, endpoint, limits
@@ -53,12 +54,15 @@ class _Conversation:
         self._agent = agent
         self._client = client
         self._turn = turn
+        # Tells the provider's failures from those about a reply, as in openai_agents.py.
         self._asking = False
         self._messages: list[Any] = []
 
     async def say(self, words: str) -> None:
+        """Add a user message, run the agent until a reply has no call or the round is finished; keep the messages."""
         try:
             self._messages = await self._run(words)
+        # pydantic-ai wraps what its tools raise, so the type says nothing; the state does.
         except Exception as error:
             if self._turn.failure is not None:
                 raise self._turn.failure from error
@@ -68,10 +72,14 @@ class _Conversation:
 
     async def _run(self, words: str) -> list[Any]:
         """Run the agent until a reply has no call or the round is finished; all messages of the round."""
+        # Its own limit of requests is lifted: the round's limits end it.
         limits = self._ai.UsageLimits(request_limit=None)
         given: dict[str, Any] = {"message_history": self._messages, "deps": self._turn, "usage_limits": limits}
+        # No words mean no user message.
         async with self._agent.iter(words or None, **given) as run:
+            # The first node prepares the request and asks nothing.
             node = await run.next(run.next_node)
+            # Node by node, so that the reply is known before its tools run.
             while self._ai.Agent.is_model_request_node(node):
                 self._client.asks()
                 self._asking = True
@@ -79,9 +87,11 @@ class _Conversation:
                 self._asking = False
                 reply = self._reply(node.model_response, self._client.seconds)
                 await self._turn.reply(reply)
+                # The run is left here: what is said after a reply without a call is ours to decide.
                 if not reply.calls:
                     break
                 node = await run.next(node)
+                # Calls that pydantic-ai refused itself never reach a tool of ours; they are made here, for the trace.
                 await self._turn.settle()
                 await self._reword(node.request)
                 if self._turn.finished:
@@ -94,6 +104,7 @@ class _Conversation:
         returned: Any = self._ai.ToolReturnPart
         parts: list[Any] = []
         for part in request.parts:
+            # A refusal of its own has words of its own; the model shall read the market's.
             if isinstance(part, returned) and part.outcome != "success":
                 outcome = await self._turn.answer(part.tool_call_id)
                 parts.append(returned(part.tool_name, outcome.text, part.tool_call_id))
@@ -120,6 +131,7 @@ class _Conversation:
 
 
 def _arguments(arguments: str | dict[str, Any] | None) -> dict[str, Any] | None:
+    # The package parses some arguments itself, depending on the provider.
     return arguments if isinstance(arguments, dict) else read_arguments(arguments)
 
 
@@ -128,4 +140,5 @@ def _tool(ai: Any, tool: ShownTool) -> Any:
         turn: SeatRound = context.deps
         return (await turn.answer(context.tool_call_id)).text
 
+    # In sequence: the package would otherwise start all tools of a reply at once.
     return ai.Tool.from_schema(call, tool.name, tool.description, tool.schema, takes_ctx=True, sequential=True)

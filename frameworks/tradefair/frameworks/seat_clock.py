@@ -8,7 +8,10 @@ from tradefair.frameworks.base import SeatConnection
 
 
 async def open_bridge(seat: SeatConnection) -> Bridge:
-    """The seat's tools over its open client."""
+    """The seat's tools over its open client.
+
+    Each connection has call keys of its own, by the seat's `key_prefix`.
+    """
     return await Bridge.open(seat.client, timeout_s=seat.call_timeout_s, key_prefix=seat.key_prefix)
 
 
@@ -21,14 +24,17 @@ class SeatClock:
     def __init__(self, seat: SeatConnection, bridge: Bridge) -> None:
         self._seat = seat
         self._bridge = bridge
+        # Whether the gate was entered and not left yet: it must be left exactly once per turn.
         self._inside = False
         self.turns = 0
         self.view: TurnView | None = None
 
     async def next_turn(self) -> TurnView:
         """The next turn of the seat, or the view that says how the episode ended."""
+        # The gate of the turn before; a seat that waits inside it would keep the others from their turns.
         await self.close()
         self.view = view = await self._wait()
+        # The last view names no turn: at the end there is nothing to enter.
         if not view.over:
             self.turns += 1
             if self._seat.gate is not None:
@@ -43,19 +49,26 @@ class SeatClock:
 
         Raises HarnessFailure when the lapse does not end the turn.
         """
+        # The market awaits no seat under a free clock, so there is no default action to take.
         if not view.awaited and not view.over:
             return await self.next_turn()
         if self._seat.lapse is None:
             return None
         await self._seat.lapse("agent_limit")
         following = await self.next_turn()
+        # A market that did not move would be asked to lapse again and again; the cause is ours or the market's, not the
+        # agent's.
         if not following.over and (following.round, following.revision) == (view.round, view.revision):
             raise HarnessFailure(f"round {view.round}, phase {view.phase}: the lapse did not end the turn")
         return following
 
     async def give_up(self, view: TurnView) -> TurnView | None:
-        """Lapse the seat in the open phase and every later one of the round; otherwise as `lapse`."""
+        """Lapse the seat in the open phase and every later one of the round; otherwise as `lapse`.
+
+        None where the connection has no way to lapse. Raises HarnessFailure as `lapse` does.
+        """
         following = await self.lapse(view)
+        # A round's phases are not known in advance; the market opens them one after another.
         while following is not None and not following.over and following.round == view.round:
             following = await self.lapse(following)
         return following
@@ -63,15 +76,20 @@ class SeatClock:
     async def close(self) -> None:
         """Leave the gate if inside."""
         if self._inside and self._seat.gate is not None:
+            # Before the await: a failure in `leave` must not make a second call.
             self._inside = False
             await self._seat.gate.leave()
 
     async def _wait(self) -> TurnView:
+        # The server answers after `wait_s` at the latest; a round in which others take long is waited for in several
+        # calls.
         while True:
             wait_s = self._seat.wait_s
+            # Beyond the server's own wait there is the usual time-out for the answer to travel.
             outcome = await self._bridge.call(
                 "await_turn", {"timeout_s": wait_s}, timeout_s=wait_s + self._seat.call_timeout_s
             )
+            # Waiting cannot be refused by the rules, so a refusal here is a fault of the connection or of the harness.
             if outcome.is_error:
                 raise HarnessFailure(f"await_turn refused: {outcome.text}")
             view = TurnView.model_validate(outcome.structured)

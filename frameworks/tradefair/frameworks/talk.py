@@ -33,7 +33,10 @@ OpenTalk: TypeAlias = Callable[[SeatRound], Talk]
 
 
 class ShownTool(NamedTuple):
-    """A tool as a model is told of it; `schema` is the server's JSON schema as it is."""
+    """A tool as a model is told of it; `schema` is the server's JSON schema as it is.
+
+    The schema is passed on unchanged, so that every framework shows the model the same tool.
+    """
 
     name: str
     description: str
@@ -57,27 +60,35 @@ def required(model: ModelEndpoint | None, framework: str) -> ModelEndpoint:
 
 
 class TalkPlayer:
-    """A `RoundPlayer` that talks: a fresh conversation per round, so that its cost stays flat."""
+    """A `RoundPlayer` that talks: a fresh conversation per round, so that its cost stays flat.
+
+    What was done in earlier rounds reaches the next one as a record in its opening message (`agents.memory`).
+    """
 
     def __init__(
         self, bridge: Bridge, open_talk: OpenTalk, limits: RoundLimits, next_turn: NextTurn, note: Note | None = None
     ) -> None:
+        # One prompt for all frameworks that talk, and the react graph's: only the loop differs.
         self.prompt = load_prompt("react")
         self._bridge = bridge
         self._open_talk = open_talk
+        # Kept between rounds: a round that goes on after a passed phase gets what is left, not a fresh budget.
         self._budget = RoundBudget(limits)
         self._next_turn = next_turn
         self._note = note
+        # By calls that change something it knows which notes to read again.
         self._memory = Memory(bridge)
 
     async def play_round(self, view: TurnView) -> RoundEnd:
         """Play the round that `view` opens, or the rest of one. Raises HarnessFailure."""
+        # The opening shows the turn; `words` are None when the round is over.
         words: str | None = opening(view, await self._memory.open_round(view.round))
         turn = SeatRound(self._bridge, self._budget.open(view), self._next_turn, self._note, view)
         talk = self._open_talk(turn)
         while words is not None:
             await talk.say(words)
             words = await turn.following()
+        # Before the end is returned: the next round's opening reads this record.
         self._memory.close_round(view.round, turn.acts, turn.stop)
         end = turn.end()
         self._budget.spend(end)
@@ -87,7 +98,10 @@ class TalkPlayer:
 async def play_talks(
     framework: str, open_talk: OpenTalk, bridge: Bridge, seat: SeatConnection, model: ModelEndpoint, limits: Limits
 ) -> SeatReport:
-    """Play to the end of the episode; raises HarnessFailure."""
+    """Play to the end of the episode; raises HarnessFailure.
+
+    `open_talk` is called once per round, with its `SeatRound`.
+    """
     clock = SeatClock(seat, bridge)
     bounds = RoundLimits(limits.calls_per_round, limits.tokens_per_round)
     player = TalkPlayer(bridge, open_talk, bounds, clock.next_turn, seat.note)

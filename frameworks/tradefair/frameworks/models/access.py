@@ -12,21 +12,31 @@ ALLOW_MODELS = "TRADEFAIR_ALLOW_MODELS"
 """Environment switch: at 0 every endpoint that is not on this machine's loopback is refused. Tests set it."""
 
 KEY_NAME = "OPENAI_API_KEY"
+# Characters. Placeholder keys of local servers (`ollama`, `none`) are shorter; replacing those would garble messages.
 _SECRET_LENGTH = 12
 DEFAULT_URL = "https://api.openai.com/v1"
 
 
 class ProviderUnavailable(HarnessFailure):
-    """An endpoint did not answer or had no room for us, for all of its client's retries: asking later may succeed."""
+    """An endpoint did not answer or had no room for us, for all of its client's retries: asking later may succeed.
+
+    A failure that a sweep may try again; every other HarnessFailure would only repeat itself.
+    """
 
 
 def endpoint_url(base_url: str | None) -> str:
-    """The URL that is asked: the given one, else OPENAI_BASE_URL, else OpenAI's."""
+    """The URL that is asked: the given one, else OPENAI_BASE_URL, else OpenAI's.
+
+    An empty text counts as absent, both as an argument and in the environment.
+    """
     return base_url or os.environ.get("OPENAI_BASE_URL") or DEFAULT_URL
 
 
 def check_allowed(url: str) -> None:
-    """Raises HarnessFailure where the switch refuses the URL."""
+    """Raises HarnessFailure where the switch refuses the URL.
+
+    Called before a client is made: tests set the switch, so that none of them asks a real provider.
+    """
     if os.environ.get(ALLOW_MODELS) == "0" and not is_loopback(url):
         raise HarnessFailure(
             f"{ALLOW_MODELS}=0 refuses the model endpoint at {_host(url) or 'an unknown host'}: not loopback"
@@ -36,6 +46,7 @@ def check_allowed(url: str) -> None:
 def api_key(url: str) -> str:
     """The key from the environment; HarnessFailure when OpenAI's own endpoint would be asked without one."""
     key = os.environ.get(KEY_NAME)
+    # Only OpenAI's own URL is known to need a key; others may stand on this machine and need none.
     if not key and url == DEFAULT_URL:
         raise HarnessFailure(f"set {KEY_NAME}, or name another endpoint by its base URL (--base-url)")
     # Local endpoints take any key, but the header must be there.
@@ -44,6 +55,7 @@ def api_key(url: str) -> str:
 
 def shown_url(url: str) -> str:
     """The URL without user, password, query and fragment."""
+    # `port` is parsed when it is read, and raises for text such as `:abc`.
     try:
         parts = urlsplit(url)
         port = f":{parts.port}" if parts.port else ""
@@ -53,6 +65,7 @@ def shown_url(url: str) -> str:
 
 
 def redacted(text: str, *secrets: str | None) -> str:
+    # Length decides because a short "secret" is a word that messages may contain for other reasons.
     """The text with every secret replaced; endpoints quote keys in their errors. What is short is none: `ollama`."""
     for secret in secrets:
         if secret and len(secret) >= _SECRET_LENGTH:
@@ -61,9 +74,13 @@ def redacted(text: str, *secrets: str | None) -> str:
 
 
 def is_loopback(url: str) -> bool:
-    """Whether the URL leads to this machine alone."""
+    """Whether the URL leads to this machine alone.
+
+    No name is resolved: only `localhost` and addresses of the loopback count.
+    """
     host = _host(url)
     try:
+        # `ip_address` raises for every other name, and for the empty host of an unreadable URL.
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False

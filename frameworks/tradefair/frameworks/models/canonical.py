@@ -8,11 +8,13 @@ from typing import Any, NamedTuple, cast
 
 import orjson
 
+# What is left out cannot change a reply; everything unknown stays in, so that a new field misses and is not ignored.
 _TRANSPORT = frozenset({
     "stream", "stream_options", "user", "metadata", "store", "safety_identifier", "prompt_cache_key", "service_tier",
 })  # fmt: skip
 """Fields that change how a request travels, is booked or is kept, not what is asked."""
 
+# Characters of a text in an error, and how many of them stand before the first difference.
 _SHOWN = 160
 _LEAD = 40
 
@@ -25,7 +27,10 @@ class Part(NamedTuple):
 
 
 class Canonical(NamedTuple):
-    """A request by its parts; `params` are all other fields, the model's name among them."""
+    """A request by its parts; `params` are all other fields, the model's name among them.
+
+    `key` is the digest over the digests of the parts and the parameters; a recording finds its answers by it.
+    """
 
     messages: tuple[Part, ...]
     tools: Part | None
@@ -34,7 +39,10 @@ class Canonical(NamedTuple):
 
 
 def canonical(raw: Mapping[str, Any]) -> Canonical:
-    """The canonical form of a request's body: fields that are null count as absent."""
+    """The canonical form of a request's body: fields that are null count as absent.
+
+    The same request as different clients send it: with nulls or without, in any order of fields, streamed or not.
+    """
     messages = tuple(part_of(_stripped(message)) for message in cast("Sequence[Any]", raw["messages"]))
     tools = part_of(raw["tools"]) if raw.get("tools") else None
     taken = _TRANSPORT | {"messages", "tools"}
@@ -43,27 +51,38 @@ def canonical(raw: Mapping[str, Any]) -> Canonical:
 
 
 def part_of(body: Any) -> Part:
-    """A part under the digest of its content."""
+    """A part under the digest of its content.
+
+    Digests are 32 hexadecimal digits of BLAKE2b over JSON with sorted keys, the same in every process.
+    """
     return Part(_digest(body), body)
 
 
 def key_of(messages: Sequence[str], tools: str | None, params: Mapping[str, Any]) -> str:
-    """The digest of a request from the digests of its parts."""
+    """The digest of a request from the digests of its parts.
+
+    Computed from digests, so that a recording can check a call without putting its messages together again.
+    """
     return _digest([list(messages), tools, dict(params)])
 
 
 def _digest(value: Any) -> str:
+    # Sorted keys: clients write the fields of a message in different orders.
     return hashlib.blake2b(orjson.dumps(value, option=orjson.OPT_SORT_KEYS), digest_size=16).hexdigest()
 
 
 def _stripped(message: Any) -> Any:
+    """The message without null fields: some clients send null for what others leave out."""
     if not isinstance(message, dict):
         return message
     return {name: value for name, value in cast("Mapping[str, Any]", message).items() if value is not None}
 
 
 def first_difference(asked: Canonical, recorded: Canonical) -> str:
-    """What first differs between two requests: a message (index, role, both texts, cut), the tools, or a field."""
+    """What first differs between two requests: a message (index, role, both texts, cut), the tools, or a field.
+
+    Messages come first, then the tools, then the other fields by name.
+    """
     for index in range(max(len(asked.messages), len(recorded.messages))):
         if index >= len(asked.messages):
             return f"the recorded request goes on with messages[{index}] {_shown(recorded.messages[index].body)}"
@@ -73,6 +92,7 @@ def first_difference(asked: Canonical, recorded: Canonical) -> str:
             return _message_difference(index, asked.messages[index].body, recorded.messages[index].body)
     if (asked.tools and asked.tools.id) != (recorded.tools and recorded.tools.id):
         return "the messages are equal, the tools differ: " + _tool_difference(asked.tools, recorded.tools)
+    # Sorted: the same miss must give the same text in every run.
     for name in sorted(asked.params.keys() | recorded.params.keys()):
         mine, theirs = asked.params.get(name), recorded.params.get(name)
         if mine != theirs:
@@ -82,6 +102,7 @@ def first_difference(asked: Canonical, recorded: Canonical) -> str:
 
 def _message_difference(index: int, asked: Any, recorded: Any) -> str:
     mine, theirs = _text(asked), _text(recorded)
+    # The same words with other calls: only the whole messages show the difference.
     if mine == theirs:
         mine, theirs = _json(asked), _json(recorded)
     start = _common(mine, theirs)
@@ -105,21 +126,24 @@ def _role(body: Any) -> str:
 
 
 def _text(body: Any) -> str:
+    """What a reader recognizes the message by: its text where it has one, else all of it as JSON."""
     content = cast("Mapping[str, Any]", body).get("content") if isinstance(body, dict) else None
     return content if isinstance(content, str) and content else _json(body)
 
 
 def _json(value: Any) -> str:
+    # Sorted as for the digest: the order of keys must not show as a difference.
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
 def _common(mine: str, theirs: str) -> int:
     pairs = zip(mine, theirs, strict=False)
+    # One text may be the beginning of the other; then they differ where the shorter one ends.
     return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(mine), len(theirs)))
 
 
 def _at(text: str, place: int) -> str:
-    """A window of the text around a place, quoted."""
+    """A window of the text around an index, quoted; an ellipsis marks what was cut."""
     start = max(0, place - _LEAD)
     lead, tail = "…" if start else "", "…" if start + _SHOWN < len(text) else ""
     return repr(lead + text[start : start + _SHOWN] + tail)

@@ -1,4 +1,4 @@
-"""Which model an agent uses, as `--model` spells it."""
+"""Which model an agent uses, in the form that `--model` takes."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from pydantic import JsonValue
 from tradefair.contract import Policy, ScenarioError
 from tradefair.contract.policy import parse_policy
 
+# The names of langchain's providers; anything else before the colon is a mistake in the model's name.
 _PROVIDER = re.compile(r"[a-z][a-z0-9_]*")
 _SPELLINGS = "openai:<model> (with a base URL if need be), policy:<name>, replay:<file> or <provider>:<model>"
 
@@ -40,6 +41,7 @@ class ModelEndpoint:
         """The same endpoint with the live policy of one seat and episode; ScenarioError for a privileged one."""
         if self.kind != "policy":
             raise ScenarioError(f"{self.label} is a model, not a policy")
+        # Only privileged policies have `see`; over a connection they would have to be sent what no seat may know.
         if hasattr(policy, "see"):
             raise ScenarioError(f"{self.label} knows hidden truth: it plays as a scripted seat in process only")
         return replace(self, policy=policy)
@@ -48,8 +50,9 @@ class ModelEndpoint:
 def parse_model(
     text: str, *, base_url: str | None = None, options: Mapping[str, JsonValue] | None = None
 ) -> ModelEndpoint:
-    """An endpoint from its spelling; ScenarioError says what is allowed. `options` go into each request to a model."""
+    """An endpoint from its text form; ScenarioError says what is allowed. `options` go into each request to a model."""
     kind, _, rest = text.strip().partition(":")
+    # Only `openai:` endpoints have an address of their own; everything else must refuse one, not ignore it.
     if kind == "openai" and rest:
         return ModelEndpoint("openai", rest, f"openai:{rest}", dict(options or {}), base_url)
     if base_url is not None and rest:
@@ -60,7 +63,9 @@ def parse_model(
         return ModelEndpoint("policy", name, f"policy:{rest.strip()}", params)
     if kind == "replay" and rest:
         return ModelEndpoint("replay", rest, f"replay:{rest}", dict(options or {}))
+    # Last: a provider is any name, so it would also take the three kinds above.
     if rest and _PROVIDER.fullmatch(kind):
+        # Looked for before the trace exists: a run must not begin with a model that cannot be made.
         if find_spec("langchain") is None:
             raise ScenarioError(f"{text!r}: providers other than openai, policy and replay need the package langchain")
         return ModelEndpoint("langchain", rest, f"{kind}:{rest}", dict(options or {}))

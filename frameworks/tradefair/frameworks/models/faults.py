@@ -23,12 +23,14 @@ FAULTS: dict[str, str] = {
 """Every kind of fault and what it does. The first four meet the transport, the rest stand in for the model's reply."""
 
 TRANSPORT = frozenset({"429", "500", "stall", "drop"})
+# Seconds after `=`, requests after `@`; `..` without a number after it means up to the last request.
 _RULE = re.compile(r"(?P<kind>\w+)(?:=(?P<value>\d+(?:\.\d+)?))?@(?P<first>\d+)(?P<range>\.\.(?P<last>\d+)?)?")
+# 429 tells the client when to come back, a stall lasts; the others have nothing to measure.
 _VALUED = frozenset({"429", "stall"})
 
 
 class Fault(NamedTuple):
-    """One fault; `value` is in seconds."""
+    """One fault; `value` is in seconds, None where the schedule gives none."""
 
     kind: str
     value: float | None = None
@@ -57,8 +59,12 @@ class Faults:
         return cls(tuple(_rule(part) for part in map(str.strip, text.split(",")) if part))
 
     def at(self, number: int) -> Fault | None:
-        """The fault of a request; the first rule that names it wins."""
+        """The fault of a request; the first rule that names it wins.
+
+        None where the request goes through as it is.
+        """
         for rule in self.rules:
+            # `last` is None for a rule without an end.
             if rule.first <= number and (rule.last is None or number <= rule.last):
                 return rule.fault
         return None
@@ -66,10 +72,12 @@ class Faults:
 
 def _rule(text: str) -> _Rule:
     match = _RULE.fullmatch(text)
+    # Cut, because the text comes from a command line and is quoted in the error.
     if match is None or match["kind"] not in FAULTS:
         known = ", ".join(FAULTS)
         raise ScenarioError(f"{text[:80]!r} is no fault: write kind@n, kind@n..m or kind@n.. with a kind of {known}")
     kind, first = match["kind"], int(match["first"])
+    # A single request, an open range, or a closed one.
     last = first if match["range"] is None else (int(match["last"]) if match["last"] else None)
     if first < 1 or (last is not None and last < first):
         raise ScenarioError(f"{text[:80]!r}: requests are counted from 1, and a range goes upwards")

@@ -20,9 +20,10 @@ from tradefair.frameworks.models.wire import Answer, ChatRequest, RequestError, 
 
 @dataclass(frozen=True)
 class ModelCall:
-    """One request as the gateway saw it; retries are requests of their own. Tokens are None where nobody said.
+    """One request as the gateway saw it; retries are requests of their own.
 
-    `key` and `occurrence` name the question in a recording; `fault` is the injected one.
+    Tokens are None where the endpoint did not say; `latency_s` is in seconds, with injected stalls left out. `key` and
+    `occurrence` name the question in a recording; `fault` is the injected one.
     """
 
     number: int
@@ -46,7 +47,10 @@ OnCall: TypeAlias = Callable[[ModelCall], Awaitable[None] | None]
 
 
 def noting(note: Callable[[dict[str, Any]], Awaitable[None]]) -> OnCall:
-    """An `on_call` that notes what went wrong on the way: `{"kind": "endpoint_fault", …}` in `agent_events`."""
+    """An `on_call` that notes what went wrong on the way: `{"kind": "endpoint_fault", …}` in `agent_events`.
+
+    A call that went well leaves no such note: its `model_call` comes from the agent's own side.
+    """
 
     async def on_call(call: ModelCall) -> None:
         if call.fault is None and call.status < 400:
@@ -75,7 +79,10 @@ class Delivery(NamedTuple):
 
 
 class Gateway:
-    """One backend behind one door. `options` are fields that a request has unless it says otherwise."""
+    """One backend behind one door. `options` are fields that a request has unless it says otherwise.
+
+    A question is asked once however often its client repeats it; answers come in the order in which they are ready.
+    """
 
     def __init__(
         self,
@@ -94,7 +101,9 @@ class Gateway:
         self._recorder = recorder
         self._faults = faults or Faults()
         self._on_call = on_call
+        # A recording that is appended to goes on with its occurrences, or a replay would find the first run's answers.
         self._attempts = Attempts(recorder.counts if recorder else None)
+        # The event loop holds tasks weakly; without this set a running question could be collected.
         self._running: set[asyncio.Task[Answer]] = set()
         self._number = 0
 
@@ -104,22 +113,31 @@ class Gateway:
         Raises HarnessFailure when the call cannot be recorded, and what `on_call` raises.
         """
         started = perf_counter()
+        # Every request has a number, retries too: schedules of faults are written in requests.
         self._number += 1
         number, fault = self._number, self._faults.at(self._number)
         request = self._with_options(request)
+        # After the options were added: they decide the answer as much as what the client sent.
         asked = canonical(request.raw)
         ticket = self._attempts.take(asked.key, retried=retried)
+        # Not asked at all: the repeat after such a fault must be the question's first time at the backend.
         if fault is not None and fault.kind in ("429", "500"):
             answer = refused(fault)
+            # Not every client says that it tries again; a lost answer makes the next equal request a repeat.
             ticket.lost = True
             self._record(asked, ticket, answer, started, fault)
         else:
             answer = await self._ask(request, asked, ticket, number, fault)
+        # Told before the answer goes out, so that a note cannot arrive after the agent has gone on.
         await self._tell(number, retried, asked, ticket, answer, fault, started)
         return Delivery(answer, fault, ticket)
 
     async def close(self) -> None:
-        """Give up what is under way and close the recording; the backend is its opener's."""
+        """Give up what is under way and close the recording; the backend is its opener's.
+
+        Cancels questions that no client waits for; waits for them, so that none writes into a closed file.
+        """
+        # Safe to iterate: a task leaves the set in a callback, which runs at the next await at the earliest.
         for task in self._running:
             task.cancel()
         await asyncio.gather(*self._running, return_exceptions=True)
@@ -129,6 +147,7 @@ class Gateway:
     def _with_options(self, request: ChatRequest) -> ChatRequest:
         if not self._options:
             return request
+        # The request's own fields win: a framework may set a field that the endpoint's options also name.
         return request.model_copy(update={"raw": {**self._options, **request.raw}})
 
     async def _ask(
@@ -141,6 +160,7 @@ class Gateway:
             ticket.task.add_done_callback(self._running.discard)
         # A client that gives up must not cancel the question: its retry gets the answer.
         answer = await asyncio.shield(ticket.task)
+        # An error is no answer to keep: the client's retry asks again under the same ticket.
         if not answer.ok:
             ticket.task, ticket.lost = None, True
         return answer
@@ -149,6 +169,7 @@ class Gateway:
         self, request: ChatRequest, asked: Canonical, ticket: Ticket, number: int, fault: Fault | None
     ) -> Answer:
         started = perf_counter()
+        # A fault is recorded as the reply that it was: a replay must meet it without a schedule.
         if fault is not None and fault.replaces:
             answer = fault_reply(fault, request, number)
         else:
@@ -157,13 +178,14 @@ class Gateway:
             except RequestError as error:
                 answer = error_answer(error.status, str(error), error.code, retry=False)
             except Exception as error:
-                # A policy is somebody's code: its fault ends the run, and must not look like the agent's.
+                # A policy is not the agent's code: its fault ends the run, and must not look like the agent's.
                 answer = error_answer(400, f"{self.model} failed: {error!r}"[:1_000], "harness_failure", retry=False)
         self._record(asked, ticket, answer, started, fault)
         return answer
 
     def _record(self, asked: Canonical, ticket: Ticket, answer: Answer, started: float, fault: Fault | None) -> None:
         if self._recorder is not None:
+            # Latency is recorded and not replayed (docs/decisions/0016).
             self._recorder.add(asked, ticket.occurrence, answer, perf_counter() - started, fault and fault.kind)
 
     async def _tell(
@@ -178,6 +200,7 @@ class Gateway:
     ) -> None:
         if self._on_call is None:
             return
+        # From the body and not from the backend: a fault's reply states its usage in the same form.
         usage = usage_of(answer.body)
         told = self._on_call(
             ModelCall(
@@ -197,5 +220,6 @@ class Gateway:
                 usage_estimated=usage.estimated,
             )
         )
+        # `on_call` may be a plain function: tests and counters need no coroutine.
         if inspect.isawaitable(told):
             await told

@@ -29,17 +29,23 @@ from tradefair.frameworks.models.wire import (
     parse_request,
 )
 
+# Longer than any client of ours waits (120 s); the limit only ends stalls that no client gives up.
 _STALL_LIMIT_S = 600.0
+# Seconds that uvicorn waits for open answers before it stops anyway.
 _GRACE_S = 5
 
 _log = logging.getLogger("tradefair.gateway")
 
 
 class GatewayApp:
-    """`/v1/chat/completions` and `/v1/models` of one gateway, behind one bearer key."""
+    """`/v1/chat/completions` and `/v1/models` of one gateway, behind one bearer key.
+
+    Every error has OpenAI's shape, because clients read the message from there; none of ours is to be retried.
+    """
 
     def __init__(self, gateway: Gateway, key: str) -> None:
         self._gateway = gateway
+        # As bytes: `compare_digest` takes no text with characters outside ASCII, and a stranger may send such a key.
         self._key = key.encode()
         self._closing = asyncio.Event()
         self.asgi = Starlette(
@@ -47,6 +53,7 @@ class GatewayApp:
                 Route("/v1/chat/completions", self._completions, methods=["POST"]),
                 Route("/v1/models", self._models, methods=["GET"]),
             ],
+            # Starlette answers these in plain text, without the shape of an error that clients read.
             exception_handlers={
                 404: _plainly(404, "there are POST /v1/chat/completions and GET /v1/models"),
                 405: _plainly(405, "there are POST /v1/chat/completions and GET /v1/models"),
@@ -58,21 +65,25 @@ class GatewayApp:
         self._closing.set()
 
     async def _models(self, request: Request) -> Response:
+        # The list of models is behind the key too: it names what is played.
         try:
             self._check_key(request)
         except RequestError as error:
             return _sent(error)
+        # `created` is 0 as in replies: no time of day goes into what a client sees.
         model = {"id": self._gateway.model, "object": "model", "created": 0, "owned_by": "tradefair"}
         return JSONResponse({"object": "list", "data": [model]})
 
     async def _completions(self, request: Request) -> Response:
         try:
+            # The key before the body: a stranger must not make us read 16 MiB.
             self._check_key(request)
             asked = parse_request(await _body(request))
             self._check_model(asked)
             delivery = await self._unless_closing(self._gateway.complete(asked, retried=_retried(request)))
         except RequestError as error:
             return _sent(error)
+        # The client is gone before its request was read; the answer has no reader, so its form does not matter.
         except ClientDisconnect:
             return Response(status_code=400)
         except Exception as error:
@@ -84,27 +95,33 @@ class GatewayApp:
     async def _deliver(self, request: Request, asked: ChatRequest, delivery: Delivery) -> Response:
         fault, answer = delivery.fault, delivery.answer
         if fault is not None and fault.kind == "stall":
+            # After the answer was made and recorded: the model did reply, only the way back is disturbed.
             await self._stall(request, fault.value)
         if fault is not None and fault.kind == "drop":
             delivery.ticket.lost = True
             return _Cut(answer, streamed=bool(asked.stream))
+        # Without this, a client that gave up while the model was thinking would ask a second question by its retry.
         if await request.is_disconnected():
             delivery.ticket.lost = True
+        # Errors are never streamed: clients look for a status and a JSON body first.
         if asked.stream and answer.ok:
             return StreamingResponse(_events(answer, asked), media_type="text/event-stream")
         return JSONResponse(answer.body, answer.status, headers=dict(answer.headers))
 
     async def _unless_closing(self, answering: Coroutine[Any, Any, Delivery]) -> Delivery:
         """What `answering` gives; RequestError when the gateway closes first."""
+        # Two tasks, because a server that stops would otherwise wait for a model's reply of minutes.
         task, closing = asyncio.create_task(answering), asyncio.create_task(self._closing.wait())
         await asyncio.wait({task, closing}, return_when=asyncio.FIRST_COMPLETED)
         closing.cancel()
         if task.done():
             return task.result()
+        # Cancels the wait only: the gateway shields the question, and its own `close` ends it.
         task.cancel()
         raise RequestError("the gateway is closing", 503, "closing")
 
     async def _stall(self, request: Request, seconds: float | None) -> None:
+        # A client that gives up ends the stall: its retry then arrives while nothing waits any longer.
         gone = asyncio.create_task(_disconnected(request))
         closing = asyncio.create_task(self._closing.wait())
         limit = _STALL_LIMIT_S if seconds is None else seconds
@@ -114,10 +131,12 @@ class GatewayApp:
 
     def _check_key(self, request: Request) -> None:
         scheme, _, key = request.headers.get("authorization", "").partition(" ")
+        # Compared in constant time; the loopback is open to every user of the machine.
         if scheme.lower() != "bearer" or not secrets.compare_digest(key.strip().encode(), self._key):
             raise RequestError("the key is wrong: send the gateway's own as a bearer token", 401, "invalid_api_key")
 
     def _check_model(self, asked: ChatRequest) -> None:
+        # Checked, so that a client with a model's name of its own does not silently play another one.
         if asked.model != self._gateway.model:
             message = f"the model {asked.model[:100]!r} does not exist here: there is {self._gateway.model!r}"
             raise RequestError(message, 404, "model_not_found")
@@ -133,6 +152,7 @@ async def _body(request: Request) -> bytes:
 
 
 async def _disconnected(request: Request) -> None:
+    # The body has been read, so what still arrives can only be the disconnect.
     while (await request.receive())["type"] != "http.disconnect":
         pass
 
@@ -160,10 +180,14 @@ async def _events(answer: Answer, asked: ChatRequest) -> AsyncIterator[bytes]:
 
 
 class _Cut(Response):
-    """An answer that begins and never ends: the server closes the connection in its middle."""
+    """An answer that begins and never ends: the server closes the connection in its middle.
+
+    The declared length is 1,000 bytes more than what is sent, so a client cannot take the beginning for the whole.
+    """
 
     def __init__(self, answer: Answer, *, streamed: bool) -> None:
         super().__init__()
+        # A stream is cut after its first event, a body within its first field: both must fail in the client's parser.
         self._start = next(chunks(answer.body, include_usage=False)) if streamed and answer.ok else b'{"id": '
         self._type = b"text/event-stream" if streamed else b"application/json"
 
@@ -179,12 +203,15 @@ class _Uvicorn(uvicorn.Server):
     def __init__(self, app: Starlette) -> None:
         super().__init__(
             uvicorn.Config(
+                # No logging of its own: a run's output belongs to the runner.
                 app,
                 log_config=None,
                 access_log=False,
+                # The app has nothing to start or stop by itself, and no websockets.
                 lifespan="off",
                 ws="none",
                 server_header=False,
+                # An answer that still stalls must not hold the end of a run.
                 timeout_graceful_shutdown=_GRACE_S,
             )
         )
@@ -196,6 +223,7 @@ class _Uvicorn(uvicorn.Server):
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
+        # uvicorn would take over Ctrl-C; the run itself has to end on it and to save its trace.
         yield
 
 
@@ -204,6 +232,7 @@ async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) 
     """Serve until the context ends; the base URL. Raises HarnessFailure when the address cannot be had."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
+        # Bound here and not by uvicorn, which ends the process when an address is taken.
         listening = socket.create_server((host, port), family=family)
     except OSError as error:
         raise HarnessFailure(f"cannot listen on {host}:{port}: {error.strerror}") from None
@@ -215,10 +244,12 @@ async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) 
     logging.getLogger("uvicorn.error").addFilter(quiet)
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     try:
+        # Not before it is ready: a client that is refused at once would use up a retry.
         await _ready(server, serving)
         shown = f"[{host}]" if ":" in host else host
         yield f"http://{shown}:{listening.getsockname()[1]}/v1"
     finally:
+        # Before the server is asked to stop: it waits for answers, and a stall is one.
         app.shut()
         server.should_exit = True
         await asyncio.wait({serving})
@@ -227,6 +258,7 @@ async def serve_app(app: GatewayApp, *, host: str = "127.0.0.1", port: int = 0) 
 
 
 async def _ready(server: _Uvicorn, serving: asyncio.Task[None]) -> None:
+    # A server that fails while it starts never says that it is ready; so its task is watched as well.
     ready = asyncio.create_task(server.ready.wait())
     await asyncio.wait({ready, serving}, return_when=asyncio.FIRST_COMPLETED)
     if not ready.done():
@@ -236,4 +268,5 @@ async def _ready(server: _Uvicorn, serving: asyncio.Task[None]) -> None:
 
 class _NotCut(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
+        # uvicorn's own text for an answer that ends before its declared length.
         return "without completing response" not in str(record.msg)

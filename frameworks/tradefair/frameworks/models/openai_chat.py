@@ -25,6 +25,7 @@ from tradefair.frameworks.models.access import check_allowed, endpoint_url, show
 from tradefair.frameworks.models.provider import make_client, no_completion, provider_failure
 from tradefair.frameworks.models.wire import read_arguments, resent_arguments
 
+# langchain's names for the senders of messages, and the wire's.
 _ROLES = {"system": "system", "human": "user", "ai": "assistant", "tool": "tool"}
 
 
@@ -75,6 +76,7 @@ class OpenAIChat(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
+        # langchain offers both forms; a blocking one would stop the loop on which the market runs.
         raise HarnessFailure("OpenAIChat is asynchronous: use ainvoke")
 
     async def _agenerate(
@@ -85,6 +87,7 @@ class OpenAIChat(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         request: dict[str, Any] = {"model": self.model, "messages": [_to_wire(message) for message in messages]}
+        # Options first, then what the caller binds (its tools), so that a caller's field wins.
         request |= self.options | kwargs | ({"stop": stop} if stop else {})
         completions: Any = self._client.chat.completions
         started = perf_counter()
@@ -92,11 +95,14 @@ class OpenAIChat(BaseChatModel):
             # As extra fields: the package would read the types of every message again in each request.
             response = await completions.with_raw_response.create(model=self.model, messages=[], extra_body=request)
             answer = response.parse()
+        # What the client has retried in vain, and what it does not retry.
         except OpenAIError as error:
             seconds = perf_counter() - started
             raise provider_failure(self._place, self._key, error, retries=self.max_retries, seconds=seconds) from error
+        # A body that is not JSON; the package lets the parser's error through.
         except ValueError as error:
             raise no_completion(self._place, self._key, str(error)) from error
+        # Plain text with status 200 comes back as a string; JSON that is no completion has no choices.
         if not isinstance(answer, ChatCompletion) or not answer.choices:
             raise no_completion(self._place, self._key, str(answer))
         try:
@@ -120,11 +126,13 @@ def _to_wire(message: BaseMessage) -> dict[str, Any]:
     if isinstance(message, ToolMessage):
         wire["tool_call_id"] = message.tool_call_id
     if isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+        # Good calls first, as langchain keeps them apart; the order within the reply is lost where both occur.
         good = [_call_to_wire(call["id"], call["name"], json.dumps(call["args"])) for call in message.tool_calls]
         bad = [
             _call_to_wire(call["id"], call["name"], resent_arguments(call["args"] or ""))
             for call in message.invalid_tool_calls
         ]
+        # Null content is OpenAI's own form for a message of calls only.
         wire |= {"tool_calls": good + bad, "content": wire["content"] or None}
     return wire
 
@@ -138,10 +146,13 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
     good: list[ToolCall] = []
     bad: list[InvalidToolCall] = []
     for index, call in enumerate(choice.message.tool_calls or ()):
+        # Custom tools have no JSON arguments; we offer none, so a call of one is the endpoint's own invention.
         if call.type != "function":
             continue
+        # Some endpoints send no ids; results could then not be told apart.
         call_id = call.id or f"call-{index}"
         arguments = read_arguments(call.function.arguments)
+        # Kept as a call that failed and not dropped: the model must be told why, and the trace's notes count it.
         if arguments is not None:
             good.append(ToolCall(name=call.function.name, args=arguments, id=call_id, type="tool_call"))
         else:
@@ -154,6 +165,7 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
                     type="invalid_tool_call",
                 )
             )
+    # A refusal's words are shown as the reply, since the content is null then.
     refusal = choice.message.refusal
     return AIMessage(
         content=choice.message.content or refusal or "",
@@ -171,6 +183,7 @@ def _from_wire(answer: ChatCompletion) -> AIMessage:
 
 
 def _usage(answer: ChatCompletion) -> Any:
+    """Token counts in langchain's names; None where the endpoint does not count, which must not look like 0."""
     if answer.usage is None:
         return None
     details = answer.usage.prompt_tokens_details

@@ -15,13 +15,17 @@ from tradefair.agents.requests import RequestName, find_request
 from tradefair.agents.rounds import find_view, unfenced
 from tradefair.contract import HarnessFailure, Policy, ToolAnswer, ToolCall, Turns, TurnView
 
+# Not empty: an empty reply is a fault of its own, and a reader of the trace should see that the policy chose this.
 PASS = "I have nothing more to do in this turn."
+# A rule of thumb; the usage says that it is estimated.
 _BYTES_PER_TOKEN = 4
+# Fixed answers, so that graphs with planners and reflectors can be played without a model and give equal traces.
 _ANSWERS: Mapping[RequestName, str] = {
     "plan": '{"steps":[{"intent":"act as the policy does","check":"the turn is over"}]}',
     "lesson": '{"lesson":"The policy acts as before: it learns nothing from a round."}',
     "reflection": '{"reflection":"The policy acts as before: it learns nothing from an episode."}',
 }
+# The shape of `tradefair` refusals, as the bridge and the server write it.
 _REFUSAL = {"code": str, "message": str, "hint": str, "retryable": bool}
 
 
@@ -70,6 +74,7 @@ class PolicyBrain:
 
     def reply(self, messages: Sequence[Visible]) -> BrainReply:
         """What the policy does next; text without a call when it has nothing more to do in its turn."""
+        # Only in a system message: what another seat writes never stands there, so it cannot pose as a request.
         asked = find_request(messages[0].text) if messages and messages[0].role == "system" else None
         call = self._next_call(messages) if asked is None else None
         if call is None:
@@ -81,18 +86,23 @@ class PolicyBrain:
         return BrainReply("", made, _read(messages), len(orjson.dumps(made.arguments)) // _BYTES_PER_TOKEN)
 
     def _next_call(self, messages: Sequence[Visible]) -> ToolCall | None:
+        """The policy's next call in the visible turn; None when it has nothing more to do in it."""
         view = self._visible_view(messages)
+        # Another turn has begun: the generator of the old one is closed, since its last call was answered by the turn's
+        # end.
         if self._view is None or _clock(view) != _clock(self._view):
             if self._turns is not None:
                 self._turns.close()
             self._view, self._turns, self._awaited = view, self._policy.turn(view), None
             return self._advance(None)
+        # The policy has finished this turn already; a nudge does not wake it.
         if self._turns is None:
             return None
         return self._advance(self._answer(messages))
 
     def _visible_view(self, messages: Sequence[Visible]) -> TurnView:
         """The turn in the last user message that shows one (a nudge shows none)."""
+        # From the end: an agent's history may show several turns, and the last one is open.
         for message in reversed(messages):
             view = find_view(message.text) if message.role == "user" else None
             if view is not None:
@@ -104,13 +114,16 @@ class PolicyBrain:
 
     def _answer(self, messages: Sequence[Visible]) -> ToolAnswer:
         last = next((message for message in reversed(messages) if message.role == "tool"), messages[-1])
+        # An agent that drops or reorders answers would feed the policy the answer of another call.
         if last.tool_call_id != self._awaited:
             found = f"{last.role} {last.tool_call_id or ''}".strip()
             raise HarnessFailure(
                 f"{self.label}: the answer to {self._awaited} must be the last visible message, found {found}"
             )
         if last.is_error:
+            # Whether the turn is over is not in a message; the next visible turn says it.
             return ToolAnswer(None, error_info(last.text), turn_over=False)
+        # Policies read the answer's JSON; the marks around strangers' words are for models.
         return ToolAnswer(unfenced(last.text).encode(), None, turn_over=False)
 
     def _advance(self, answer: ToolAnswer | None) -> ToolCall | None:
@@ -119,11 +132,13 @@ class PolicyBrain:
             return next(self._turns) if answer is None else self._turns.send(answer)
         except StopIteration:
             self._turns, self._awaited = None, None
+            # A policy that returns has ended its turn; nothing is awaited until the next one.
             return None
 
 
 def is_refusal(text: str) -> bool:
     """Whether a tool's answer is a refusal in the one shape there is: on the wire a tool message has no status."""
+    # Cheap test first: most answers are data and would be parsed for nothing.
     if not text.startswith('{"'):
         return False
     try:
@@ -134,7 +149,11 @@ def is_refusal(text: str) -> bool:
 
 
 def _clock(view: TurnView) -> tuple[object, ...]:
-    """What is another value in every turn; a free clock awaits nobody, and its rounds hold several turns."""
+    """What is another value in every turn; a free clock awaits no seat, and its rounds hold several turns.
+
+    Round, phase and revision name a turn; under a free clock the market's part of the view does, since nothing else
+    moves.
+    """
     return view.round, view.phase, view.revision, None if view.awaited else view.market
 
 

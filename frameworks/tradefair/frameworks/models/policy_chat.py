@@ -16,6 +16,7 @@ from pydantic import PrivateAttr
 from tradefair.contract import Policy
 from tradefair.frameworks.models.policy_brain import BrainReply, PolicyBrain, Visible
 
+# langchain's names for senders, and those of `Visible`; the others are equal.
 _ROLES = {"human": "user", "ai": "assistant"}
 
 
@@ -76,6 +77,7 @@ def _message(reply: BrainReply, label: str) -> AIMessage:
     call = reply.call
     message = AIMessage(
         content=reply.text,
+        # langchain wants an empty list, not null, for a reply without a call.
         tool_calls=[]
         if call is None
         else [ToolCall(name=call.tool, args=dict(call.arguments), id=call.id, type="tool_call")],
@@ -85,6 +87,7 @@ def _message(reply: BrainReply, label: str) -> AIMessage:
             "finish_reason": "stop" if call is None else "tool_calls",
         },
     )
+    # After construction: the constructor's type for usage knows no plain mapping.
     message.usage_metadata = {
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,

@@ -21,7 +21,10 @@ from tradefair.frameworks.models.recording import NOT_RECORDED, NotRecorded
 
 
 def make_client(url: str, key: str, *, timeout_s: float, max_retries: int) -> AsyncOpenAI:
-    """A client of the endpoint, which retries 429, 5xx, no connection and no answer in time. Close it after use."""
+    """A client of the endpoint, which retries 429, 5xx, no connection and no answer in time. Close it after use.
+
+    `timeout_s` is in seconds for one attempt; `max_retries` are attempts after the first.
+    """
     # A proxy of the environment is for the world outside.
     http = DefaultAsyncHttpxClient(trust_env=False) if is_loopback(url) else None
     return AsyncOpenAI(base_url=url, api_key=key, timeout=timeout_s, max_retries=max_retries, http_client=http)
@@ -34,9 +37,11 @@ def provider_failure(place: str, key: str, error: OpenAIError, *, retries: int, 
     the recording instead of the gateway before it. What its client retried in vain is `ProviderUnavailable`.
     """
     message = _said(error)
+    # A miss is told by its code and not by its text: the gateway is one HTTP hop away.
     if isinstance(error, APIStatusError) and error.code == NOT_RECORDED:
         return NotRecorded(redacted(message[:2_000], key))
     status = f"status {error.status_code}: " if isinstance(error, APIStatusError) else ""
+    # The package says only "Connection error."; what the socket said is in the cause.
     cause = f" ({error.__cause__})" if isinstance(error, APIConnectionError) and error.__cause__ else ""
     text = f"{place}: {type(error).__name__}: {status}{message[:2_000]}{cause[:300]}"
     if not _retried(error):
@@ -55,12 +60,15 @@ def _said(error: OpenAIError) -> str:
     if not isinstance(error, APIError):
         return str(error)
     stated: Any = error.body
+    # OpenAI's errors are `{"error": {"message": …}}`; the package has opened the outer object already.
     said = cast("dict[str, Any]", stated).get("message") if isinstance(stated, dict) else None
     return said if isinstance(said, str) else error.message
 
 
 def _retried(error: OpenAIError) -> bool:
+    """Whether the client asked again before it gave up, by the package's own rules."""
     if isinstance(error, APIStatusError):
+        # The header overrules the status, as it does in the package.
         told = error.response.headers.get("x-should-retry")
         return told != "false" and (error.status_code in (408, 409, 429) or error.status_code >= 500)
     return isinstance(error, APIConnectionError)
@@ -69,6 +77,7 @@ def _retried(error: OpenAIError) -> bool:
 def _advice(error: OpenAIError) -> str:
     if isinstance(error, AuthenticationError):
         return f"; the key is taken from {KEY_NAME}"
+    # A time-out is a slow endpoint and not a wrong one: no other address is advised.
     if isinstance(error, APIConnectionError) and not isinstance(error, APITimeoutError):
         return "; name another endpoint with --base-url"
     return ""

@@ -29,7 +29,9 @@ from tradefair.frameworks.models.wire import Answer, error_answer, usage_of
 NOT_RECORDED = "not_recorded"
 """The code of an answer to a request that a recording does not hold."""
 
+# Of the file's form; another number is refused by the header's type.
 _VERSION = 1
+# Bytes. A request has at most 16 MiB; JSON escapes may make it several times longer.
 _LINE_LIMIT = 64 * 1024 * 1024
 _NEVER = "A changed prompt, tool, model or seed needs a new recording (--record)."
 
@@ -39,6 +41,7 @@ class NotRecorded(HarnessFailure):
 
 
 class _Line(BaseModel):
+    # Unknown fields are ignored, so that fields which are added later do not make a file unreadable here.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
 
@@ -68,6 +71,7 @@ class _Call(_Line):
     messages: list[str]
     tools: str | None
     params: dict[str, Any]
+    # Checked, because answers go out over HTTP as they stand here.
     status: int = Field(ge=100, le=599)
     body: dict[str, Any]
     usage: dict[str, Any]
@@ -95,16 +99,19 @@ class SeatRecording:
     def add(self, asked: Canonical, occurrence: int, answer: Answer) -> None:
         """A recorded call; a later one of the same request and occurrence was a retry and replaces the earlier."""
         self.calls.append((asked, occurrence, answer))
+        # The later one wins: in a replay nothing fails, so the answer that the retry brought is the one to give.
         self._answers[asked.key, occurrence] = answer
 
     @property
     def counts(self) -> dict[str, int]:
         """How often each request was asked."""
+        # Sorted by occurrence within a request, so that the highest one remains.
         return dict(sorted(self._answers))
 
     def answer(self, asked: Canonical, occurrence: int) -> Answer:
         """The recorded answer, or status 400 with what first differs from the nearest request."""
         found = self._answers.get((asked.key, occurrence))
+        # A miss is an error of the run, not of an endpoint: asking again would give the same.
         if found is None:
             return error_answer(400, self._miss(asked, occurrence), NOT_RECORDED, retry=False)
         self._given.add(asked.key)
@@ -112,6 +119,7 @@ class SeatRecording:
 
     def _miss(self, asked: Canonical, occurrence: int) -> str:
         seat = f"seat {self.seat}" if self.seat else "no seat"
+        # The request is there and was asked too often: there is no difference to show.
         if occurrence > 1:
             return f"{self.name} ({seat}) holds this request {occurrence - 1} times only; it was asked once more"
         nearest = self._nearest(asked)
@@ -122,6 +130,7 @@ class SeatRecording:
     def _nearest(self, asked: Canonical) -> Canonical | None:
         """The request with the longest equal beginning; among equals the first that was not asked again yet."""
 
+        # Beginnings are compared because requests of one round repeat each other; the first difference is the cause.
         def rank(other: Canonical) -> tuple[int, bool]:
             same = 0
             for mine, theirs in zip(asked.messages, other.messages, strict=False):
@@ -134,7 +143,10 @@ class SeatRecording:
 
 
 class Recording:
-    """A recording in memory. Raises ScenarioError, with the line, for a file that is none."""
+    """A recording in memory. Raises ScenarioError, with the line, for a file that is none.
+
+    Every digest is computed again: an edited recording would otherwise answer to requests that were never made.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -154,11 +166,13 @@ class Recording:
             known = ", ".join(sorted(str(name) for name in self.seats)) or "none"
             raise ScenarioError(f"{self.path}: nothing is recorded for seat {seat}; recorded seats: {known}")
         # A recording answers in several episodes; what one of them was given does not concern the next.
+        # A copy shares the answers and has its own memory of what was given.
         return replace(self.seats[seat], _given=set())
 
     def _take(self, number: int, line: bytes) -> None:
         try:
             entry = _LINES.validate_json(line)
+            # Only the header says that the file is a recording at all.
             if (number == 1) != isinstance(entry, _Header):
                 raise ValueError("the first line, and no other, says what the file is")
             if isinstance(entry, _Part):
@@ -166,6 +180,7 @@ class Recording:
                 if part_of(entry.body).id != entry.id:
                     raise ValueError("the part does not have its digest")
             elif isinstance(entry, _Seat):
+                # A resumed run announces its seat once more; its model and options then hold for what follows.
                 known = self.seats.get(entry.seat)
                 calls = known or SeatRecording(entry.seat, entry.model, entry.options, f"replay:{self.path.name}")
                 calls.model, calls.options = entry.model, entry.options
@@ -176,12 +191,14 @@ class Recording:
             raise ScenarioError(f"{self.path}, line {number}: not a recording of model calls: {_said(error)}") from None
 
     def _take_call(self, call: _Call) -> None:
+        # A KeyError here is a part that is missing, and is reported with its digest.
         messages = tuple(self.parts[part] for part in call.messages)
         tools = None if call.tools is None else self.parts[call.tools]
         if key_of(call.messages, call.tools, call.params) != call.key:
             raise ValueError("the call's key is not the digest of its request")
         asked = Canonical(messages, tools, call.params, call.key)
         if call.seat not in self.seats:
+            # Order matters in the file: a seat's line stands before its first call.
             raise ValueError(f"the seat {call.seat} was not announced")
         self.seats[call.seat].add(asked, call.occurrence, Answer(call.status, call.body))
 
@@ -191,8 +208,10 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
     with path.open("rb") as file:
         number = 0
         while line := file.readline(_LINE_LIMIT):
+            # Read with a limit: a file without line breaks would otherwise be loaded whole.
             number += 1
             if not line.endswith(b"\n"):
+                # Exactly as long as the limit: the line goes on, so it was not cut by a kill.
                 if len(line) == _LINE_LIMIT:
                     raise ScenarioError(f"{path}, line {number}: longer than {_LINE_LIMIT} bytes")
                 break
@@ -209,26 +228,30 @@ def _said(error: Exception) -> str:
 
 
 class Recorder:
-    """Appends the calls of one seat to a file; several seats may share one. Raises ScenarioError for another's
-    file, HarnessFailure when it cannot be written any more.
+    """Appends the calls of one seat to a file; several seats may share one.
+
+    Raises ScenarioError for a file of another kind, HarnessFailure when it can no longer be written.
     """
 
     def __init__(self, path: Path, seat: str | None, model: str, options: Mapping[str, Any]) -> None:
         self._seat = seat
         self._known: set[str] = set()
         self.counts: dict[str, int] = {}
+        # An empty file is new: a kill between creation and header may have left one.
         if path.exists() and path.stat().st_size:
             earlier = Recording(path)
             self._known = set(earlier.parts)
             self.counts = earlier.seats[seat].counts if seat in earlier.seats else {}
         self._path = path
         self._file = _appending(path)
+        # By the position at the end and not by existence: an existing file may be empty.
         opening: list[_Line] = [] if self._file.tell() else [_Header()]
         self._write([*opening, _Seat(seat=seat, model=model, options=dict(options))])
 
     def add(self, asked: Canonical, occurrence: int, answer: Answer, latency_s: float, fault: str | None) -> None:
         """Write one call, with those of its parts that are not in the file yet."""
         parts = [*asked.messages, *([asked.tools] if asked.tools else [])]
+        # By id, so that a message that stands twice in one request is written once.
         fresh = {part.id: part for part in parts if part.id not in self._known}
         call = _Call(
             seat=self._seat,
@@ -244,6 +267,7 @@ class Recorder:
             fault=fault,
         )
         self._write([*(_Part(id=part.id, body=part.body) for part in fresh.values()), call])
+        # After the write: parts that did not reach the file must be written by the next call.
         self._known |= fresh.keys()
 
     def close(self) -> None:
@@ -254,6 +278,7 @@ class Recorder:
         block = b"".join(orjson.dumps(line.model_dump()) + b"\n" for line in lines)
         try:
             # One unbuffered write: seats that share the file do not mix their lines.
+            # A full disk may take a part of the block; the raw file says so by its count only.
             if self._file.write(block) != len(block):
                 raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         except OSError as error:
@@ -264,8 +289,10 @@ def _appending(path: Path) -> FileIO:
     """The file, open at its end, without the broken line that a killed run may have left."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # A broken line that stayed would swallow the first line of this run.
         with path.open("ab+") as file:
             _cut_broken_line(file)
+        # Unbuffered: a killed run must lose at most the block that it was writing.
         file = path.open("ab", buffering=0)
     except OSError as error:
         raise ScenarioError(f"{path}: the recording cannot be written: {error.strerror}") from None
@@ -276,6 +303,7 @@ def _appending(path: Path) -> FileIO:
 def _cut_broken_line(file: BinaryIO) -> None:
     end = file.seek(0, 2)
     while end:
+        # In blocks from the end: only the last line break matters.
         start = max(0, end - 65_536)
         file.seek(start)
         found = file.read(end - start).rfind(b"\n")
@@ -283,5 +311,6 @@ def _cut_broken_line(file: BinaryIO) -> None:
             file.truncate(start + found + 1)
             return
         if not start:
+            # No line break at all: the file is one broken line.
             file.truncate(0)
         end = start

@@ -29,7 +29,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Address:
-    """An OpenAI-compatible endpoint: what any client needs, and the model to name in its requests."""
+    """An OpenAI-compatible endpoint: what any client needs, and the model to name in its requests.
+
+    The key is the endpoint's, or that of a gateway made for this one context.
+    """
 
     base_url: str
     model: str
@@ -62,12 +65,15 @@ async def open_address(endpoint: ModelEndpoint, **between: Unpack[Between]) -> A
     (`replay`, or a `replay:` endpoint). An `openai:` endpoint with nothing in between gives its own address. Options
     are those of `Between`. Raises HarnessFailure, ScenarioError.
     """
+    # Nothing to record, replay, disturb or add: the client asks the endpoint itself, without a hop.
     if endpoint.kind == "openai" and not (_stands(between) or endpoint.params):
         yield _direct(endpoint)
         return
+    # Here and not above: uvicorn and Starlette are needed only when something stands in between.
     from tradefair.frameworks.models.gateway_app import GatewayApp, serve_app
 
     async with open_gateway(endpoint, **between) as gateway:
+        # A fresh key per address: it ends with the context, and no other process of the machine can use the endpoint.
         key = secrets.token_urlsafe(24)
         async with serve_app(GatewayApp(gateway, key)) as url:
             yield Address(url, gateway.model, key)
@@ -82,9 +88,11 @@ async def open_gateway(endpoint: ModelEndpoint, **between: Unpack[Between]) -> A
     record, replay, seat = between.get("record"), between.get("replay"), between.get("seat")
     if record is not None and (replay is not None or endpoint.kind == "replay"):
         raise ScenarioError("a run is recorded or replayed, not both")
+    # Left in reverse order: the gateway stops its questions before their backend is closed.
     async with AsyncExitStack() as stack:
         backend, options = _behind(endpoint, replay, seat)
         stack.push_async_callback(backend.close)
+        # After the backend: a model that cannot be had must not leave a file behind.
         recorder = None if record is None else Recorder(record, seat, backend.model, options)
         gateway = Gateway(
             backend,
@@ -113,14 +121,17 @@ def _behind(endpoint: ModelEndpoint, replay: Path | Recording | None, seat: str 
     if endpoint.kind == "replay" or replay is not None:
         source = replay or Path(endpoint.model)
         recorded = (source if isinstance(source, Recording) else Recording(source)).seat(seat)
+        # A recording's options were part of its requests; without them every request would miss.
         if endpoint.kind == "replay":
             return _Behind(RecordingBackend(recorded), {**recorded.options, **params})
+        # The gateway accepts requests for this name only, and it is part of each request's key.
         named = endpoint.label if endpoint.kind == "policy" else endpoint.model
         return _Behind(RecordingBackend(recorded, named), {} if endpoint.kind == "policy" else params)
     if endpoint.kind == "policy":
         # Its parameters are the policy's own.
         return _Behind(PolicyBackend(endpoint), {})
     if endpoint.kind == "openai":
+        # At least ten minutes: the client in front has its own time-out and asks again; its question goes on meanwhile.
         return _Behind(UpstreamBackend(endpoint, timeout_s=max(600.0, endpoint.timeout_s)), params)
     raise HarnessFailure(f"{endpoint.label} has no address: langgraph plays it, or name its openai:<model>")
 
@@ -131,11 +142,13 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
 
     Raises HarnessFailure when it may not or cannot be reached.
     """
+    # These clients speak their providers' protocols; the gateway speaks OpenAI's only.
     if endpoint.kind == "langchain":
         if _stands(between):
             raise ScenarioError(f"{endpoint.label}: only openai:, policy: and replay: can be recorded or replayed")
         yield _of_provider(endpoint)
         return
+    # Without a gateway: a policy in this process needs no HTTP between itself and the graph.
     if endpoint.kind == "policy" and not _stands(between):
         from tradefair.frameworks.models.policy_chat import PolicyChatModel
 
@@ -145,10 +158,12 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
         return
     from tradefair.frameworks.models.openai_chat import OpenAIChat
 
+    # A policy's parameters were given to the policy; only an endpoint gets its own as fields.
     options, timeout_s = dict(endpoint.params) if endpoint.kind == "openai" else {}, endpoint.timeout_s
     async with AsyncExitStack() as stack:
         if endpoint.kind != "openai" or _stands(between):
             address = await stack.enter_async_context(open_address(endpoint, **between))
+            # The gateway adds the options; added here as well, they would be in the request twice.
             endpoint, options = address.endpoint(endpoint.label), {}
         model = OpenAIChat(
             model=endpoint.model,
@@ -163,6 +178,7 @@ async def open_chat_model(endpoint: ModelEndpoint, **between: Unpack[Between]) -
 
 def _stands(between: Between) -> bool:
     """Whether anything is to stand in between; a seat's name alone is nothing."""
+    # A `None` is what callers pass for an option that was not given.
     return any(value is not None for name, value in between.items() if name != "seat")
 
 
@@ -173,11 +189,13 @@ def _direct(endpoint: ModelEndpoint) -> Address:
 
 
 def _of_provider(endpoint: ModelEndpoint) -> BaseChatModel:
+    # Where such a provider is asked is not known here, so the switch refuses them all.
     if os.environ.get(ALLOW_MODELS) == "0":
         raise HarnessFailure(f"{ALLOW_MODELS}=0 refuses {endpoint.label}: not loopback")
     try:
         return import_module("langchain.chat_models").init_chat_model(endpoint.label, **endpoint.params)
     except ImportError as error:
         raise ScenarioError(f"{endpoint.label}: a package is missing: {error}") from None
+    # Providers' constructors raise what they like; the message is theirs.
     except Exception as error:
         raise ScenarioError(f"{endpoint.label}: {type(error).__name__}: {str(error)[:500]}") from None

@@ -21,7 +21,10 @@ Json = dict[str, Any]
 
 
 class RequestError(Exception):
-    """A request that cannot be answered; its message and status go back to the client, which must not retry it."""
+    """A request that cannot be answered; its message and status go back to the client, which must not retry it.
+
+    Never raised for what a model or an upstream did: those are answers.
+    """
 
     def __init__(self, message: str, status: int = 400, code: str = "invalid_request") -> None:
         super().__init__(message)
@@ -30,12 +33,16 @@ class RequestError(Exception):
 
 
 class WireMessage(BaseModel):
-    """One message of a request, as far as the gateway reads it."""
+    """One message of a request, as far as the gateway reads it.
+
+    Fields beyond these are allowed and kept, but only in `ChatRequest.raw`.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     role: Literal["system", "developer", "user", "assistant", "tool", "function"]
     content: str | list[Json] | None = None
+    # Bounds, because anyone with the key may send anything.
     tool_calls: list[Json] | None = Field(default=None, max_length=1_000)
     tool_call_id: str | None = Field(default=None, max_length=1_000)
 
@@ -44,6 +51,7 @@ class WireMessage(BaseModel):
         """The content as one string. Raises RequestError for images and the like."""
         if not isinstance(self.content, list):
             return self.content or ""
+        # Parts of other types have no text; a policy or a plain endpoint could not see what they show.
         texts = [part.get("text") for part in self.content]
         if not all(isinstance(text, str) for text in texts):
             raise RequestError("this endpoint reads text only")
@@ -51,7 +59,10 @@ class WireMessage(BaseModel):
 
 
 class ChatRequest(BaseModel):
-    """One request; what the gateway does not read is kept in `raw` and passed on."""
+    """One request; what the gateway does not read is kept in `raw` and passed on.
+
+    `n` is 1: several choices would be several replies to one question, which no market can use.
+    """
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
@@ -61,6 +72,7 @@ class ChatRequest(BaseModel):
     stream: bool | None = False
     stream_options: Json | None = None
     n: int | None = Field(default=1, ge=1, le=1)
+    # The body as it came: validation would fill in defaults, and so change the request's key.
     raw: Json = Field(default_factory=dict[str, Any], exclude=True)
 
     @property
@@ -75,17 +87,22 @@ def parse_request(body: bytes) -> ChatRequest:
         raw: Any = orjson.loads(body)
         if not can_be_sent(raw):
             raise RequestError("the body is nested too deeply")
+        # What is not an object goes in as it is, for pydantic's own message.
         return ChatRequest.model_validate({**raw, "raw": raw} if isinstance(raw, dict) else raw)
     except orjson.JSONDecodeError as error:
         raise RequestError(f"the body is not JSON: {error}") from None
     except ValidationError as error:
+        # The first only and without its input, which may be a whole conversation.
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(map(str, first["loc"])) or "body"
         raise RequestError(f"{place}: {first['msg']}") from None
 
 
 def can_be_sent(value: object) -> bool:
-    """Whether the value can be written as JSON again: what is nested too deeply cannot."""
+    """Whether the value can be written as JSON again: what is nested too deeply cannot.
+
+    orjson reads deeper values than it writes, and what cannot be written can be neither hashed, recorded nor passed on.
+    """
     try:
         orjson.dumps(value)
     except orjson.JSONEncodeError:
@@ -133,6 +150,7 @@ def completion(
         "total_tokens": input_tokens + output_tokens,
         "usage_estimated": True,
     }
+    # Every field that a strict client may look for, also those that say nothing here.
     choice = {"index": 0, "message": {"role": "assistant", **message}, "logprobs": None, "finish_reason": finish_reason}
     return Answer(
         200,
@@ -153,8 +171,12 @@ def function_call(call_id: str, name: str, arguments: str) -> Json:
 
 
 def error_answer(status: int, message: str, code: str, *, retry: bool, retry_after_s: float | None = None) -> Answer:
-    """An error in OpenAI's shape. Clients that follow `x-should-retry` retry it, or do not, as told."""
+    """An error in OpenAI's shape. Clients that follow `x-should-retry` retry it, or do not, as told.
+
+    `retry_after_s` is in seconds, and is stated in both forms that the openai package reads.
+    """
     kind = {401: "authentication_error", 404: "not_found_error", 429: "rate_limit_error"}.get(status)
+    # OpenAI's names of the kinds of errors; clients choose their exceptions by status, people read these.
     kind = kind or ("server_error" if status >= 500 else "invalid_request_error")
     headers = {"x-should-retry": "true" if retry else "false"}
     if retry_after_s is not None:
@@ -163,7 +185,10 @@ def error_answer(status: int, message: str, code: str, *, retry: bool, retry_aft
 
 
 def usage_of(body: Json) -> Usage:
-    """The usage that a body states, as far as it can be believed."""
+    """The usage that a body states, as far as it can be believed.
+
+    Negative numbers, floats, texts and booleans count as not stated.
+    """
     usage = body.get("usage")
     if not isinstance(usage, dict):
         return Usage()
@@ -175,6 +200,7 @@ def usage_of(body: Json) -> Usage:
 
 
 def _count(value: object) -> int | None:
+    # `True` is an int in Python.
     return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
 
 
@@ -192,9 +218,11 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     head |= {"model": body.get("model")}
 
     def event(delta: Json, reason: object = None) -> bytes:
+        # OpenAI sends `usage: null` in every event of a stream that ends with its usage.
         chunk: Json = {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": reason}]}
         return _event(chunk | ({"usage": None} if include_usage else {}))
 
+    # Text and calls may both follow; a null content tells clients that no text comes.
     yield event({"role": "assistant", "content": None if message.get("content") is None else ""})
     for name in ("content", "refusal"):
         for piece in _pieces(message.get(name)):
@@ -202,7 +230,9 @@ def chunks(body: Json, *, include_usage: bool) -> Iterator[bytes]:
     for index, call in enumerate(cast("Sequence[Json]", message.get("tool_calls") or ())):
         for delta in _call_deltas(index, call):
             yield event({"tool_calls": [delta]})
+    # The reason in an event of its own, after all pieces, as OpenAI sends it.
     yield event({}, choice.get("finish_reason"))
+    # The usage comes in an event without choices, as OpenAI sends it.
     if include_usage:
         yield _event({**head, "choices": [], "usage": body.get("usage")})
     yield b"data: [DONE]\n\n"
@@ -212,6 +242,7 @@ def _call_deltas(index: int, call: Json) -> Iterator[Json]:
     function = cast("Json", call.get("function") or {})
     opening = {"name": function.get("name"), "arguments": ""}
     yield {"index": index, "id": call.get("id"), "type": "function", "function": opening}
+    # Id and name once, in the opening; further pieces are joined by the call's index.
     for piece in _pieces(function.get("arguments")):
         yield {"index": index, "function": {"arguments": piece}}
 
@@ -229,7 +260,9 @@ def _event(chunk: Json) -> bytes:
 def read_arguments(text: str | None) -> dict[str, Any] | None:
     """A call's arguments, as a model wrote them: a JSON object without NaN, or None. Empty text means no arguments."""
     try:
+        # Python's parser would read NaN and Infinity, which are no JSON and which no market accepts.
         parsed: Any = json.loads(text, parse_constant=_refuse_constant) if text and text.strip() else {}
+    # Models also write thousands of brackets; the parser gives up with RecursionError.
     except (ValueError, RecursionError):
         return None
     return cast("dict[str, Any]", parsed) if isinstance(parsed, dict) else None
@@ -237,6 +270,7 @@ def read_arguments(text: str | None) -> dict[str, Any] | None:
 
 def resent_arguments(text: str) -> str:
     """Arguments as they go back in the history: some endpoints parse them, and would refuse the whole request."""
+    # Under a field of this name, so that the model sees in the history what it wrote.
     return text if read_arguments(text) is not None else json.dumps({"malformed_arguments": text})
 
 
