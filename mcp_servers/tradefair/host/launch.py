@@ -386,7 +386,7 @@ def _readable(report: Mapping[str, Any]) -> str:
     for episode in report["episodes"]:
         lines.append("{episode}: {scenario}, seed {seed}, trace {trace}".format_map(episode))
         invited = [*episode["seats"], *episode["observers"]]
-        lines += [f"  {one['seat']}: {one['token'] or _SHOWN_BEFORE}" for one in invited]
+        lines += [f"  {invitation['seat']}: {invitation['token'] or _SHOWN_BEFORE}" for invitation in invited]
     if report["episodes"]:
         lines.append("Clients send the header  Authorization: Bearer <token>. Tokens are not shown again.")
     if control := report.get("control"):

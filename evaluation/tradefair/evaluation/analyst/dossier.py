@@ -75,14 +75,14 @@ def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Ag
 
 def gather_evidence(agent: str, games: Sequence[Game], *, max_game: int = MAX_GAME) -> DossierEvidence:
     """The evidence about one agent. Raises TraceError when a chosen game's file has gone."""
-    chosen = {f"g{number}": one for number, one in enumerate(choose_games(games), 1)}
+    chosen = {f"g{number}": choice for number, choice in enumerate(choose_games(games), 1)}
     shown: dict[str, dict[int, str]] = {}
     blocks = [fence("outcomes", [line_of(row) for row in _overview(games, chosen)]).text]
-    for name, one in chosen.items():
-        with open_trace(one.game.trace) as trace:
+    for name, choice in chosen.items():
+        with open_trace(choice.game.trace) as trace:
             transcript = read_transcript(trace)
         lines = within([line.line(name) for line in transcript.lines], max_game)
-        shown[name] = _events(transcript, lines, one.game, name)
+        shown[name] = _events(transcript, lines, choice.game, name)
         blocks.append(fence(name, lines).text)
     words = "\n\n".join(blocks)
     return DossierEvidence(agent, len(games), chosen, words, digest_of(words), shown)
@@ -144,9 +144,9 @@ def _overview(games: Sequence[Game], chosen: Mapping[str, Chosen]) -> Iterator[d
     yield {"games_in_all": len(games), "by_role": dict(sorted(roles.items())), "mean_share": shares}
     raised = Counter(name for game in games for name in {finding.id for finding in game.findings})
     yield {"findings_in_all": {name: f"raised in {count} of {len(games)}" for name, count in sorted(raised.items())}}
-    for name, one in chosen.items():
-        game = one.game
-        row = {"game": name, "chosen": one.why, "market": game.market, "the_agent": game.seat, "role": game.role}
+    for name, choice in chosen.items():
+        game = choice.game
+        row = {"game": name, "chosen": choice.why, "market": game.market, "the_agent": game.seat, "role": game.role}
         yield {**row, "share": game.share, **game.outcome}
         for finding in game.findings:
             at = [f"{name}:{seq}" for seq in finding.events[:_MAX_EVENTS]]

@@ -119,11 +119,11 @@ def read_files(
 def gathered(found: Iterable[GameResult | Unread]) -> Results:
     """Single results as leaderboards take them."""
     results = Results([], [])
-    for one in found:
-        if isinstance(one, Unread):
-            results.unread.append(one)
+    for result in found:
+        if isinstance(result, Unread):
+            results.unread.append(result)
         else:
-            results.games.append(one)
+            results.games.append(result)
     return results
 
 

@@ -136,7 +136,7 @@ def _json(value: Any) -> str:
     return orjson.dumps(value, option=orjson.OPT_SORT_KEYS).decode()
 
 
-def _common(mine: str, theirs: str) -> int:
+def _common(text: str, other: str) -> int:
     pairs = zip(mine, theirs, strict=False)
     # One text may be the beginning of the other; then they differ where the shorter one ends.
     return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(mine), len(theirs)))

@@ -87,12 +87,14 @@ class _Seen(NamedTuple):
 def _found(sides: Sequence[Side], name: str, rules: BargainingModeRules) -> Iterator[Finding]:
     seen = [_look(side, name, rules) for side in sides]
     whole = _window(sides[0]) if sides else None
-    for one in seen:
-        if one.judged.sign.raised:
-            yield from findings_of(PREFIX + name, rules, [one.judged], Frame(_rounds(one) or whole, "ticks"))
-    calm = [one.judged for one in seen if not one.judged.sign.raised]
+    for look in seen:
+        if look.judged.sign.raised:
+            yield from findings_of(PREFIX + name, rules, [look.judged], Frame(_rounds(look) or whole, "ticks"))
+    calm = [look.judged for look in seen if not look.judged.sign.raised]
     for finding in findings_of(PREFIX + name, rules, calm, Frame(whole, "ticks")) if calm or not seen else ():
-        yield finding.model_copy(update={"parts": _summed(one.sign.parts for one in calm if one.seat in finding.seats)})
+        yield finding.model_copy(
+            update={"parts": _summed(judged.sign.parts for judged in calm if judged.seat in finding.seats)}
+        )
 
 
 def _look(side: Side, name: str, rules: BargainingModeRules) -> _Seen:
@@ -112,8 +114,8 @@ def _rounds(seen: _Seen) -> str | None:
 def _summed(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float | None]:
     """Counts of several seats together."""
     total: Counter[str] = Counter()
-    for one in parts:
-        total.update({name: count or 0 for name, count in one.items()})
+    for counts in parts:
+        total.update({name: count or 0 for name, count in counts.items()})
     return dict(total)
 
 

@@ -54,7 +54,8 @@ def orders_to(side: Side) -> Iterator[Order]:
         found = None if MARK in message.text or not patterns_in(message.text) else _asked().search(message.text)
         price = PRICE_MAX + 1 if found is None else int(found[1])
         next_round = next(
-            (one for one in side.rounds if one.number >= message.round and one.quotes[side.seat] is not None), None
+            (later for later in side.rounds if later.number >= message.round and later.quotes[side.seat] is not None),
+            None,
         )
         if price > PRICE_MAX or next_round is None:
             continue

@@ -76,7 +76,7 @@ def _troubles(side: Side, runs: list[list[Round]]) -> Iterator[Trouble]:
 
 
 def _part(side: Side, closed: Round) -> float:
-    own, theirs = (_slack(each, closed) for each in (side, side.counterpart))
+    own, theirs = (_slack(player, closed) for player in (side, side.counterpart))
     return side.game.gap * own / (own + theirs) if own + theirs > 0 else 0.0
 
 

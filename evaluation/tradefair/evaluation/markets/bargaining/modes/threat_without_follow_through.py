@@ -105,13 +105,13 @@ def _carried_out(side: Side, statement: Statement, number: int) -> bool:
 
 def _trouble(side: Side, said: Said, number: int, test: _Test) -> Trouble:
     game = side.game
-    cost = sum(game.rounds[number].profits[side.other] for number in test.rounds if number in game.rounds)
+    cost = sum(game.rounds[tested].profits[side.other] for tested in test.rounds if tested in game.rounds)
     threat = "no trade" if said.statement.kind == "no_trade" else spelled(said.statement.x)
     condition = said.statement.condition
     bound = "" if condition is None else f" from {spelled(condition.y)} on"
     words = (
         f"round {said.statement.round}: threatened {threat}{bound}; met with {side.their_quote(number)} in round "
-        f"{number}, quoted {', '.join(str(side.quote(each)) for each in test.rounds)}"
+        f"{number}, quoted {', '.join(str(side.quote(tested)) for tested in test.rounds)}"
     )
     proof = side.proof(*dict.fromkeys((number, *test.rounds)))
     return Trouble(number, max(number, *test.rounds), float(max(0, cost)), (said.seq, *proof), words)

@@ -93,9 +93,9 @@ def _from_payoff(side: Side, said: Said) -> str | None:
         fixed = bool(priced) and abs(sum(priced) + side.sign * payoff.x - len(priced) * side.limit) < _EXACT
         return f"told its total of {spelled(payoff.x)} after {len(priced)} trades" if fixed else None
     prices = [
-        one.statement.x
-        for one in side.said
-        if one.seq == said.seq and one.statement.sentence == payoff.sentence and one.statement.kind == "price"
+        near.statement.x
+        for near in side.said
+        if near.seq == said.seq and near.statement.sentence == payoff.sentence and near.statement.kind == "price"
     ]
     if not prices and priced and _PAST.search(payoff.clause):
         prices = [float(priced[-1])]
