@@ -137,9 +137,11 @@ def _json(value: Any) -> str:
 
 
 def _common(text: str, other: str) -> int:
-    pairs = zip(mine, theirs, strict=False)
+    pairs = zip(text, other, strict=False)
     # One text may be the beginning of the other; then they differ where the shorter one ends.
-    return next((index for index, (one, other) in enumerate(pairs) if one != other), min(len(mine), len(theirs)))
+    return next(
+        (index for index, (char, other_char) in enumerate(pairs) if char != other_char), min(len(text), len(other))
+    )
 
 
 def _at(text: str, place: int) -> str:
