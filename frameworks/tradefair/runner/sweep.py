@@ -67,6 +67,7 @@ class SweepSpec:
         # Agents wait for their providers most of the time: one process plays several of their episodes at once.
         if not self.work.scripted:
             return 1
+        # Never more than CPUs: scripted play computes and does not wait.
         return max(1, min(os.cpu_count() or 1, episodes // _WORTH_A_PROCESS))
 
     def chosen(self, episodes: int) -> Executor:
@@ -96,11 +97,13 @@ class Sweep(NamedTuple):
     @property
     def exit_code(self) -> int:
         """3 when an episode failed, or is missing although nothing forbade it."""
+        # Left because a budget ended it is no failure (docs/decisions/0027).
         return 3 if self.failures or (self.counts.left and self.stopped is None) else 0
 
     @property
     def rate(self) -> float:
         """Episodes a second."""
+        # A sweep that found everything done has taken no measurable time.
         return self.played / self.seconds if self.seconds else 0.0
 
     def to_json(self) -> dict[str, Any]:
@@ -131,18 +134,23 @@ def sweep(spec: SweepSpec, watch: Watch | None = None, *, run: Run = asyncio.run
     folder, a budget that fits no agent), StorageUnavailable, HarnessFailure when every episode fails, KeyboardInterrupt
     when stopped: what was done is kept, and running it again goes on. `run` runs the one coroutine that plays.
     """
+    # Before the folder is touched: a budget that fits no agent must leave nothing behind.
     account = Account.of(spec.work.agents, spec.budget, spec.providers)
     with SweepTable(spec.folder) as table:
         table.take_in(spec.work)
         left = table.counts().left
         executor, workers = spec.chosen(left), spec.workers(left)
         scripted = spec.work.scripted
+        # An episode with agents takes minutes: leases of many of them would keep other commands waiting.
         batch = workers * spec.at_a_time * (_LEASED_AHEAD if scripted else 1)
         with Feed.kept(table, account, batch, watch, None if spec.store is None else _fetching(spec)) as feed:
             plain = plain_table(spec.work, spec.pauses, spec.store)
+            # Scripted episodes are short, so each worker has its next one at hand; with agents it would only be held
+            # back.
             work = Work(plain, spec.folder, feed, table.lease, spec.at_a_time, 1 if scripted else 0)
             if left:
                 _run(run, work, executor, workers, spec.processes)
+        # Read after the feed has been flushed, so that the last results are in it.
         counts, totals = table.counts(), table.totals()
         return Sweep(
             spec.work.name,
@@ -155,6 +163,7 @@ def sweep(spec: SweepSpec, watch: Watch | None = None, *, run: Run = asyncio.run
             totals.cpu_seconds,
             account.tokens,
             account.cost_usd_micro,
+            # A limit that was reached when nothing was left to play has stopped nothing.
             feed.stopped if counts.left > counts.failed else None,
             list(table.failures()),
         )
@@ -170,6 +179,7 @@ def _fetching(spec: SweepSpec) -> Fetch:
         try:
             path = fetch_trace(StorePlace(store, episode.id), (spec.folder / episode.path).parent)
         except TradefairError as error:
+            # Failed, so that the next command plays or fetches it again.
             return result._replace(status="failed", problem=f"it was played and could not be fetched: {error}")
         return result._replace(size=path.stat().st_size)
 
@@ -177,12 +187,14 @@ def _fetching(spec: SweepSpec) -> Fetch:
 
 
 def _run(run: Run, work: Work, executor: Executor, workers: int, asked_for: int | None) -> None:
+    """Play with the executor of that name; one error stands for all that a group of workers raised."""
     try:
         if executor == "local":
             run(play_here(work))
         elif executor == "process":
             run(play_in_processes(work, workers))
         else:
+            # Imported here: Ray is an extra that most installations do not have.
             from tradefair.runner.sweep_ray import play_on_ray
 
             run(play_on_ray(work, asked_for))
@@ -191,10 +203,12 @@ def _run(run: Run, work: Work, executor: Executor, workers: int, asked_for: int 
         failure = next(_leaves(group))
     else:
         return
+    # Raised out here: within `except*` it would be wrapped in a group again.
     raise failure
 
 
 def _leaves(group: BaseExceptionGroup[BaseException]) -> Iterator[BaseException]:
+    """The errors in a group and in the groups within it."""
     for error in group.exceptions:
         if isinstance(error, BaseExceptionGroup):
             yield from _leaves(cast("BaseExceptionGroup[BaseException]", error))

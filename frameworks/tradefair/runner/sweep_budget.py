@@ -28,14 +28,18 @@ def provider_of(agent: AgentSpec) -> str | None:
     None for an agent that asks no provider: a policy, or a recording.
     """
     endpoint = agent.endpoint
+    # A recording answers in the endpoint's place, so its provider is never asked.
     if endpoint is None or agent.replay is not None or endpoint.kind in ("policy", "replay"):
         return None
     if endpoint.kind == "langchain":
         return endpoint.label.partition(":")[0]
+    # Without user and password: this name is shown, and is written in plans.
     return urlsplit(endpoint_url(endpoint.base_url)).netloc.rpartition("@")[2]
 
 
 class _Limit(NamedTuple):
+    """A limit of the budget: its key, what is used of it, and the most that is allowed (None: no limit)."""
+
     name: str
     used: float
     most: float | None
@@ -70,6 +74,7 @@ class Account:
                 raise ScenarioError(f"provider.{provider}: no agent of the plan asks it; they ask {asked}")
         for label in asks if budget.cost_usd is not None else ():
             model = agents[label].model
+            # One token each way: only whether there is a price matters here.
             if cost_usd_micro(model, 1, None, 1) is None:
                 raise ScenarioError(f"budget.cost_usd: the price of {model} is not known: name it in TRADEFAIR_PRICES")
         return cls(budget, limits, asks)
@@ -140,6 +145,7 @@ class Account:
         self._asking -= self._seats(episode)
 
     def _seats(self, episode: EpisodeSpec) -> Counter[str]:
+        # A sweep of policies asks no provider, so nothing has to be counted.
         if not self.asks:
             return Counter()
         return Counter(self.asks[label] for label in episode.players.values() if label in self.asks)

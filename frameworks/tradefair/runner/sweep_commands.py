@@ -85,8 +85,10 @@ def sweep_plan(plan: PlanName, how: How, as_json: AsJson = False) -> int:
 
 def play_plan(name: str, how: How) -> Sweep:
     """Load, work out and play a plan, with progress on a terminal. Raises as `sweep` does."""
+    # The address of one episode is a store's address too, but logs of a sweep need the whole database.
     if how.store is not None and not is_whole_store(how.store):
         raise typer.BadParameter("--store takes the URL of a PostgreSQL database: postgresql://HOST/DB")
+    # Before the plan is loaded: its scenarios may need the folder of data.
     use_data(how.data)
     plan, folder = load_plan(name, seeds=how.seeds, overrides=dict(map(parse_override, how.overrides or [])))
     work = workload_of(SourcedPlan(plan, folder))
@@ -105,6 +107,7 @@ def play_plan(name: str, how: How) -> Sweep:
     with show_progress(work.name) as watch:
         try:
             return sweep(spec, watch)
+        # Said here, where the folder is known; the exit code is that of any interrupted command.
         except KeyboardInterrupt:
             print(f"stopped; the same command goes on where {spec.folder} is", file=sys.stderr)
             raise
@@ -131,6 +134,7 @@ def plans(as_json: AsJson = False) -> None:
 
 
 def _described(name: str) -> dict[str, Any]:
+    """A row of `plans`. The plan is worked out for it, so that its number of episodes is right."""
     sourced = load_plan(name)
     work = workload_of(sourced)
     return {

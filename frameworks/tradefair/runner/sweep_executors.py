@@ -20,7 +20,9 @@ from tradefair.runner.sweep_lease import Lease
 from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 
+# Seconds for episodes in the air when a sweep is stopped; what takes longer goes on in the next run.
 _GRACE_S = 20.0
+# Bytes of a result's line; asyncio's own limit of 64 KiB would refuse a longer one.
 _LINE_LIMIT = 2**20
 
 
@@ -85,7 +87,10 @@ async def play_with(start: Start, work: Work, count: int) -> None:
 
 
 async def _keep_working(start: Start, work: Work) -> None:
+    """Feed one worker after another until the feed has nothing left."""
+    # A worker that died is replaced as long as there is something to play.
     while (episode := await work.feed.next()) is not None:
+        # An episode is taken before a worker is started: none is started for nothing.
         await _Shard(await start(), work).run(episode)
 
 
@@ -96,10 +101,12 @@ class _Shard:
         self._worker = worker
         self._work = work
         self._given: dict[str, EpisodeSpec] = {}
+        # A permit is an episode in the worker's hands, playing or next.
         self._room = asyncio.Semaphore(work.concurrency + work.ahead)
 
     async def run(self, first: EpisodeSpec) -> None:
         """Feed the worker, `first` and what comes, until nothing is left or it dies."""
+        # Noted before the feeding task runs: the worker may die before it does.
         self._given[first.digest] = first
         giving = asyncio.create_task(self._give(first), name="tradefair-feed")
         try:
@@ -109,16 +116,19 @@ class _Shard:
             # What is in the air is finished and counted where that takes seconds.
             await self._wind_up()
             raise
+        # A worker that ends by itself has answered everything, and only after the feed had no more.
         died = bool(self._given) or not giving.done()
         giving.cancel()
         await asyncio.wait([giving])
         end = await self._worker.stop()
         if died:
             self._mourn(end)
+        # Raises what went wrong while episodes were taken from the feed.
         elif not giving.cancelled():
             giving.result()
 
     async def _give(self, first: EpisodeSpec) -> None:
+        """Send episodes as there is room for them; the end of the feed is the end of the worker's input."""
         episode: EpisodeSpec | None = first
         try:
             await self._room.acquire()
@@ -129,9 +139,11 @@ class _Shard:
                 await self._room.acquire()
                 episode = await self._work.feed.next()
         finally:
+            # Also after an error, or the worker would wait for its next episode without end.
             self._worker.no_more()
 
     async def _hear(self) -> None:
+        """Settle results as they come, until the worker ends."""
         async with aclosing(self._worker.results()) as results:
             async for result in results:
                 self._given.pop(result.digest, None)
@@ -139,10 +151,12 @@ class _Shard:
                 self._work.feed.settle(result)
 
     async def _wind_up(self) -> None:
+        """Let the worker finish what it plays, for some seconds, then end it."""
         self._worker.no_more()
         try:
             async with asyncio.timeout(_GRACE_S):
                 await self._hear()
+        # What was not finished in time is still leased to this command and is open again when it ends.
         except TimeoutError:
             pass
         finally:
@@ -150,7 +164,9 @@ class _Shard:
 
     def _mourn(self, end: str) -> None:
         """The worker has died: what it was playing has failed, what it was not goes to another."""
+        # In the order in which they were given: the first of them are those that were being played.
         given, playing = list(self._given.values()), self._work.concurrency
+        # Given back at the front of the queue one by one, so the last comes first to keep the plan's order.
         for episode in reversed(given[playing:]):
             self._work.feed.give_back(episode)
         for episode in given[:playing]:
@@ -168,6 +184,7 @@ class _Process:
     async def start(cls, work: Work) -> _Process:
         """A fresh process, told of the sweep's table."""
         process = await asyncio.create_subprocess_exec(
+            # The same interpreter and packages as this process, wherever it was started.
             sys.executable,
             "-m",
             "tradefair.runner.sweep_worker",
@@ -175,6 +192,7 @@ class _Process:
             str(work.concurrency),
             stdin=asyncio.subprocess.PIPE,
             stdout=asyncio.subprocess.PIPE,
+            # The lease stays held while the worker lives, even if this command is killed.
             pass_fds=(work.lease.fd,),
             limit=_LINE_LIMIT,
             # Ctrl-C is for this process; workers finish what they play.
@@ -196,6 +214,7 @@ class _Process:
     async def results(self) -> AsyncGenerator[SweepResult]:
         """A line each."""
         assert self._process.stdout is not None
+        # A last line without its end was cut off when the worker died: it is no result.
         while (line := await self._process.stdout.readline()).endswith(b"\n"):
             yield SweepResult.of_plain(orjson.loads(line))
 
@@ -203,6 +222,7 @@ class _Process:
         """Terminate it, unless it has ended."""
         self.no_more()
         try:
+            # Seconds in which a worker whose input has ended stops by itself.
             async with asyncio.timeout(1):
                 return f"exit code {await self._process.wait()}"
         except TimeoutError:
@@ -210,6 +230,7 @@ class _Process:
             return f"exit code {await self._process.wait()}"
 
     async def _write(self, data: object) -> None:
+        """One line of JSON to the worker; nothing where it has died."""
         assert self._process.stdin is not None
         try:
             self._process.stdin.write(orjson.dumps(data) + b"\n")

@@ -15,9 +15,13 @@ from tradefair.runner.sweep_budget import Account
 from tradefair.runner.sweep_play import SweepResult
 from tradefair.runner.sweep_table import Counts, SweepTable
 
+# Seconds between writes of results, so that one transaction holds many of them.
 _FLUSH_S = 0.5
+# Seconds after which what other commands have done is counted again.
 _COUNT_S = 2.0
+# Seconds between two looks for episodes when there were none: other commands may end or die meanwhile.
 _LOOK_S = 0.5
+# Episodes that wait for room at their providers; more leases would only keep them from other commands.
 _MOST_WAITING = 2_000
 _HOPELESS = 25
 """Failures in a row that end a sweep: what fails that many episodes fails the next one too."""
@@ -62,6 +66,7 @@ class Feed:
         self._watch = watch
         self._fetch = fetch
         self._counts = table.counts()
+        # Earlier runs and other commands have spent too: the budget of tokens and dollars is the folder's.
         account.spend(table.spent())
         self._waiting: deque[EpisodeSpec] = deque()
         self._refusal: str | None = None
@@ -91,6 +96,7 @@ class Feed:
         Waits while other commands hold what is left, and while a provider has no room. Raises StorageUnavailable.
         """
         while self.stopped is None:
+            # Asked before each episode: one that has begun is finished in any case.
             self.stopped = self._account.used_up
             episode = None if self.stopped else self._take()
             if episode is not None:
@@ -104,6 +110,7 @@ class Feed:
                 async with asyncio.timeout(_LOOK_S):
                     await changed.wait()
             except TimeoutError:
+                # The line of progress moves on although nothing was finished: others may have.
                 self._tell()
         return None
 
@@ -113,11 +120,13 @@ class Feed:
         if episode is not None:
             self._account.end(episode)
             if self._fetch is not None and not result.failed:
+                # Before it is counted: a trace that did not come makes the episode a failed one.
                 result = self._fetch(episode, result)
         self._results.append(result)
         self.played += not result.failed
         self._in_a_row = self._in_a_row + 1 if result.failed else 0
         counts = self._counts
+        # Counted here between two reads of the table, so that the progress is right without a query each time.
         self._counts = Counts(counts.total, counts.done + (not result.failed), counts.failed + result.failed)
         self._wake()
         # What was spent decides on the next episode, so it is written at once; other results wait for a batch.
@@ -136,6 +145,7 @@ class Feed:
 
     def flush(self) -> None:
         """Write the results that wait to the table."""
+        # Emptied first: where the write fails, the traces still say what is done.
         results, self._results = self._results, []
         self._table.finish(results)
         if any(result.spent for result in results):
@@ -154,6 +164,7 @@ class Feed:
                     del self._waiting[number]
                     self._refusal = refusal
                     break
+                # Later ones are tried as well: their providers may have room.
                 if self._account.has_room(episode):
                     del self._waiting[number]
                     self._playing[episode.digest] = episode
@@ -172,16 +183,20 @@ class Feed:
         if not claimed:
             self.flush()
             self._elsewhere = self._table.held_by_others()
+            # Once more: counting the others has freed what dead ones held.
             claimed = self._table.claim(self._batch)
+            # 0 while there is something to claim: the pause is for empty tables only.
             self._looked = 0.0 if claimed else time.monotonic()
         self._waiting += claimed
         return bool(claimed)
 
     def _wake(self) -> None:
+        # Wakes all who wait; whoever waits from now on waits for the next change.
         self._changed.set()
         self._changed = asyncio.Event()
 
     def _tell(self) -> None:
+        """Show how far it is, where somebody watches."""
         if self._watch is not None:
             account, playing = self._account, len(self._playing)
             progress = Progress(

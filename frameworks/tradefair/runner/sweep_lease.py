@@ -25,6 +25,7 @@ class Lease:
 
     def __init__(self, folder: Path) -> None:
         """Take a new lease. Raises StorageUnavailable where its file cannot be made or locked."""
+        # Random: a process id comes back, and would make the episodes of a dead command look held.
         self.name = secrets.token_hex(6)
         self.path = _path(folder, self.name)
         try:
@@ -49,6 +50,7 @@ def join_lease(path: Path) -> int:
             f"{path}: the sweep has ended, or its folder is not shared: {error.strerror}"
         ) from None
     try:
+        # A command that finds this lease dead holds it exclusively for a moment, and then removes it.
         fcntl.flock(fd, fcntl.LOCK_SH | fcntl.LOCK_NB)
     except OSError:
         os.close(fd)
@@ -72,6 +74,7 @@ def is_alive(folder: Path, name: str) -> bool:
         # A file that cannot be opened may be held: taking its episodes could play them twice.
         return True
     try:
+        # An exclusive lock is to be had only where no process holds the shared one.
         fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except OSError:
         return True

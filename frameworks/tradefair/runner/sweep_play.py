@@ -85,6 +85,7 @@ class SweepResult(NamedTuple):
     @property
     def plain(self) -> list[Any]:
         """Plain data, for processes elsewhere."""
+        # `spent` is the last field: tuples of tuples do not come back from JSON as what they were.
         return [*self[:-1], {label: [*spent] for label, spent in self.spent.items()}]
 
     @property
@@ -123,6 +124,7 @@ class Table:
             Variant(market, build_scenario(market_type(market).scenario_model, content, source=market))
             for market, content in variants
         ]
+        # Through the record, as on resume: an agent that cannot be recorded cannot be sent to a worker.
         self._agents = {label: AgentSpec.of_record(record) for label, record in agents.items()}
         self._ready: dict[tuple[int, str], ReadyAgent] = {}
 
@@ -158,6 +160,7 @@ class Table:
 
     def _made(self, variant: int, label: str) -> ReadyAgent:
         """An agent for its seats of a variant: made once, for all seeds."""
+        # Making an agent reads recordings and prices: once per sweep and not once per episode.
         if (variant, label) not in self._ready:
             self._ready[variant, label] = ready_in(self._variants[variant], self._agents[label])
         return self._ready[variant, label]
@@ -174,6 +177,7 @@ def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None 
         "store": store,
         "pauses": [*pauses],
         "variants": [(variant.market, variant.scenario.model_dump(mode="json")) for variant in work.flat],
+        # No keys are in it: a worker takes them from its own environment.
         "agents": {label: agent.recorded() for label, agent in work.agents.items()},
     }
 
@@ -181,9 +185,11 @@ def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None 
 async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepResult:
     """Play an episode to its end, unless its trace is finished already. What goes wrong is in the result."""
     path = folder / episode.path
+    # CPU time of this process: with several episodes at a time it holds the others' share too.
     begun = time.process_time()
     live = False
     try:
+        # A killed command may have finished it without telling the table.
         found = _finished(table, path, episode.id)
         if found is None:
             players = table.players(episode)
@@ -199,7 +205,9 @@ async def play_one(table: Table, episode: EpisodeSpec, folder: Path) -> SweepRes
             # Its log says that it is over, so it cannot be resumed: the next run plays it again from the start.
             table.logs.remove(path)
             raise HarnessFailure("a scripted seat or the market failed")
+        # The trace lies in the store; its size is that of the file that is fetched later.
         size = 0 if table.shared else path.stat().st_size
+    # Known problems are told in one line; a traceback is for faults of ours only.
     except TradefairError as error:
         return SweepResult(episode.digest, _FAILED, problem=str(error), spent=_spent(table, path, episode, live))
     except Exception as fault:  # one broken episode must not end a sweep of a whole night
@@ -225,6 +233,7 @@ def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[s
                     continue
                 before = spent.get(label, Spent())
                 tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
+                # An endpoint that counts no tokens leaves them null.
                 cost = note.get("cost_usd_micro") or 0
                 spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
     except (TraceError, StorageUnavailable):
@@ -239,8 +248,10 @@ def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
     with open_trace(table.logs.reading(path)) as trace:
         manifest = trace.manifest
     about = manifest.about
+    # The id is the digest of everything that makes the episode, so another id is another episode.
     if about.get("episode") != episode:
         raise TraceError(f"{path}: holds another episode; remove it, or name another folder")
+    # Not an error: a live episode that was stopped goes on from this log.
     if not manifest.sealed:
         return None
     if not manifest.seal_holds:
@@ -257,6 +268,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
     written = _stamped(core.start().records)
     while core.ended is None:
         records = scripted.run(core)
+        # Without this a market that awaits no seat would loop here without end.
         if not records:
             raise HarnessFailure(f"{scenario.id} awaits nobody and does not end")
         written += _stamped(records)
@@ -265,6 +277,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
         "episode": episode.id,
         "created": created,
         **manifest_about(players.plan, players.labels, scripted),
+        # Left out where there are none, as in a live episode: both write the same manifest.
         **({"remarks": remarks} if remarks else {}),
         "finished": _now(),
         "end_reason": core.ended,
@@ -275,6 +288,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
 
 
 def _stamped(records: list[Record]) -> list[Written]:
+    """The records with the time of day; scripted play has no call keys."""
     at_ms = int(time.time() * 1000)
     return [Written(record, None, at_ms) for record in records]
 
@@ -285,6 +299,7 @@ async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path:
     Raises ProviderUnavailable after the last pause, HarnessFailure at once for what time does not mend.
     """
     make_folder(path.parent)
+    # One try per pause, and a last one below that is not caught.
     for pause in table.pauses:
         try:
             return await _play_on(table, episode, players, path)
@@ -295,19 +310,23 @@ async def _play_live(table: Table, episode: EpisodeSpec, players: Players, path:
 
 
 async def _play_on(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
+    """Play a new episode, or go on with its log, until it ends. Raises HarnessFailure."""
     with Sandbox() as sandbox:
+        # Looked up in each try: after the first one there is a log.
         if table.logs.holds(path):
             live = await reopen_episode(path, shadow=_thinking(players), sandbox=sandbox, logs=table.logs)
         else:
             live = await _opened(table, episode, players, path.parent, sandbox)
         try:
             await play_seats(live, players.outside)
+            # Scripted seats may still be playing when the last agent has finished.
             await live.wait_ended()
         finally:
             await live.close()
 
 
 async def _opened(table: Table, episode: EpisodeSpec, players: Players, folder: Path, sandbox: Sandbox) -> Episode:
+    """A new live episode with its scripted seats; agents are seated by the caller."""
     kind, scenario = table.setting(episode)
     agents = {players.labels[seat]: agent for seat, agent in players.outside.items()}
     return await new_episode(

@@ -26,6 +26,7 @@ from tradefair.runner.sweep_play import SweepResult, Table
 from tradefair.runner.sweep_shard import run_shard
 from tradefair.runner.sweep_worker import settle
 
+# Only these are copied: other variables of this host may mean nothing, or harm, on another.
 _OURS = "TRADEFAIR_"
 
 
@@ -37,20 +38,25 @@ async def play_on_ray(work: Work, actors: int | None) -> None:
 
 
 async def _play(ray: Any, work: Work, actors: int | None) -> None:
+    # A program that has connected to Ray itself keeps its connection afterwards.
     begun = not ray.is_initialized()
     try:
         if begun:
+            # No report to Ray's makers, unless the user asks for one.
             os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
             # Without an address: the cluster of RAY_ADDRESS or one that runs here, else a new one.
             ray.init(logging_level=logging.WARNING, log_to_driver=False)
     except (RuntimeError, ConnectionError, ValueError) as error:
         raise HarnessFailure(f"Ray cannot be started or reached: {error}") from error
     try:
+        # The cluster's CPUs and not this machine's.
         count = actors or max(1, int(ray.cluster_resources().get("CPU", 1)))
         kind = ray.remote(_Shard).options(max_concurrency=work.concurrency + work.ahead, num_cpus=1)
 
         async def start() -> _Actor:
+            # Data folder, prices and switches must be those of the command.
             environment = {name: value for name, value in os.environ.items() if name.startswith(_OURS)}
+            # A worker has another working directory.
             actor = kind.remote(work.table, str(work.folder.absolute()), str(work.lease.path.absolute()), environment)
             return _Actor(actor, ray)
 
@@ -61,6 +67,7 @@ async def _play(ray: Any, work: Work, actors: int | None) -> None:
 
 
 def _ray() -> Any:
+    """The package, imported only when it is asked for. Raises ScenarioError where it is not installed."""
     try:
         return import_module("ray")
     except ImportError:
@@ -103,11 +110,13 @@ class _Actor:
 
     async def send(self, episode: EpisodeSpec) -> None:
         """One more."""
+        # Kept in a set: asyncio holds tasks weakly, and one without another reference may vanish.
         self._asking.add(asyncio.create_task(self._ask([*episode])))
 
     def no_more(self) -> None:
         """It ends with the last answer."""
         self._closed = True
+        # Nothing is in the air, so no answer will come that could end it.
         if not self._asking:
             self._answers.put_nowait(None)
 
@@ -120,15 +129,19 @@ class _Actor:
         """Its process ends, and with it what it plays."""
         for task in self._asking:
             task.cancel()
+        # Without a grace: what it plays is lost or lies in its log.
         self._ray.kill(self._actor)
         return self._end
 
     async def _ask(self, episode: list[Any]) -> None:
+        """Have one episode played and queue its result; a dead actor ends the queue."""
         try:
             self._answers.put_nowait(SweepResult.of_plain(await self._actor.play.remote(episode)))
+        # The actor died or cannot be reached: its episodes are those without an answer.
         except self._ray.exceptions.RayError as error:
             self._end = str(error).strip().splitlines()[0][:300]
             self._answers.put_nowait(None)
+        # After its answer was put: the queue must hold that answer before the end.
         task = asyncio.current_task()
         assert task is not None
         self._asking.discard(task)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from tradefair.runner.sweep import Sweep
 from tradefair.runner.sweep_feed import Progress, Watch
 
+# The rest stands in the table and in `--json`; a terminal shows how it fails, not how often.
 _SHOWN_FAILURES = 10
 
 
@@ -46,6 +47,7 @@ def print_sweep(done: Sweep) -> None:
 @contextmanager
 def show_progress(name: str) -> Generator[Watch | None]:
     """A line on stderr with rate, remaining time, cost and failures, where somebody watches."""
+    # A log file would keep every state of the moving line.
     if not sys.stderr.isatty():
         yield None
         return
@@ -68,6 +70,7 @@ def show_progress(name: str) -> Generator[Watch | None]:
             counts = now.counts
             failed = f"{counts.failed:,} failed" if counts.failed else ""
             done = counts.done + counts.failed
+            # Of this command alone: episodes that others play would make the rate look better than it is.
             rate = f"{now.played / now.seconds:,.1f}/s" if now.played and now.seconds else ""
             shown.update(task, total=counts.total, completed=done, rate=rate, told=told(now), failed=failed)
 

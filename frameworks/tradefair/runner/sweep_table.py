@@ -25,6 +25,7 @@ from tradefair.runner.sweep_lease import Lease, is_alive, lease_names
 from tradefair.runner.sweep_play import Spent, SweepResult
 
 TABLE = "sweep.sqlite"
+# Seconds that a command waits for the transaction of another one.
 _PATIENCE_S = 60.0
 
 _META = "CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID"
@@ -53,9 +54,11 @@ _INDICES = (
 _LATER_COLUMNS = ("lease", "spent")
 """Columns that folders of earlier versions do not have."""
 
+# Two folders and a file: a path that climbs out of the sweep's folder does not match.
 _PATH = re.compile(r"\w[\w.-]*/\w[\w.-]*/(?P<id>[0-9a-f]{12})\.trace", re.ASCII)
 _ROW = "place, digest, variant, seed, players, path"
 _INSERT = f"INSERT INTO episodes ({_ROW}) VALUES (?, ?, ?, ?, ?, ?)"
+# Only its position may change: a longer plan moves episodes, and what is known of them stays.
 _SEEN = "ON CONFLICT (digest) DO UPDATE SET place = excluded.place, variant = excluded.variant"
 _CLAIM = f"""UPDATE episodes SET lease = ? WHERE digest IN (
     SELECT digest FROM episodes WHERE status = 'open' AND lease IS NULL ORDER BY place LIMIT ?
@@ -94,8 +97,11 @@ class SweepTable:
         self.folder = folder
         self._lease: Lease | None = None
         try:
+            # Transactions are begun by hand: the module would otherwise begin them late, without a write lock.
             self._db = sqlite3.connect(folder / TABLE, isolation_level=None, timeout=_PATIENCE_S)
+            # Readers such as a second command's counts do not wait for a writer.
             self._db.execute("PRAGMA journal_mode = WAL")
+            # A crash of the machine may lose the last results; their traces are found again, so that costs nothing.
             self._db.execute("PRAGMA synchronous = NORMAL")
             with self._writing():
                 self._make()
@@ -109,6 +115,7 @@ class SweepTable:
         try:
             if self._lease is not None:
                 with self._writing():
+                    # What was claimed and not played is open for other commands at once.
                     self._db.execute("UPDATE episodes SET lease = NULL WHERE lease = ?", (self._lease.name,))
                     self._lease.release()
         finally:
@@ -127,16 +134,21 @@ class SweepTable:
         episodes that the plan does not mean, or when another plan is being played in it.
         """
         with self._writing():
+            # Dead leases are freed first: a command that was killed must not count as one that plays.
             alone = not self._free_dead()
+            # The same plan as before needs no rows: with a million episodes that saves most of the start.
             if self._said("plan") != work.digest:
                 if not alone:
                     raise ScenarioError(
                         f"{self.folder}: another plan is being played here; wait for it, or name another folder"
                     )
                 self._take_rows(work)
+            # A new command tries again what failed: the reason may be gone.
             self._db.execute("UPDATE episodes SET status = 'open' WHERE status = 'failed'")
             self._open_lost()
+            # Within the transaction, as `Lease` asks for.
             self._lease = self._lease or Lease(self.folder)
+        # Drafts are files of a writer that is at work, unless no other command lives.
         if alone:
             for draft in self.folder.glob("*/*/.*.draft"):
                 draft.unlink(missing_ok=True)
@@ -148,6 +160,7 @@ class SweepTable:
         """
         with self._writing():
             claimed = [self._episode(row) for row in self._db.execute(_CLAIM, (self.lease.name, most))]
+        # SQLite returns updated rows in no order; `place` is the first field of an episode.
         return sorted(claimed)
 
     def held_by_others(self) -> int:
@@ -189,8 +202,10 @@ class SweepTable:
         yield from self._read(sql)
 
     def _make(self) -> None:
+        """Make what is missing of tables, later columns and indices."""
         self._db.execute(_META)
         self._db.execute(_EPISODES)
+        # `ADD COLUMN` knows no IF NOT EXISTS.
         there = {row[1] for row in self._db.execute("PRAGMA table_info(episodes)")}
         for column in _LATER_COLUMNS:
             if column not in there:
@@ -199,13 +214,17 @@ class SweepTable:
             self._db.execute(index)
 
     def _take_rows(self, work: Workload) -> None:
+        """Put in the plan's episodes, and refuse those in the table that it does not mean. Raises ScenarioError."""
+        # A table and not a list: a plan may mean a million episodes.
         self._db.execute("CREATE TEMP TABLE IF NOT EXISTS meant (digest TEXT PRIMARY KEY) WITHOUT ROWID")
+        # A generator in parts of a thousand, so that they are never all in memory.
         rows = (_row(episode) for episode in work.episodes())
         while part := list(islice(rows, 1_000)):
             self._db.executemany(f"{_INSERT} {_SEEN}", part)
             self._db.executemany("INSERT INTO meant VALUES (?)", [(row[1],) for row in part])
         strange = "SELECT count(*) FROM episodes WHERE digest NOT IN (SELECT digest FROM meant)"
         others = self._db.execute(strange).fetchone()[0]
+        # Inside the transaction: raising rolls back the rows that were put in.
         if others:
             raise ScenarioError(
                 f"{self.folder} holds {others:,} episodes that this plan does not mean (it is another plan, or "
@@ -232,12 +251,14 @@ class SweepTable:
         """Free what dead commands held; the living ones beside this one."""
         mine = "" if self._lease is None else self._lease.name
         living = [name for name in lease_names(self.folder) if name != mine and is_alive(self.folder, name)]
+        # "" stands for no lease of this command yet; no episode has that name.
         known = (mine, *living)
         slots = ", ".join("?" * len(known))
         self._db.execute(f"UPDATE episodes SET lease = NULL WHERE lease IS NOT NULL AND lease NOT IN ({slots})", known)
         return living
 
     def _said(self, key: str) -> str | None:
+        """A value of the table `meta`; None where it is missing."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return None if row is None else row[0]
 
@@ -255,6 +276,7 @@ class SweepTable:
             lies = _PATH.fullmatch(path)
             if lies is not None and lies["id"] == episode.id:
                 return episode
+        # A row that cannot be read is as damaged as one that lies elsewhere: one message for both.
         except (TypeError, ValueError):
             pass
         raise ScenarioError(f"{self.folder / TABLE}: damaged: no plan has put an episode at {str(path)[:80]!r}")
@@ -264,12 +286,15 @@ class SweepTable:
 
 
 class _Transaction:
+    """A write transaction; SQLite's errors become StorageUnavailable."""
+
     def __init__(self, db: sqlite3.Connection, path: Path) -> None:
         self._db = db
         self._path = path
 
     def __enter__(self) -> None:
         try:
+            # The write lock at once: two commands that read first and write later could claim the same episodes.
             self._db.execute("BEGIN IMMEDIATE")
         except sqlite3.Error as error:
             raise StorageUnavailable(f"{self._path}: {error}") from None
@@ -280,6 +305,7 @@ class _Transaction:
                 self._db.execute("COMMIT")
         except sqlite3.Error as failed:
             error = failed
+        # A failed COMMIT leaves it open as well.
         if self._db.in_transaction:
             self._db.execute("ROLLBACK")
         if isinstance(error, sqlite3.Error):
@@ -287,6 +313,7 @@ class _Transaction:
 
 
 def _row(episode: EpisodeSpec) -> tuple[object, ...]:
+    """An episode as the values of a new row."""
     players = orjson.dumps(episode.players).decode()
     return (episode.place, episode.digest, episode.variant, episode.seed, players, episode.path)
 

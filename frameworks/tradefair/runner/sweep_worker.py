@@ -32,10 +32,12 @@ def main() -> None:
 def settle() -> None:
     """What is loaded by now stays: looking through it again and again is a tenth of an episode's cost."""
     gc.freeze()
+    # An episode makes many objects that live until its end: a low threshold would look at them again and again.
     gc.set_threshold(100_000, 50, 100)
 
 
 async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) -> None:
+    # Reading blocks, and the loop has episodes to play meanwhile.
     table = Table.of_plain(orjson.loads(await asyncio.to_thread(lines.readline)))
     settle()
 
@@ -48,6 +50,7 @@ async def _work(folder: Path, concurrency: int, lines: BinaryIO, out: BinaryIO) 
             out.write(orjson.dumps(result.plain) + b"\n")
         except BrokenPipeError:
             # The command has gone and reads no results; the trace is there all the same.
+            # Without clean-up: no process is left that could read a result or an error.
             os._exit(0)
 
     await run_shard(table, given(), folder, report, concurrency=concurrency)

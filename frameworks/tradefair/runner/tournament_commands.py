@@ -33,6 +33,7 @@ def tournament(
 
 
 def _rated(played: Sweep, score: str | None, seed: int) -> Leaderboards:
+    # Imported here: rating is needed only after everything has been played.
     from tradefair.evaluation.progress import show_progress
     from tradefair.evaluation.ratings.leaderboards import leaderboards
     from tradefair.evaluation.ratings.results import read_results
@@ -51,6 +52,7 @@ class _Tournament:
     @property
     def exit_code(self) -> int:
         """3 when an episode failed, 1 when nothing could be rated or a trace cannot be read."""
+        # A failed episode weighs more than a rating that is missing because of it.
         return self._played.exit_code or int(not self._boards.rated or self._boards.unreadable > 0)
 
     def to_json(self) -> dict[str, Any]:
