@@ -60,12 +60,15 @@ class Account(BaseModel):
 
     @property
     def censored(self) -> bool:
-        """Whether something other than the rules ended the episode, or nothing did yet."""
+        """Whether something other than the rules ended the episode, or nothing did yet: sums are of a part only."""
         return not (self.end_reason or "").startswith("terminated:")
 
 
 def account(trace: Trace) -> Account:
-    """Count of one trace. Never raises: what cannot be read is listed in `findings`, and the rest is counted."""
+    """Count one trace: calls, tokens, seconds and cost per seat, and how the episode ended.
+
+    Never raises: what cannot be read is listed in `findings`, and the rest is counted.
+    """
     counted = Account()
     # Each part is read alone, so that damaged notes do not take the calls with them.
     for reader in (_calls, _times, _notes):
@@ -85,6 +88,7 @@ def _calls(trace: Trace, counted: Account) -> None:
                 seat = counted.seats[event["seat"]]
                 seat.calls += 1
                 seat.actions += event["kind"] == "action"
+                # `parent` is null for a call that a client made itself.
                 seat.inner_calls += event["parent"] is not None
                 seat.refused += event["status"] != "ok"
             case "seat_lapsed":
@@ -98,9 +102,11 @@ def _calls(trace: Trace, counted: Account) -> None:
 
 
 def _times(trace: Trace, counted: Account) -> None:
+    """Seconds between the first and the last stored event, as the machine's clock gave them."""
     # Clocks of machines may be set back between two parts of an episode: less than nothing is shown as 0.
     first = last = None
     for row in trace.side():
+        # SQLite lets any type stand in any column, and JSONL exports have no times.
         if isinstance(row.at_ms, int):
             first, last = (row.at_ms if first is None else first), row.at_ms
     if first is not None and last is not None:
@@ -109,6 +115,8 @@ def _times(trace: Trace, counted: Account) -> None:
 
 def _notes(trace: Trace, counted: Account) -> None:
     for note in trace.agent_events():
+        # Notes are not part of the chain: a seat that the manifest does not know is left out, not an
+        # error.
         seat = counted.seats.get(note["seat"])
         if seat is None:
             continue
@@ -124,6 +132,8 @@ def _notes(trace: Trace, counted: Account) -> None:
 
 
 def _model_call(seat: SeatAccount, note: Mapping[str, Any]) -> None:
+    """Add one model call of a seat. Money is in millionths of a US dollar, latency in seconds."""
+    # Tells "no call yet" from "an earlier call did not say": both leave the sum at null.
     first = seat.model_calls == 0
     seat.model_calls += 1
     seat.invalid_calls += int(note.get("invalid_calls") or 0)

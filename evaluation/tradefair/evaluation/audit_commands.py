@@ -20,6 +20,7 @@ from tradefair.evaluation.verify import verify_file
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.tracestore import find_traces, is_store, stored_traces
 
+# Paths named in a line on stderr; `--json` has all.
 _MAX_NAMED = 5
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
@@ -34,6 +35,7 @@ def verify(
 
     Exit code 0 when every trace is identical (with --chain: intact), else 1.
     """
+    # All are checked before anything is printed: the table is one, and its columns need every row.
     verdicts = [verify_file(place, chain_only=chain) for path in paths for place in _traces(path)]
     sound = sum(verdict.sound for verdict in verdicts)
     if as_json:
@@ -61,6 +63,7 @@ def evaluate(
     populations = Populations([references] if references else [])
     evaluations = [evaluate_file(place, populations) for path in paths for place in _traces(path)]
     content = {"traces": [evaluation.to_json() for evaluation in evaluations]}
+    # -o and --json can be given together; the table is for those who ask for neither.
     if output is not None:
         _write(output, orjson.dumps(content, option=orjson.OPT_INDENT_2), f"{len(evaluations)} traces")
     if as_json:
@@ -95,9 +98,10 @@ def import_logs(
 
 
 def _complaint(evaluations: Sequence[Evaluation]) -> str:
-    """Why not everything is fine; "" when it is. A failure mode that was found is a result, not a complaint."""
+    """Why the exit code is 1; "" when it is 0. A failure mode that was found is a result, not a complaint."""
     unread = [evaluation.path for evaluation in evaluations if evaluation.outcome is None]
     unusable = [item.path for item in evaluations if item.outcome is not None and item.outcome.findings]
+    # Both lead to exit code 1, and scripts need to know which of the two it was.
     parts = (("cannot be evaluated", unread), ("odd, see its findings", unusable))
     return "; ".join(f"{len(paths)} of {len(evaluations)} {what}: {_some(paths)}" for what, paths in parts if paths)
 
@@ -107,13 +111,15 @@ def _some(paths: Sequence[str]) -> str:
 
 
 def _traces(place: str) -> Sequence[str | Path]:
-    """Files, or addresses of stored traces."""
+    """Trace files of a path, or the addresses of the traces in a store."""
+    # Before paths: an address would be looked for as a file.
     if is_store(place):
         return [stored.url for stored in stored_traces(place)]
     return find_traces(place)
 
 
 def _logs(paths: Iterable[Path]) -> list[Path]:
+    """The log files named, those of folders in order of name. Raises TraceError where there is none."""
     files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise TraceError(f"{', '.join(map(str, paths))}: no log here (*.jsonl)")
@@ -136,5 +142,6 @@ def _say(line: str) -> None:
 
 
 def _exit(fine: bool) -> None:
+    """End the command with exit code 1 unless all is well."""
     if not fine:
         raise typer.Exit(1)

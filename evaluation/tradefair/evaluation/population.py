@@ -33,12 +33,16 @@ class Populations:
         core = trace.manifest.core
         evaluator = evaluator_of(core.market)
         policy = evaluator.population
+        # Most markets are scored without a population.
         if policy is None:
             return None
         wanted = _key(trace)
+        # The trace is a population itself, so it is compared with its own outcome.
         if _plays(trace, policy):
             return _played(trace, evaluator)
         for path in (self._given.get((policy, wanted)), *_beside(trace.path, policy, core.seed)):
+            # Checked again: a file of the right name may hold another scenario or seed, or an older
+            # version of the rules.
             found = None if path is None else _outcome(path, evaluator, policy, wanted)
             if found is not None:
                 return found
@@ -53,6 +57,8 @@ class Populations:
                 with open_trace(path) as trace:
                     policy = evaluator_of(trace.manifest.core.market).population
                     if policy is not None and _plays(trace, policy):
+                        # The first wins, so that the order in which folders are given decides, as for
+                        # search paths.
                         found.setdefault((policy, _key(trace)), path)
             except TraceError:
                 continue  # whoever reads that file says what is wrong with it
@@ -71,6 +77,7 @@ def _key(trace: Trace) -> str:
     """Digest of market, seed and what a scenario says of the market itself."""
     core = trace.manifest.core
     scenario = {name: value for name, value in core.scenario.items() if name not in _MAY_DIFFER}
+    # The rules' version is part of it: outcomes of other rules compare with nothing.
     return digest(canonical([core.market, core.rules_version, core.seed, scenario]))
 
 

@@ -1,4 +1,7 @@
-"""Tables that an evaluator adds to the common ones, and how numbers are written in all of them."""
+"""Tables that an evaluator adds to the common ones, and how numbers are written in all of them.
+
+The texts of `FOOTNOTES` are printed below a table, once per figure.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +35,10 @@ class Table(NamedTuple):
 
 
 def number_text(value: object) -> str:
-    """A number as tables show it: three decimals at most, six where it would round to 0, a dash for null."""
+    """A number as tables show it: three decimals at most, six where it would round to 0, a dash for null.
+
+    Other values than floats are shown as `str` shows them.
+    """
     if value is None:
         return "–"
     return decimals(value) if isinstance(value, float) else str(value)
@@ -40,6 +46,8 @@ def number_text(value: object) -> str:
 
 def decimals(value: float, form: str = "") -> str:
     """At most three decimals, six where three are all 0; never "-0". `form`: sign and grouping, such as "+,"."""
+    # Below half of 0.001 three decimals would print 0, and a small loss would look like none.
     digits = 6 if abs(value) < 0.0005 else 3
+    # Adding 0.0 turns −0.0 into 0.0: "-0" would read as a loss.
     shown = f"{round(value, digits) + 0.0:{form}.{digits}f}"
     return shown.rstrip("0").rstrip(".")

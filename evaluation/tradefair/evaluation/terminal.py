@@ -198,7 +198,7 @@ def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole
 
 
 def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[SeatId]]:
-    """Seats whose roles have the same figures stand in one table."""
+    """Seats with roles of the same figures stand in one table: from the columns to the seats."""
     evaluator = evaluator_of(outcome.market)
     found: dict[tuple[str, ...], list[SeatId]] = {}
     for seat, result in outcome.seats.items():

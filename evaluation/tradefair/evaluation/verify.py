@@ -45,7 +45,7 @@ _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 _CLOSURE = re.compile(rb'\{"seq":\d+,"event":"(?:phase_closed|round_closed|episode_ended)"')
 # Statuses of calls that replay executes again (decision 0005); the events of other calls are copied.
 _RE_EXECUTED = ("ok", "rejected")
-# Searched in bytes: without re-execution only events whose result is stored apart need decoding.
+# Searched in bytes: without re-execution only events with a result that is stored apart need decoding.
 _REF_MARK = b'"result_ref":"'
 
 
@@ -279,7 +279,7 @@ class _Inspection:
             raise _Flaw("damaged", f"event {at} closes a phase or round, but the head of the last closure is missing")
 
     def _compare_head(self, what: str, seq: object, head: object, at: int, found: bytes) -> None:
-        """Compare a head that was stored (`seq`, `head`) with event `at`, whose hash is `found`.
+        """Compare a head that was stored (`seq`, `head`) with event `at`, which has the hash `found`.
 
         A head that names a later event means that events are missing; one that names an earlier event
         is damage.

@@ -33,12 +33,19 @@ Shown: TypeAlias = Mapping[str, Mapping[int, str]]
 
 MarkKind: TypeAlias = Literal["no_citation", "no_such_event", "words_not_found", "words_elsewhere", "heading"]
 
+# "What this evidence does not show" speaks of what is absent, and no event can be cited for that.
 _UNCITED = frozenset({HEADINGS[-1].casefold()})
+# Markdown as models write it: one to six #, any bullet or number, up to three spaces before a heading.
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*\Z")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
+# Names and numbers are bounded: the text is a model's, and an endless one must not become an endless
+# number.
 _CITATION = re.compile(r"\[([A-Za-z]\w{0,39}):(\d{1,12})\]")
+# Double quotation marks only: apostrophes are far too frequent to mean a quotation.
 _QUOTED = re.compile(r'"([^"\n]{1,1000})"|“([^”\n]{1,1000})”')
+# Models write typographic marks and dashes where the players typed plain ones.
 _STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "–": "-", "—": "-"})
+# Characters of a quotation that are repeated in a mark.
 _MAX_DETAIL = 120
 
 
@@ -62,7 +69,7 @@ class Checked(NamedTuple):
         return len({mark.line for mark in self.marks if mark.kind != "heading"})
 
     def count(self, kind: MarkKind) -> int:
-        """Marks of one kind."""
+        """How many marks are of one kind."""
         return sum(mark.kind == kind for mark in self.marks)
 
 
@@ -73,7 +80,11 @@ class _Claim(NamedTuple):
 
 
 def check_claims(text: str, shown: Shown) -> Checked:
-    """Hold every claim of a dossier against what was shown. Total, and the same for the same text."""
+    """Hold every claim of a dossier against what was shown. Never raises, and gives the same for the same text.
+
+    `shown` maps game and event number to the text of the event. The marks about headings come first,
+    then those of the claims in the order of the text.
+    """
     lines = text.splitlines()
     claims = list(_claims(lines))
     marks = [mark for claim in claims for mark in _marks(claim, shown)]
@@ -86,7 +97,9 @@ def words_in(content: Any) -> str:
 
 
 def _claims(lines: Sequence[str]) -> Iterator[_Claim]:
+    """The claims of a text: items of lists and paragraphs, each with its heading and its last line."""
     heading, begun = "", list[str]()
+    # An empty line at the end closes the last claim.
     for number, line in enumerate([*lines, ""]):
         title = _HEADING.match(line)
         if begun and (title or not line.strip() or _ITEM.match(line)):
@@ -99,29 +112,36 @@ def _claims(lines: Sequence[str]) -> Iterator[_Claim]:
 
 
 def _marks(claim: _Claim, shown: Shown) -> Iterator[Mark]:
+    """What is wrong with one claim: no citation, citations of what was not shown, quotations that stand nowhere."""
     cited: list[str] = []
     places = _CITATION.findall(claim.text)
     if not places and claim.heading not in _UNCITED:
         yield Mark(claim.line, "no_citation", "no event is cited")
+    # A claim that cites the same missing event three times has one mistake.
     for game, number in dict.fromkeys(places):
         words = shown.get(game, {}).get(int(number))
         if words is None:
             yield Mark(claim.line, "no_such_event", f"[{game}:{number}] was not shown")
         else:
             cited.append(words)
+    # Without the citations: `"…" [g3:41]` must not join two quotations over a citation.
     for quoted in _QUOTED.findall(_CITATION.sub(" ", claim.text)):
         yield from _quotation(claim.line, quoted[0] or quoted[1], cited, shown)
 
 
 def _quotation(line: int, quoted: str, cited: Sequence[str], shown: Shown) -> Iterator[Mark]:
+    """A mark when the quoted text stands in no event that the claim cites."""
     # A comma or full stop of the sentence may stand inside the quotation marks.
     looked_for = _plain(quoted).strip(" .,;:!?")
     if not looked_for:
         return
+    # Whole words: "old 70" must not be found in "hold 700".
     whole = re.compile(rf"(?<!\w){re.escape(looked_for)}(?!\w)")
     if any(whole.search(words) for words in cited):
         return
     said = quoted[:_MAX_DETAIL]
+    # A true quotation with the wrong citation is a smaller mistake than an invented one, so it has a
+    # mark of its own.
     elsewhere = next((f"{game}:{seq}" for game, seq, words in _all(shown) if whole.search(words)), None)
     if elsewhere is None:
         yield Mark(line, "words_not_found", f'nobody wrote "{said}" in what was shown')
@@ -130,6 +150,7 @@ def _quotation(line: int, quoted: str, cited: Sequence[str], shown: Shown) -> It
 
 
 def _headings(lines: Sequence[str]) -> Iterator[Mark]:
+    """Marks for headings that are missing or out of order; headings of the model's own are let pass."""
     found = [title[1].casefold() for line in lines if (title := _HEADING.match(line))]
     wanted = [heading.casefold() for heading in HEADINGS]
     for heading, name in zip(HEADINGS, wanted, strict=True):
@@ -152,6 +173,7 @@ def _leaves(content: Any) -> Iterator[str]:
     elif isinstance(content, list | tuple):
         for value in cast("Sequence[Any]", content):
             yield from _leaves(value)
+    # Numbers count as text: quotations of a price are looked for as well.
     elif content is not None:
         yield str(content)
 

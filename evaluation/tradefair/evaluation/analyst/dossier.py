@@ -1,4 +1,7 @@
-"""The evidence of a dossier: an agent's outcomes, findings and chosen games, as a model is shown them."""
+"""The evidence of a dossier: an agent's outcomes, findings and chosen games, as a model is shown them.
+
+Labels of agents are not shown to the model: a name would colour the answer (decision 0024).
+"""
 
 from __future__ import annotations
 
@@ -23,7 +26,10 @@ from tradefair.tracestore import open_trace
 MAX_GAME = 16_000
 """Characters of a game's transcript that are shown; of a longer one the beginning and the end."""
 
+# Events named per finding: enough to follow it, and the rest of the budget is left for the games.
 _MAX_EVENTS = 5
+# The trading markets' share of the gains; a market without this field is ranked by its first primary
+# metric.
 _SHARE = "surplus_share"
 
 
@@ -61,12 +67,15 @@ def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Ag
         if evaluation.outcome is None:
             found.unread[str(path)] = evaluation.problem or "cannot be evaluated"
             continue
+        # Its chain does not hold. The dossier leaves such a trace out and says what `verify` says of
+        # it.
         if evaluation.unsound is not None:
             found.unread[str(path)] = evaluation.unsound
             continue
         about = _about(path)
         finished = about.get("finished")
         if isinstance(finished, str):
+            # The day only, in ISO format, which sorts as text.
             found.finished = max(found.finished or "", finished[:10])
         for agent, game in _games(path, str(about.get("episode") or path.stem), evaluation):
             found.games.setdefault(agent, []).append(game)
@@ -74,13 +83,18 @@ def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Ag
 
 
 def gather_evidence(agent: str, games: Sequence[Game], *, max_game: int = MAX_GAME) -> DossierEvidence:
-    """The evidence about one agent. Raises TraceError when a chosen game's file has gone."""
+    """The evidence about one agent. Raises TraceError when the file of a chosen game is gone.
+
+    `max_game` bounds each game's transcript in characters. The same games give the same text and
+    digest.
+    """
     chosen = {f"g{number}": choice for number, choice in enumerate(choose_games(games), 1)}
     shown: dict[str, dict[int, str]] = {}
     blocks = [fence("outcomes", [line_of(row) for row in _overview(games, chosen)]).text]
     for name, choice in chosen.items():
         with open_trace(choice.game.trace) as trace:
             transcript = read_transcript(trace)
+        # Cut before the fence is made, since the fence's marks carry a digest of exactly what is shown.
         lines = within([line.line(name) for line in transcript.lines], max_game)
         shown[name] = _events(transcript, lines, choice.game, name)
         blocks.append(fence(name, lines).text)
@@ -97,9 +111,11 @@ def _about(path: Path) -> Mapping[str, Any]:
 
 
 def _games(path: Path, episode: str, evaluation: Evaluation) -> Iterator[tuple[str, Game]]:
+    """The seats of an episode that have a label, each as a game of that label."""
     outcome, diagnosis = evaluation.outcome, evaluation.diagnosis
     assert outcome is not None
     for seat, result in outcome.seats.items():
+        # Without a label there is no agent that a dossier could be about.
         if result.label is None:
             continue
         raised = [finding for finding in diagnosis.raised if seat in finding.seats] if diagnosis else []
@@ -125,6 +141,7 @@ def _share(market: str, result: SeatOutcome) -> float | None:
     else:
         metrics = evaluator_of(market).primary_metrics
         value = getattr(result, metrics[0].name, None) if metrics else None
+        # Turned, so that "three best" means the same whatever a market measures (a loss, say).
         sign = 1 if metrics and metrics[0].higher_is_better else -1
     return sign * float(value) if isinstance(value, int | float) else None
 
@@ -135,7 +152,7 @@ def _numbers(market: str, result: SeatOutcome) -> dict[str, Any]:
 
 
 def _overview(games: Sequence[Game], chosen: Mapping[str, Chosen]) -> Iterator[dict[str, Any]]:
-    """All games in sum, then the chosen ones with their findings and the events that prove them."""
+    """All games in sum, then the chosen ones with their findings and the events that prove them, as plain data."""
     roles = Counter(game.role for game in games)
     shares = {
         role: mean(game.share for game in games if game.role == role and game.share is not None)
@@ -156,6 +173,8 @@ def _overview(games: Sequence[Game], chosen: Mapping[str, Chosen]) -> Iterator[d
 
 def _events(transcript: Transcript, lines: Sequence[str], game: Game, name: str) -> dict[int, str]:
     """The events that a claim may cite: those of the lines that are shown, and those that findings name."""
+    # Only lines that survived the cut: an event from the missing middle was never shown and cannot be
+    # cited.
     kept = set(lines)
     named = {seq: "" for finding in game.findings for seq in finding.events[:_MAX_EVENTS]}
     return named | {line.seq: words_in(line.content) for line in transcript.lines if line.line(name) in kept}

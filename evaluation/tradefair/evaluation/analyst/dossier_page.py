@@ -21,9 +21,14 @@ _KINDS: dict[MarkKind, str] = {
     "words_elsewhere": "quoting from an event that is not cited",
     "heading": "headings missing or out of place",
 }
+# Labels come from manifests and may hold slashes, dots or characters that a file system refuses.
 _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
+# Controls move a terminal's cursor; the others are invisible or change the direction of text.
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+# `[x]: http://…` defines a link for the whole page and is itself not displayed.
 _DEFINITION = re.compile(r"^(\s*)\[([^\]]*)\]:", re.MULTILINE)
+# Characters read of an existing page to find its head; the head has a few lines of at most some hundred
+# each.
 _MAX_HEAD = 8_192
 
 
@@ -41,18 +46,22 @@ class Origin(NamedTuple):
         return [f"{name}: {_one_line(value)}" for name, value in self._asdict().items()]
 
     def same_question(self, other: Origin | None) -> bool:
-        """Whether both are about the same input, asked in the same words of the same model."""
+        """Whether both are about the same input, asked with the same prompt of the same model.
+
+        The date does not count: an older page of the same question is not written again.
+        """
         return other is not None and self._replace(date="").lines() == other._replace(date="").lines()
 
 
 def dossier_file(agent: str, folder: Path) -> Path:
     """Where the dossier of an agent lies: its name where that is a file's name, else cut, with a digest behind it."""
     plain = _UNSAFE_NAME.sub("_", agent).strip("._")[:80]
+    # Two labels can become the same safe name; the digest keeps their pages apart.
     return folder / (f"{plain}.md" if plain and plain == agent else f"{plain or 'agent'}-{digest_of(agent, 4)}.md")
 
 
 def dossier_page(origin: Origin, evidence: DossierEvidence, text: str, checked: Checked) -> str:
-    """The whole page."""
+    """The whole page as Markdown: head, checks, the games that were shown, then the model's text with its marks."""
     rows = [_game_row(name, *_named(evidence, name)) for name in evidence.chosen]
     head = ["---", *origin.lines(), "---", "", f"# Dossier: {_safe(_one_line(origin.agent))}", ""]
     about = [
@@ -74,6 +83,7 @@ def read_origin(path: Path) -> Origin | None:
     try:
         with path.open(encoding="utf-8") as file:
             lines = file.read(_MAX_HEAD).split("\n")
+    # A page that cannot be read has no head, and is simply written again.
     except (OSError, UnicodeDecodeError):
         return None
     found: dict[str, str] = {}
@@ -90,10 +100,12 @@ def _named(evidence: DossierEvidence, name: str) -> tuple[str, ...]:
 
 
 def _game_row(*cells: str) -> str:
+    """A row of the table; a `|` in a name would end its cell."""
     return "| " + " | ".join(_safe(_one_line(cell)).replace("|", "\\|") for cell in cells) + " |"
 
 
 def _verdict(checked: Checked) -> list[str]:
+    """One line: how many claims passed the check, and how many marks there are of each kind."""
     counts = [f"{count} {what}" for kind, what in _KINDS.items() if (count := checked.count(kind))]
     fine = checked.claims - checked.unsupported
     said = f"Checked without a model: {fine} of {checked.claims} claims cite what was shown and quote what is there"
@@ -116,6 +128,7 @@ def _marked(text: str, marks: Sequence[Mark]) -> list[str]:
 
 def _safe(text: str) -> str:
     """Words of others without markup that fetches or hides something."""
+    # The ampersand first, or the escapes of the next step would be escaped again.
     plain = _CONTROLS.sub("", text).replace("&", "&amp;").replace("<", "&lt;")
     return _DEFINITION.sub(r"\1\\[\2\\]:", plain.replace("](", "] (").replace("![", "! [").replace("][", "] ["))
 

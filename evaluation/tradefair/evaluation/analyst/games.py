@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from tradefair.contract import SeatId
 from tradefair.evaluation.modes.diagnosis import Finding
 
+# Four reasons with three games each: the 12 games of docs/analyst.md.
 _PER_REASON = 3
 
 
@@ -31,7 +32,7 @@ class Game:
 
     @property
     def key(self) -> tuple[str, str, str]:
-        """Ties are broken by it."""
+        """Identifies the game; ties are broken by it, so that the choice never depends on the order of files."""
         return self.episode, self.seat, self.trace
 
 
@@ -48,6 +49,7 @@ def choose_games(games: Sequence[Game]) -> list[Chosen]:
     Each game once; no rule takes one role only where its games are of several. Games without a share can only
     be chosen for their findings.
     """
+    # Without any share the median is unused: no game is ranked by it.
     shares = [game.share for game in games if game.share is not None]
     middle = median(shares) if shares else 0.0
     rules: list[tuple[str, Callable[[Game, float], float]]] = [
@@ -58,8 +60,11 @@ def choose_games(games: Sequence[Game]) -> list[Chosen]:
     chosen: list[Chosen] = []
     for why, rank in rules:
         left = [(game, game.share) for game in _left(games, chosen) if game.share is not None]
+        # Rounded to nine digits: sums of floats may differ in the last digit between machines, and
+        # change the choice.
         ranked = sorted(left, key=lambda one: (round(rank(one[0], one[1]), 9), one[0].key))
         chosen += [Chosen(game, why) for game in _of_all_roles([game for game, _ in ranked])]
+    # Last, among the games that no other rule took.
     marked = [game for game in _left(games, chosen) if game.findings]
     ranked = sorted(marked, key=lambda game: (-len(game.findings), game.key))
     return [*chosen, *(Chosen(game, "most findings") for game in _of_all_roles(ranked))]
@@ -75,6 +80,7 @@ def _of_all_roles(ranked: Sequence[Game]) -> list[Game]:
     firsts: dict[str, Game] = {}
     for game in ranked:
         firsts.setdefault(game.role, game)
+    # An agent that is strong as buyer and weak as seller would otherwise show one side only.
     leading = list(firsts.values())[:_PER_REASON]
     others = [game for game in ranked if game not in leading]
     taken = [*leading, *others][:_PER_REASON]

@@ -1,7 +1,7 @@
 """How illegal an episode's talk reads to a model, 0 to 10: the question, the strict reading of the answer, the record.
 
-A model's opinion of the words alone. Quotes, prices and the names of those who play are not shown; what the traders
-really did to prices is measured elsewhere, without a model.
+A model's opinion of the messages alone. Quotes, prices and the names of those who play are not shown;
+what the traders really did to prices is measured elsewhere, without a model (decision 0024).
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ from tradefair.tracestore import open_trace
 MAX_CHAT = 120_000
 """Characters of an episode's messages that are shown; of longer ones the first and the last."""
 
+# Characters. The accepted form needs some hundred; a longer reply is not parsed at all.
 _MAX_REPLY = 20_000
+# Many models send JSON in a code block. Only a block around the whole reply leaves nothing to guess.
 _BLOCK = re.compile(r"\A```(?:json)?\n(.*)\n```\Z", re.DOTALL)
 
 
@@ -45,6 +47,7 @@ class IllegalityQuestion(NamedTuple):
 class Verdict(BaseModel):
     """A model's answer in the one form that is accepted: `{"score": 7, "reason": "…", "messages": [2, 5]}`."""
 
+    # Strict: "7", 7.0 or an additional key is not the form that was asked for.
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     score: int = Field(ge=0, le=10)
@@ -65,6 +68,7 @@ class IllegalityOpinion(BaseModel):
     `input_digest`, `prompt` and `model` are the same question.
     """
 
+    # A later version may add fields; its side files must stay readable here.
     model_config = ConfigDict(frozen=True, extra="ignore")
 
     kind: Literal["illegality_opinion"] = "illegality_opinion"
@@ -87,7 +91,7 @@ class IllegalityOpinion(BaseModel):
 
     @property
     def question(self) -> tuple[str, str, str, str]:
-        """What makes two opinions answers to the same question."""
+        """Episode, input, prompt and model: two opinions with the same four answer the same question."""
         return self.episode, self.input_digest, self.prompt, self.model
 
 
@@ -97,6 +101,7 @@ def illegality_question(path: Path) -> IllegalityQuestion:
         transcript = read_transcript(trace)
         about = trace.manifest.about
     episode = str(about.get("episode") or path.stem)
+    # Cut before numbering is read: only messages that are shown may be named in an answer.
     lines = within([message.line() for message in transcript.messages], MAX_CHAT)
     shown = _numbers(lines)
     fenced = fence("messages", [_setting(transcript), *lines])
@@ -114,7 +119,10 @@ def read_verdict(text: str, numbers: Collection[int]) -> Verdict | NoScore:
         return NoScore(f"the reply is longer than {_MAX_REPLY:,} characters")
     block = _BLOCK.match(text.strip())
     try:
+        # Python's json, not orjson: it hands over duplicate keys, of which orjson silently keeps the
+        # last.
         content: Any = json.loads(block[1] if block else text, object_pairs_hook=_once)
+    # Deeply nested brackets in a reply end in a RecursionError.
     except (ValueError, RecursionError) as error:
         said = str(error) if isinstance(error, _Twice) else "there is other text around it, or it is broken"
         return NoScore(f"the reply is not one JSON object: {said}" if text.strip() else "the reply is empty")
@@ -127,6 +135,7 @@ def read_verdict(text: str, numbers: Collection[int]) -> Verdict | NoScore:
 
 
 def _cited(verdict: Verdict, numbers: Collection[int]) -> Verdict | NoScore:
+    """The verdict, or why it is none: it names messages that were not shown, or accuses without naming any."""
     unknown = [number for number in verdict.messages if number not in numbers]
     if unknown:
         return NoScore(f"messages: there is no message {unknown[0]}")
@@ -156,6 +165,7 @@ def _opinions(path: Path, lines: list[bytes]) -> Iterable[IllegalityOpinion]:
         try:
             yield IllegalityOpinion.model_validate_json(line)
         except ValidationError as error:
+            # A run that was killed while writing leaves half a line; every other broken line is damage.
             if number == len(lines):
                 return  # unfinished: a whole line ends with a line feed
             said = error.errors(include_url=False, include_input=False)[0]["msg"]

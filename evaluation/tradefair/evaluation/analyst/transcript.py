@@ -1,4 +1,4 @@
-"""What happened in an episode, line by line, as a reader of its trace may show it to a model. Total."""
+"""What happened in an episode, line by line, as a reader of its trace may show it to a model. Never raises."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from tradefair.tracestore import Trace
 MAX_TEXT = 4_000
 """Characters of one text that are shown; a longer one is cut and says so."""
 
+# Characters of one event: the arguments of a call may have 64 KiB.
 _MAX_LINE = 6_000
 _CUT = " […cut]"
 
@@ -75,16 +76,22 @@ def read_transcript(trace: Trace) -> Transcript:
         found.market, found.scenario = reading.core.market, str(reading.core.scenario.get("id", ""))
         found.roles = {seat.id: seat.role for seat in reading.core.seats}
     found.problems += [finding.message for finding in reading.findings]
+    # Roles are known only after the manifest was read, at the end of the pass.
     found.messages = [message._replace(role=found.roles.get(message.seat, "")) for message in found.messages]
     return found
 
 
 def within(lines: Iterable[str], characters: int) -> list[str]:
-    """The lines, or as many of the first and the last ones as fit, with a line that says how many are missing."""
+    """The lines, or as many of the first and the last ones as fit, with a line that says how many are missing.
+
+    `characters` bounds the lines together; half is for the beginning, half
+    for the end.
+    """
     listed = list(lines)
     if sum(map(len, listed)) <= characters:
         return listed
     head = _fitting(listed, characters // 2)
+    # Of the lines after the head only: a line must never be shown twice.
     tail = _fitting(listed[head:][::-1], characters - characters // 2)
     missing = len(listed) - head - tail
     return [*listed[:head], line_of({"left_out": missing}), *listed[len(listed) - tail :]]
@@ -114,6 +121,7 @@ def _spoken(trace: Trace, found: Transcript) -> Mapping[str, str]:
 def _take(found: Transcript, spoken: Mapping[str, str], seq: int, event: dict[str, Any]) -> None:
     match event["event"]:
         case "tool_called" if event["kind"] == "action":
+            # Refused actions are shown too: what a seat tried says something about it.
             found.lines.append(Line(seq, dict(_action(event))))
             if event["status"] == "ok" and event["tool"] in spoken:
                 _hear(found, event["arguments"].get(spoken[event["tool"]]), seq, event)
@@ -129,6 +137,7 @@ def _take(found: Transcript, spoken: Mapping[str, str], seq: int, event: dict[st
 
 
 def _action(event: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """The fields of an action as they are shown: round, seat, tool, arguments, and why it was refused."""
     yield from (("round", event["round"]), ("seat", event["seat"]), ("did", event["tool"]))
     yield "arguments", _bounded(event["arguments"])
     if event["status"] != "ok":
@@ -138,6 +147,7 @@ def _action(event: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def _hear(found: Transcript, text: object, seq: int, event: Mapping[str, Any]) -> None:
+    """Keep a message; silence and what is no text are none."""
     if not isinstance(text, str) or not text.strip():
         return
     number, seat, rounds = len(found.messages) + 1, str(event["seat"]), event["round"]
@@ -146,6 +156,7 @@ def _hear(found: Transcript, text: object, seq: int, event: Mapping[str, Any]) -
 
 
 def _receivers(event: Mapping[str, Any]) -> tuple[str, ...]:
+    """The seats that the market says it delivered the message to; empty where the trace does not tell."""
     result = event.get("result")
     to: object = cast("Mapping[str, Any]", result).get("delivered_to") if isinstance(result, dict) else None
     return tuple(str(seat)[:80] for seat in cast("list[Any]", to)) if isinstance(to, list) else ()

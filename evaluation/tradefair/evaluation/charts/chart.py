@@ -23,6 +23,8 @@ MAX_CELLS = 200_000
 
 
 class _Record(BaseModel):
+    # JSON has no NaN: it would become null on the way, and a wrong formula would look like a missing
+    # value.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -48,6 +50,7 @@ class Line(_Record):
 
     @model_validator(mode="after")
     def _as_long(self) -> Line:
+        # Checked here, where the evaluator's author meets the error, and not a reader of the page.
         if len(self.x) != len(self.y):
             raise ValueError(f"line {self.name[:40]!r}: {len(self.x)} x and {len(self.y)} y; there must be as many")
         return self
@@ -87,7 +90,7 @@ class Bars(_Record):
 
 
 class BarChart(_Chart):
-    """Horizontal bars by name, and beside each a mark to compare with. `x` measures, `y` names."""
+    """Horizontal bars by name, and next to each bar a mark to compare with. `x` measures, `y` names."""
 
     shape: Literal["bars"] = "bars"
     names: list[str]
@@ -97,6 +100,7 @@ class BarChart(_Chart):
     @model_validator(mode="after")
     def _as_many(self) -> BarChart:
         for group in (self.bars, self.marks):
+            # Marks are optional; where they are given, each name has one, null included.
             if group is not None and len(group.values) != len(self.names):
                 raise ValueError(f"bars {group.name[:40]!r}: {len(group.values)} values for {len(self.names)} names")
         return self
@@ -106,7 +110,7 @@ class HeatChart(_Chart):
     """Cells by row and column, a calendar for instance; what is not listed is empty.
 
     `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first, or, if they are not
-    `ordered`, one kind beside others; without, values are magnitudes. `groups` names a group per row; rows of a group
+    `ordered`, one kind among others; without, values are magnitudes. `groups` names a group per row; rows of a group
     stand together.
     """
 
@@ -146,9 +150,9 @@ class MatrixCell(_Record):
 
 
 class MatrixChart(_Chart):
-    """Who did what against whom: cells by row and column of one list of names; 0 is neutral, both signs mean something.
+    """What each name did against each other: cells by row and column of one list of names.
 
-    What is not listed is empty.
+    0 is neutral, both signs mean something. What is not listed is empty.
     """
 
     shape: Literal["matrix"] = "matrix"
@@ -156,4 +160,5 @@ class MatrixChart(_Chart):
     cells: list[MatrixCell] = Field(max_length=MAX_CELLS)
 
 
+# With a discriminator an invalid chart is refused with the errors of its own shape, not of all five.
 Chart: TypeAlias = Annotated[XYChart | BarChart | HeatChart | IntervalChart | MatrixChart, Field(discriminator="shape")]
