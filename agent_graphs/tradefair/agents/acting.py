@@ -31,15 +31,17 @@ from tradefair.agents.tool_node import Executed, run_calls
 from tradefair.agents.window import Window
 from tradefair.contract import TurnView
 
+# As in `frameworks/seat_round.py`: agents are compared under the same patience.
 _MAX_THOUGHTS = 3
 
 
 class ActState(TypedDict):
     """One round: its messages and counters. `view` is the open phase's turn, at the end the next round's.
 
-    `declined` holds, per call of the last message, the reason why a person declined it; empty when nobody was asked.
+    `declined` holds, per call of the last message, the reason why a person declined it; empty when no person was asked.
     """
 
+    # Reducers: what a node returns under these names is added to the state, not put in its place.
     messages: Annotated[list[AnyMessage], operator.add]
     acts: Annotated[list[Act], operator.add]
     view: TurnView
@@ -57,7 +59,10 @@ class ActState(TypedDict):
 
 @dataclass(frozen=True)
 class ActContext:
-    """What the nodes share and no state holds: tools, the model that knows them, clock, limits, window."""
+    """What the nodes share and no state holds: tools, the model that knows them, clock, limits, window.
+
+    `actor` has the tools bound; `next_turn` waits outside the model, by the market's clock.
+    """
 
     bridge: Bridge
     actor: ChatRunnable
@@ -72,7 +77,10 @@ Node: TypeAlias = Callable[[Any, Runtime[Any]], Awaitable[dict[str, Any]]]
 
 
 def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
-    """The state in which a round begins."""
+    """The state in which a round begins.
+
+    All counters are 0: limits are the round's, and `RoundBudget` has taken off what a phase before it used.
+    """
     return ActState(
         messages=messages,
         acts=[],
@@ -92,13 +100,16 @@ def act_state(messages: list[AnyMessage], view: TurnView) -> ActState:
 
 async def act(state: ActState, context: ActContext, *last: AnyMessage) -> dict[str, Any]:
     """The actor's next reply; it sees its window and, behind that, the messages `last`, which are not kept."""
+    # Only shown, never stored: a plan changes with every call, and old ones in the history would contradict it.
     seen = context.window(state["messages"])
     if last:
         seen = [*seen, *last]
     asked = await ask(context.actor, seen, "actor", state["view"], reply_id(state), context.note)
+    # Malformed calls count as calls: the model tried to act, and is told what was wrong.
     reply = asked.message
     thoughts = 0 if reply.tool_calls or reply.invalid_tool_calls else state["thoughts"] + 1
     used = spent(state, context.limits, asked)
+    # A token limit that was reached by the same reply is the reason that stays.
     if used["stop"] is None and thoughts >= _MAX_THOUGHTS:
         used["stop"] = "no_call"
     return {**used, "messages": [reply], "thoughts": thoughts}
@@ -113,6 +124,7 @@ def spent(state: ActState, limits: RoundLimits, *asked: Asked) -> dict[str, Any]
     """The counters of a round after some replies; `stop` when its tokens are used up."""
     read = state["input_tokens"] + sum(reply.input_tokens for reply in asked)
     written = state["output_tokens"] + sum(reply.output_tokens for reply in asked)
+    # More than the limit: tokens are known after the reply only, so equality is still within it.
     over = limits.tokens is not None and read + written > limits.tokens
     return {
         "replies": state["replies"] + len(asked),
@@ -127,8 +139,10 @@ async def use_tools(state: ActState, context: ActContext) -> tuple[Executed, dic
     """Make the calls of the last message: what came of them, and the update of the state."""
     message = cast("AIMessage", state["messages"][-1])
     budget = context.limits.calls - state["calls"]
+    # What a person has declined is refused there in its place, so that every call keeps its answer.
     done = await run_calls(context.bridge, message, state["view"], budget, state["declined"])
     calls = state["calls"] + len(done.calls)
+    # A turn that ended with the last call kept to the limit.
     used_up = not done.turn_over and calls >= context.limits.calls
     return done, {
         "messages": done.messages,
@@ -136,6 +150,7 @@ async def use_tools(state: ActState, context: ActContext) -> tuple[Executed, dic
         "calls": calls,
         "turn_over": done.turn_over,
         "stop": "call_limit" if used_up else None,
+        # The answers were for this message; a person is asked again about the next one.
         "declined": [],
     }
 
@@ -148,8 +163,10 @@ def _acts(done: Executed) -> list[Act]:
 async def open_phase(state: ActState, context: ActContext) -> dict[str, Any]:
     """Wait until the seat is asked again; if that is in the same round, show it the phase."""
     view = await context.next_turn()
+    # Another round begins with a fresh message list, outside this invocation.
     if view.over or view.round != state["view"].round:
         return {"view": view}
+    # No message for a phase in which no call could be made.
     if state["calls"] >= context.limits.calls:
         return {"view": view, "turn_over": False, "stop": "call_limit"}
     message = HumanMessage(goes_on(view), id=f"r{view.round}.{view.phase}.{view.revision}")
@@ -169,6 +186,7 @@ async def _next_phase(state: ActState, runtime: Runtime[ActContext]) -> dict[str
 
 
 async def _nudge(state: ActState) -> dict[str, Any]:
+    """Ask the model to call a tool; it is told that another reply without a call ends its round."""
     message = HumanMessage(NUDGE, id=f"r{state['view'].round}.nudge{state['nudges']}")
     return {"messages": [message], "nudges": state["nudges"] + 1}
 
@@ -181,6 +199,7 @@ async def _approve(state: ActState, runtime: Runtime[ActContext]) -> dict[str, A
 
 
 def _to_agent(state: ActState) -> str:
+    """The node after calls in the plain loop. A function, because other graphs decide by their state."""
     return "agent"
 
 
@@ -201,21 +220,27 @@ class ActLoop:
 
 
 def add_act_loop(graph: Any, loop: ActLoop, *, approve: bool) -> None:
-    """Add the loop's nodes and edges to a StateGraph (Any: langgraph's builder is typed with unknowns)."""
+    """Add the loop's nodes and edges to a StateGraph (Any: langgraph's builder is typed with unknowns).
+
+    With `approve` a node stands between actor and tools; the graph then needs a checkpointer, to wait in it.
+    """
     before = "approve" if approve else "tools"
 
     # Coroutines, because langgraph runs plain functions on a thread; Any, because they see the state of every graph.
     async def after_actor(state: Any) -> str:
         if state["stop"]:
             return loop.end
+        # 0 thoughts: the reply has calls. 1: the model may think once more, unasked. 2: it is nudged; 3 has set `stop`.
         return {0: before, 1: loop.actor}.get(state["thoughts"], "nudge")
 
     async def after_tools(state: Any) -> str:
+        # First: a turn that is over may have used up the limit as well, and the round is then not given up.
         if state["turn_over"]:
             return "next_phase"
         return loop.end if state["stop"] else loop.go_on(state)
 
     async def after_phase(state: Any) -> str:
+        # `turn_over` still set means that no further phase of this round was opened.
         return loop.end if state["turn_over"] or state["stop"] else loop.go_on(state)
 
     graph.add_node(loop.actor, loop.act)
@@ -225,6 +250,7 @@ def add_act_loop(graph: Any, loop: ActLoop, *, approve: bool) -> None:
     if approve:
         graph.add_node("approve", _approve)
         graph.add_edge("approve", "tools")
+    # Every target is named, or langgraph would draw edges to all nodes.
     graph.add_conditional_edges(loop.actor, after_actor, [loop.actor, before, "nudge", loop.end])
     graph.add_edge("nudge", loop.actor)
     graph.add_conditional_edges("tools", after_tools, [*loop.targets, "next_phase", loop.end])

@@ -1,4 +1,4 @@
-"""One model call, and the note about it: what it cost and how long it took lies beside the trace, never in it."""
+"""One model call, and the note about it: what it cost and how long it took is kept next to the trace, never in it."""
 
 from __future__ import annotations
 
@@ -37,9 +37,12 @@ async def ask(
 ) -> Asked:
     """Ask `model` once, in the phase of `view`; the reply gets the id `reply_id`. Raises what the model raises."""
     begun = perf_counter()
+    # Messages go in as they are; retries are the model client's own.
     answer = await model.ainvoke(messages)
     latency_s = perf_counter() - begun
+    # The provider's id would differ between runs; ours is the same in a replay.
     reply = answer.model_copy(update={"id": reply_id})
+    # Zero for the sums only: the note says null where the endpoint did not count.
     usage = reply.usage_metadata or {"input_tokens": 0, "output_tokens": 0, "total_tokens": 0}
     asked = Asked(reply, usage["input_tokens"], usage["output_tokens"], _is_estimated(reply))
     if note is not None:
@@ -52,8 +55,12 @@ def _is_estimated(reply: AIMessage) -> bool:
 
 
 def plain(reply: AIMessage, latency_s: float | None = None) -> ModelReply:
-    """A chat model's reply in plain values."""
+    """A chat model's reply in plain values.
+
+    Tokens are None where the endpoint does not count, unlike in `Asked`.
+    """
     about, usage = reply.response_metadata, reply.usage_metadata
+    # Providers name cached input in different ways; langchain's name for it is `cache_read`.
     details = (usage or {}).get("input_token_details", {})
     return ModelReply(
         text=str(reply.text),

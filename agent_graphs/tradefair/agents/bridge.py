@@ -24,8 +24,10 @@ if TYPE_CHECKING:
     from mcp import Client
     from mcp.shared.dispatcher import ProgressFnT
 
+# Names of the server's `_meta` entries (host/wire.py); agents know the wire, not the host.
 _TURN = "tradefair/turn"
 _CALL_KEY = "tradefair/call-key"
+# With these codes the server says that nothing was changed, so asking once more is safe.
 _FAULTS = frozenset({"internal_error", "storage_unavailable"})
 
 
@@ -55,12 +57,13 @@ class ToolOutcome:
     @property
     def turn(self) -> TurnMark | None:
         """The clock in the result's `_meta`; None where the answer did not come from a market."""
+        # A market's answer always has it; a stranger's server need not.
         mark = self.meta.get(_TURN)
         return None if mark is None else TurnMark(mark["round"], mark["phase"], mark["turn_over"], mark["over"])
 
     @property
     def artifact(self) -> dict[str, Any]:
-        """What a tool message keeps beside its text, under the wire's names."""
+        """What a tool message keeps in addition to its text, under the wire's names."""
         return {"structured_content": self.structured, "_meta": dict(self.meta), "is_error": self.is_error}
 
     @property
@@ -71,24 +74,28 @@ class ToolOutcome:
     def ends(self, view: TurnView) -> bool:
         """Whether the turn that began with `view` is over, or its phase has closed without the seat (a deadline).
 
-        A free clock awaits nobody, and its rounds pass while a seat acts.
+        A free clock awaits no seat, and its rounds pass while a seat acts.
         """
         turn = self.turn
         if turn is None:
             return False
+        # Only where the seat is awaited: under a free clock rounds pass without ending a turn.
         passed = view.awaited and (turn.round, turn.phase) != (view.round, view.phase)
         return turn.turn_over or turn.over or passed
 
     def answer(self) -> ToolAnswer:
         """The outcome as a policy sees it."""
         turn = self.turn
+        # The policy learns of the end from the mark, not from the answer's text.
         over = turn is not None and (turn.turn_over or turn.over)
         if self.is_error:
             return ToolAnswer(None, error_info(self.text), over)
+        # Policies read data: the structured form where there is one, else the text as it came.
         return ToolAnswer(self.text.encode() if self.structured is None else orjson.dumps(self.structured), None, over)
 
 
 @dataclass
+# For the report; the trace counts for itself.
 class BridgeCounts:
     """How the calls of one bridge went; retries are not calls of their own."""
 
@@ -110,6 +117,7 @@ def error_info(text: str) -> ErrorInfo:
     """The refusal in an error's text; code `error` where a stranger's server answered in a form of its own."""
     try:
         body = orjson.loads(text)
+        # A KeyError or TypeError: JSON, but not the four fields.
         return ErrorInfo(body["code"], body["message"], body["hint"], body["retryable"])
     except (orjson.JSONDecodeError, KeyError, TypeError):
         return ErrorInfo("error", text, "", True)
@@ -139,6 +147,7 @@ class Bridge:
         self._timeout_s = timeout_s
         self._on_progress = on_progress
         self._key_prefix = key_prefix
+        # Keys are counted per connection, in the order of the calls.
         self._keys = 0
 
     @classmethod
@@ -146,6 +155,7 @@ class Bridge:
         """List the client's tools, all pages of them. Options are those of the constructor."""
         tools: dict[str, Tool] = {}
         cursor: str | None = None
+        # The server's list may have several pages; an agent must not miss the tools on a later one.
         while True:
             try:
                 page = await client.list_tools(cursor=cursor)
@@ -157,7 +167,7 @@ class Bridge:
                 return cls(client, tools, **options)
 
     def read_only(self, name: str) -> bool:
-        """Whether a tool says that it changes nothing; an unknown tool is not trusted to."""
+        """Whether a tool says that it changes nothing. An unknown tool is taken to change something."""
         tool = self.tools.get(name)
         return tool is not None and tool.annotations is not None and bool(tool.annotations.read_only_hint)
 
@@ -166,13 +176,16 @@ class Bridge:
 
         Raises HarnessFailure for anything but an answer or its absence.
         """
+        # A retry is the same call and is not counted again.
         self.counts.calls += 1
         meta = {**self._meta, **self._fresh_key(name)}
         wait = self._timeout_s if timeout_s is None else timeout_s
         outcome = await self._attempt(name, arguments, meta, wait)
+        # Without a key a call is not repeated after silence: it may have been carried out.
         if _is_fault(outcome) or (outcome is None and _CALL_KEY in meta):
             self.counts.retries += 1
             outcome = await self._attempt(name, arguments, meta, wait)
+        # No answer twice: the agent is told, and can look where the market stands.
         if outcome is None:
             outcome = _no_answer(name, wait)
         if _is_fault(outcome):
@@ -181,6 +194,7 @@ class Bridge:
         return outcome
 
     def _fresh_key(self, name: str) -> dict[str, str]:
+        # Reads need no key: repeating them changes nothing.
         if name not in self.tools or self.read_only(name):
             return {}
         self._keys += 1
@@ -189,12 +203,13 @@ class Bridge:
     async def _attempt(
         self, name: str, arguments: Mapping[str, Any], meta: dict[str, Any], timeout_s: float
     ) -> ToolOutcome | None:
-        """One request; None when no answer came in time."""
+        """One request; None when no answer came in time. Other errors of the protocol are HarnessFailures."""
         try:
             result = await self._client.call_tool(
                 name, dict(arguments), timeout_s, self._on_progress, meta=cast("Any", meta or None)
             )
         except MCPError as error:
+            # The SDK reports its own time-out as a protocol error with this code.
             if error.code == REQUEST_TIMEOUT:
                 self.counts.timeouts += 1
                 return None
@@ -207,6 +222,7 @@ class Bridge:
 
 def _outcome(name: str, result: CallToolResult) -> ToolOutcome:
     texts = [block.text for block in result.content if isinstance(block, TextContent)]
+    # Text only in the common case; other blocks keep their form, for models that can read them.
     content: str | list[dict[str, Any]] = "\n".join(texts)
     if len(texts) != len(result.content):
         content = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
@@ -225,6 +241,7 @@ def _no_answer(name: str, timeout_s: float) -> ToolOutcome:
         "timeout",
         f"{name} did not answer within {timeout_s:g} s; it may or may not have been carried out",
         hint="call view_turn to see where the market stands",
+        # `made`: it may have been carried out, so it counts against the limits.
         made=True,
     )
 

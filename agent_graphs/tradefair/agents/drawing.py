@@ -9,12 +9,15 @@ from typing import Any
 
 from tradefair.contract import HarnessFailure
 
+# Seconds for graphviz; our graphs take far less.
 _PATIENCE_S = 60
+# langgraph's names of the two ends, and ours.
 _ENDS = {"__start__": "start", "__end__": "end"}
 
 
 def to_mermaid(graph: Any) -> str:
     """A compiled graph as mermaid text; dotted lines are taken under a condition. Any: langgraph types it so."""
+    # `strip`: the docs hold this text, and the space around it is no part of the graph.
     return str(graph.get_graph().draw_mermaid()).strip() + "\n"
 
 
@@ -34,6 +37,7 @@ def to_dot(graph: Any) -> str:
 def write_png(graph: Any, path: Path) -> None:
     """Draw a compiled graph into a PNG file with the `dot` of this machine. Raises HarnessFailure without one."""
     program = shutil.which("dot")
+    # Not drawn over the network: langgraph's own PNG asks a public server.
     if program is None:
         raise HarnessFailure("a PNG needs graphviz's dot on this machine; without it, print the mermaid text instead")
     command = [program, "-Tpng", "-o", str(path)]

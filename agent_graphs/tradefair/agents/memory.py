@@ -13,9 +13,12 @@ from tradefair.agents.bridge import Bridge, ToolOutcome, error_info
 from tradefair.agents.rounds import is_fenced
 from tradefair.contract import HarnessFailure
 
+# The server's mark on answers that hold strangers' words (host/wire.py).
 _UNTRUSTED = "tradefair/untrusted"
+# Tools that change notes; only after one of these are the notes read again.
 _WRITERS = frozenset({"add_note", "remove_note"})
 _PROGRAM = "execute_code"
+# Characters of one line of a record.
 _LINE_CHARS = 240
 _LEFT_OUT = "(answered; words of others are left out here)"
 _PASSED_OVER = "the turn passed without you: no_call"
@@ -39,6 +42,7 @@ class RoundRecord:
     stop: str | None
 
     def __str__(self) -> str:
+        # Said outright: an empty list would look like a record that is missing.
         lines = self.lines or ("(no action)",)
         words = _PASSED_OVER if self.stop == "no_call" else f"the round was given up: {self.stop}"
         end = f"\n  {words}" if self.stop else ""
@@ -53,6 +57,7 @@ class RoundRecord:
 def round_record(bridge: Bridge, round_number: int, acts: Sequence[Act], stop: str | None) -> RoundRecord:
     """The mechanical record of a round; `stop` says why it was given up, if it was."""
     doing = [act for act in acts if not bridge.read_only(act.tool)]
+    # Reads are counted and not listed: what they said is in the next turn's view or can be asked again.
     return RoundRecord(round_number, len(acts) - len(doing), tuple(map(act_line, doing)), stop)
 
 
@@ -61,6 +66,7 @@ class Memory:
 
     def __init__(self, bridge: Bridge, *, keep: int = 3) -> None:
         self._bridge = bridge
+        # A deque: records older than the last rounds go by themselves, so the cost of a round stays flat.
         self._records: deque[RoundRecord] = deque(maxlen=keep)
         self._notes = ""
         self._stale = False
@@ -68,9 +74,10 @@ class Memory:
 
     async def open_round(self, round_number: int) -> str:
         """The carry-over that opens a round; "" where there is none. Notes are read only when they may have changed."""
-        # A seat that is taken up in mid-episode may find notes of its predecessor.
+        # A seat that is resumed in mid-episode may find notes of its predecessor.
         self._stale = self._stale or (not self._begun and round_number > 1)
         self._begun = True
+        # A server of another market may have no notes.
         if self._stale and "view_notes" in self._bridge.tools:
             self._notes = await self._read_notes()
         self._stale = False
@@ -78,8 +85,10 @@ class Memory:
 
     def close_round(self, round_number: int, acts: list[Act], stop: str | None) -> None:
         """Record what was done in a round, or in the rest of one; `stop` says why it was given up, if it was."""
+        # A refused note has changed nothing.
         self._stale = any(act.tool in _WRITERS and not act.outcome.is_error for act in acts)
         record = round_record(self._bridge, round_number, acts, stop)
+        # The rest of a round in which a phase was passed over belongs to the same record (docs/decisions/0013).
         if self._records and self._records[-1].round == round_number:
             record = self._records.pop().joined(record)
         self._records.append(record)
@@ -87,6 +96,7 @@ class Memory:
     async def _read_notes(self) -> str:
         outcome = await self._bridge.call("view_notes", {})
         if outcome.is_error:
+            # Notes are the agent's own: to go on without them would change how it plays.
             raise HarnessFailure(f"view_notes refused: {outcome.text}")
         return f"Your notes:\n{outcome.text}"
 

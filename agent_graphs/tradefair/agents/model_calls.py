@@ -40,12 +40,14 @@ def model_call(reply: ModelReply, role: Role, view: TurnView, reply_id: str) -> 
         "role": role,
         "model": reply.model,
         "text": reply.text,
+        # Calls with malformed arguments are counted apart: they were never made.
         "calls": [call.tool for call in reply.calls if call.arguments is not None],
         "invalid_calls": sum(call.arguments is None for call in reply.calls),
         "input_tokens": reply.input_tokens,
         "output_tokens": reply.output_tokens,
         **({"cached_input_tokens": cached} if cached else {}),
         "usage_estimated": reply.estimated,
+        # Microseconds: finer digits are noise.
         "latency_s": None if reply.latency_s is None else round(reply.latency_s, 6),
         "finish_reason": reply.finish_reason,
     }

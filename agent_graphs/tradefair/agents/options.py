@@ -1,4 +1,4 @@
-"""What can be chosen about a graph besides its model and its limits."""
+"""What can be chosen about a graph, apart from its model and its limits."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class GraphOptions:
     """Options of every graph; each graph takes what concerns it.
 
     `window` says what of a round the model is shown. With `approve` no call of a tool that is not read-only is made
-    before a person has agreed. `replan_every` (plan_and_act) is the number of calls after which the plan is made anew.
+    before a person has agreed. `replan_every` (plan_and_act) is the number of calls after which a new plan is made.
     `trials` (reflection) switches the outer loop over repeated episodes on and holds what was written after earlier
     ones: () in the first.
     """

@@ -7,9 +7,11 @@ from typing import Annotated, Any, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# A plan is shown after every call: its size is a cost per request.
 MAX_STEPS = 8
 _MARKS = ("done", "current", "open")
 
+# Bounds of a planner's texts, for the same reason.
 _Words = Annotated[str, Field(min_length=1, max_length=300)]
 
 
@@ -58,6 +60,7 @@ class Progress:
     @property
     def finished(self) -> bool:
         """Whether every step is behind us."""
+        # Not `==`: `step` is one past the last when nothing is left.
         return self.step >= len(self.plan.steps)
 
     def take(self, tool: str, *, read_only: bool, accepted: bool) -> Taken:
@@ -67,8 +70,10 @@ class Progress:
         """
         step = self._place(tool, read_only)
         after = replace(self, calls=self.calls + 1)
+        # A refused call has its place in the plan and completes nothing.
         if step is None or not accepted or self.plan.steps[step].tool != tool:
             return Taken(after, step)
+        # One call advances one step, also where several steps name its tool.
         done = tuple(count + (index == step) for index, count in enumerate(self._done()))
         return Taken(replace(after, done=done, step=_current(self.plan.steps, done, self.step)), step)
 
@@ -89,11 +94,13 @@ class Progress:
         return " ".join(f"{index + 1}. ({mark}) {step.intent}{tool}{target}; done when: {step.check}".split())
 
     def _place(self, tool: str, read_only: bool) -> int | None:
+        # From the current step on: a step that was passed over is not gone back to.
         for index in range(self.step, len(self.plan.steps)):
             if self.plan.steps[index].tool == tool and self._done()[index] < self.plan.steps[index].times:
                 return index
         if self.finished:
             return None
+        # A step without a tool allows any action: the planner did not know by which tool it is done.
         return self.step if read_only or self.plan.steps[self.step].tool is None else None
 
     def _done(self) -> tuple[int, ...]:
@@ -103,6 +110,7 @@ class Progress:
 def _current(steps: tuple[PlanStep, ...], done: tuple[int, ...], first: int) -> int:
     """The first step from `first` on that is not behind us: done, or without a tool while a later one has begun."""
     for index in range(first, len(steps)):
+        # A step without a tool cannot be counted; it is behind us once a later step has begun.
         behind = any(done[index + 1 :]) if steps[index].tool is None else done[index] >= steps[index].times
         if not behind:
             return index

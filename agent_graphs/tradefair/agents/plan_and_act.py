@@ -1,7 +1,7 @@
 """The plan-and-act graph: planner -> executor <-> tools.
 
 The planner writes typed steps for the round; the executor sees its window and, last, the plan as it stands. Steps
-advance by themselves. The plan is made anew, at most twelve times a round,
+advance by themselves. The plan is made again, at most twelve times a round,
 
     error       after a refused call
     surprise    after an action outside the plan
@@ -44,8 +44,11 @@ from tradefair.agents.tool_node import Executed
 from tradefair.agents.toolbox import WITHHELD
 from tradefair.contract import TurnView
 
+# A bound on the planner's cost in a round that goes wrong.
 MAX_PLANS = 12
+# One reply and one correction: a model that fails twice is not asked a third time.
 _ATTEMPTS = 2
+# The newest calls; the plan itself says what was done before.
 _SHOWN_CALLS = 20
 _WHY = {
     "round": "the round begins",
@@ -73,7 +76,7 @@ class PlanState(ActState):
 
 @dataclass(frozen=True)
 class PlanContext(ActContext):
-    """What the nodes share beside the act loop's: the planner, what it is told, and how long a plan may last."""
+    """What the nodes share apart from the act loop's: the planner, what it is told, and how long a plan may last."""
 
     planner: ChatRunnable
     planner_system: SystemMessage
@@ -81,14 +84,17 @@ class PlanContext(ActContext):
 
 
 async def _planner(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
+    # The first time in a round there is no reason yet.
     context, reason = runtime.context, state["replan"] or "round"
     asked, answer = await _ask_for_plan(state, context, reason)
     version = state["plans"] + 1
+    # None when the planner's answer could not be read; the executor then acts without a plan.
     progress = Progress(answer, version, reason) if isinstance(answer, Plan) else None
     if context.note is not None:
         noted: dict[str, Any] = {"plan": version, "reason": reason, "steps": [], "problem": str(answer)}
         await context.note(_noted("plan", state["view"], noted if progress is None else progress.noted()))
     update = {"progress": progress, "plans": version, "replan": None, "unplanned": 0}
+    # The planner's tokens are the round's too; they may reach its limit.
     return {**spent(state, context.limits, *asked), **update}
 
 
@@ -99,13 +105,16 @@ async def _ask_for_plan(
     request: list[AnyMessage] = [context.planner_system, HumanMessage(_situation(state, reason))]
     asked: list[Asked] = []
     while True:
+        # Ids go on within the round, so that no two replies share one.
         name = reply_id(state, len(asked))
         asked.append(await ask(context.planner, request, "planner", state["view"], name, context.note))
         try:
             return asked, read_answer(asked[-1].text, Plan)
         except AnswerProblem as problem:
+            # A correction must not go beyond the limit that the first reply reached.
             if len(asked) == _ATTEMPTS or spent(state, context.limits, *asked)["stop"]:
                 return asked, problem
+            # The model's answer stays in the request, so that it can correct what it wrote.
             request += [asked[-1].message, HumanMessage(f"That cannot be read as a plan: {problem}. Write it again.")]
 
 
@@ -119,8 +128,10 @@ def _situation(state: PlanState, reason: str) -> str:
 
 
 async def _executor(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
+    # Without a plan the executor sees the messages alone.
     if state["progress"] is None:
         return await act(state, runtime.context)
+    # Last and not kept: the plan as it stands belongs behind everything that was done.
     return await act(state, runtime.context, HumanMessage(str(state["progress"]), id=f"r{state['view'].round}.plan"))
 
 
@@ -130,6 +141,7 @@ async def _tools(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, A
     may_plan = state["plans"] < MAX_PLANS
     if progress is None:
         unplanned = state["unplanned"] + len(done.calls)
+        # Without a plan nothing but the number of calls can ask for one.
         anew = may_plan and unplanned >= context.replan_every
         return {**update, "unplanned": unplanned, "replan": "calls" if anew else None}
     followed = _follow(progress, done, context.bridge)
@@ -147,6 +159,7 @@ class _Followed(NamedTuple):
     calls: list[dict[str, Any]]
 
     def why_anew(self, replan_every: int) -> str | None:
+        """Why the planner is to be asked again, the most pressing reason first; None when the plan still holds."""
         if any(call["refused"] for call in self.calls):
             return "error"
         if any(call["outside"] for call in self.calls):
@@ -160,9 +173,11 @@ def _follow(progress: Progress, done: Executed, bridge: Bridge) -> _Followed:
     calls: list[dict[str, Any]] = []
     for call, outcome in zip(done.calls, done.outcomes, strict=True):
         step: int | None = None
+        # The tool's own word: an unknown tool counts as an action.
         reads = bridge.read_only(call.tool)
         if outcome.made:
             progress, step = progress.take(call.tool, read_only=reads, accepted=not outcome.is_error)
+        # A call that was never made says nothing about the plan.
         outside = outcome.made and step is None and not reads
         noted = {"tool": call.tool, "step": step, "made": outcome.made, "refused": outcome.is_error}
         calls.append({**noted, "outside": outside})
@@ -171,6 +186,7 @@ def _follow(progress: Progress, done: Executed, bridge: Bridge) -> _Followed:
 
 async def _next_phase(state: PlanState, runtime: Runtime[PlanContext]) -> dict[str, Any]:
     update = await open_phase(state, runtime.context)
+    # "messages" only where the same round goes on: another round begins with a plan of its own.
     goes_on = "messages" in update and state["plans"] < MAX_PLANS
     return {**update, "replan": "phase" if goes_on else None}
 
@@ -208,10 +224,14 @@ class PlanAndAct(GraphPlayer):
     build_graph = staticmethod(build_graph)
 
     def extend(self, context: ActContext) -> PlanContext:
-        """The planner is the same model without tools; it is told their names."""
+        """The planner is the same model without tools; it is told their names.
+
+        The answer's schema closes its system message, where no market's text can stand.
+        """
         schema = show_request("plan", Plan)
         text = self.prompt["planner"].system(self.brief, schema=schema, tools=_tool_list(context.bridge))
         system = SystemMessage(text, id="system.planner")
+        # `vars`: the fields of the loop's context, which this one extends.
         return PlanContext(
             **vars(context), planner=self.model, planner_system=system, replan_every=self.options.replan_every
         )
@@ -227,6 +247,7 @@ def _tool_list(bridge: Bridge) -> str:
     """One line per tool: its name, whether it only reads, and the first line of its description."""
     lines: list[str] = []
     for name, tool in bridge.tools.items():
+        # What is withheld from the executor must not be planned with.
         if name not in WITHHELD:
             about = (tool.description or tool.title or "").partition("\n")[0]
             lines.append(f"- {name} ({'reads' if bridge.read_only(name) else 'acts'}): {about}")

@@ -41,14 +41,19 @@ class GraphPlayer:
         self.model = model
         self.brief = brief
         self.memory = Memory(bridge)
+        # Waiting is the driver's, so the actor is not offered it.
         actor: Any = model.bind_tools(as_tools(bridge, without=WITHHELD))
         window = self.options.window
+        # A subclass adds what its nodes need, such as a planner; the loop's own part is the same for all.
         self.context = self.extend(ActContext(bridge, actor, next_turn, limits, window, note))
+        # The stable beginning of every request of the episode.
         self.system = SystemMessage(self.prompt[self.prompts[0]].system(brief), id="system")
         approve = self.options.approve
         self._approvals = None if approve is None else Approvals(approve, note)
+        # A graph waits for a person only with a checkpointer; without one langgraph keeps nothing.
         self._graph = self.build_graph(self._approvals and self._approvals.checkpointer)
         self._budget = RoundBudget(limits)
+        # langgraph counts steps; the limit is derived, so that the round's own limits always come first.
         self._recursion_limit = limits.recursion_limit
 
     @staticmethod
@@ -71,6 +76,7 @@ class GraphPlayer:
 
     async def play_round(self, view: TurnView) -> RoundEnd:
         """Play the round that `view` opens, or the rest of one. Raises HarnessFailure."""
+        # What earlier phases of the same round used is taken off.
         context = replace(self.context, limits=self._budget.open(view))
         end = await self._run(await self.start(view), context)
         self.memory.close_round(view.round, end["acts"], end["stop"])
@@ -79,7 +85,10 @@ class GraphPlayer:
         return done
 
     async def finish(self, view: TurnView) -> list[Asked]:
-        """Called once, with the view that says how the episode ended: the replies that the graph still asked for."""
+        """Called once, with the view that says how the episode ended: the replies that the graph still asked for.
+
+        An empty list by default; most graphs have nothing to say after the end.
+        """
         return []
 
     async def _run(self, start: Any, context: ActContext) -> ActState:

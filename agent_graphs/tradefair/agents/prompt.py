@@ -11,6 +11,7 @@ from string import Template
 
 from tradefair.contract import Brief
 
+# In the file itself, so that a prompt and its version are changed in one place.
 _VERSION = re.compile(r"<!-- version: (\d+) -->\n")
 
 
@@ -25,6 +26,7 @@ class Prompt:
 
     def system(self, brief: Brief, **more: str) -> str:
         """The stable prefix of every request of an episode; `more` fills what else the template names."""
+        # `substitute` and not `safe_substitute`: a name without a value must fail here and not reach a model.
         return Template(self.template).substitute(brief._asdict(), **more)
 
     @property
@@ -53,6 +55,7 @@ def load_prompt(name: str, package: str = "tradefair.agents") -> Prompt:
     """The file `prompts/<name>.md` of a package; its first line is `<!-- version: N -->`."""
     data = (resources.files(package) / "prompts" / f"{name}.md").read_bytes()
     text = data.decode()
+    # A mistake in the package, not in a user's input.
     head = _VERSION.match(text)
     if head is None:
         raise ValueError(f"prompts/{name}.md: the first line must be <!-- version: N -->")

@@ -20,7 +20,10 @@ def build_graph(checkpointer: Any = None) -> Any:
 
 
 class React(GraphPlayer):
-    """The react graph in one seat."""
+    """The react graph in one seat.
+
+    The simplest of the three, and the one that other frameworks are compared with.
+    """
 
     prompts: ClassVar[tuple[str, ...]] = ("react",)
     build_graph = staticmethod(build_graph)

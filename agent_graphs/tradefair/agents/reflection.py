@@ -32,7 +32,7 @@ class ReflectionState(ActState):
 
 @dataclass(frozen=True)
 class ReflectionContext(ActContext):
-    """What the nodes share beside the act loop's: the memory, the lessons, the reflector and what it is told."""
+    """What the nodes share apart from the act loop's: the memory, the lessons, the reflector and what it is told."""
 
     memory: Memory
     lessons: Lessons
@@ -42,8 +42,10 @@ class ReflectionContext(ActContext):
 
 
 async def _recall(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
+    # The round's first turn: `view` moves on with the phases.
     context, view = runtime.context, state["opened"]
     carried = await context.memory.open_round(view.round)
+    # Trials first, then lessons, then the record: from the oldest to the newest.
     parts = (context.trials, context.lessons.show(), carried)
     text = opening(view, "\n\n".join(filter(None, parts)))
     return {"messages": [HumanMessage(text, id=f"r{view.round}.open")]}
@@ -51,14 +53,16 @@ async def _recall(state: ReflectionState, runtime: Runtime[ReflectionContext]) -
 
 async def _reflect(state: ReflectionState, runtime: Runtime[ReflectionContext]) -> dict[str, Any]:
     context, view = runtime.context, state["view"]
-    # After the last round nobody would read a lesson; without tokens none can be written.
+    # After the last round no request would show a lesson; without tokens none can be written.
     if view.over or state["stop"] == "token_limit":
         return {}
     number = state["opened"].round
+    # The mechanical record, not the messages: it holds no words of others (docs/decisions/0014).
     record = round_record(context.bridge, number, state["acts"], state["stop"])
     parts = (str(record), context.lessons.show(), f"What the market shows you now:\n{show_view(view)}")
     request: list[AnyMessage] = [context.reflector_system, HumanMessage("\n\n".join(filter(None, parts)))]
     name = f"r{number}.{state['replies']}"
+    # Under the round that it is about, although the next one may be open already.
     asked = await ask(context.reflector, request, "reflector", state["opened"], name, context.note)
     lesson = read_lesson(asked.text)
     context.lessons.add(number, lesson.text)
@@ -91,9 +95,11 @@ class Reflection(GraphPlayer):
         """The reflector is the same model without tools."""
         return ReflectionContext(
             **vars(context),
+            # The graph's own objects, so that recall and reflect see the same lessons.
             memory=self.memory,
             lessons=Lessons(),
             trials=show_trials(self.options.trials or ()),
+            # The same model: what differs is what it is asked, not who answers.
             reflector=self.model,
             reflector_system=self._system_of("reflector", show_request("lesson", Lesson)),
         )
@@ -107,10 +113,12 @@ class Reflection(GraphPlayer):
         return [] if self.options.trials is None else [await self.closing_reflection(view)]
 
     async def closing_reflection(self, view: TurnView) -> Asked:
-        """Ask for a reflection on the whole episode, whose last view is `view`; its text is in a note."""
+        """Ask for a reflection on the whole episode; `view` is its last view, and the text is in a note."""
         context = cast("ReflectionContext", self.context)
+        # Trials are counted from 1; the list holds those before this one.
         trial = len(self.options.trials or ()) + 1
         end = f"What the market shows at the end:\n{show_view(view)}"
+        # All lessons that are kept, not the last three only: this is about the whole episode.
         parts = (context.trials, context.lessons.show(all_kept=True), self.memory.digest(), end)
         system = self._system_of("trial_reflector", show_request("reflection", TrialReflection))
         request: list[AnyMessage] = [system, HumanMessage("\n\n".join(filter(None, parts)))]

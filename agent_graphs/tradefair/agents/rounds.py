@@ -23,7 +23,9 @@ Note: TypeAlias = Callable[[dict[str, Any]], Awaitable[None]]
 NUDGE = "Call a tool now. Another reply without a call gives this round up."
 """What a model is told that replied without a call."""
 
+# The server's fence around strangers' words (host/wire.py); its mark is a digest of the whole text.
 _FENCE = re.compile(r"<data (?P<mark>[0-9a-f]+)>\n(?P<body>.*)\n</data (?P=mark)>\Z", re.DOTALL)
+# The view's block; policies behind a model's interface read it back (`find_view`).
 _OPEN = "```json turn_view\n"
 _CLOSE = "\n```"
 
@@ -39,6 +41,7 @@ class RoundLimits(NamedTuple):
         """Graph steps that the call limit can need: per call three replies, a nudge, a plan, a person's word, the tools
         and a new phase.
         """
+        # Generous, since only loops that would never end should meet it.
         return 8 * self.calls + 16
 
 
@@ -67,8 +70,10 @@ class RoundBudget:
     def open(self, view: TurnView) -> RoundLimits:
         """The limits for what `view` opens: a round, or the rest of one."""
         if view.round != self._round:
+            # A new round begins with full limits.
             self._round, self._calls, self._tokens = view.round, 0, 0
         tokens = self._limits.tokens
+        # Not below 0: the last reply of a phase may have gone beyond the limit.
         left = None if tokens is None else max(0, tokens - self._tokens)
         return RoundLimits(max(0, self._limits.calls - self._calls), left)
 
@@ -101,6 +106,7 @@ def show_view(view: TurnView) -> str:
 
 def find_view(text: str) -> TurnView | None:
     """The turn in the last such block of a message; None where there is none. HarnessFailure when it is damaged."""
+    # The last block: what was carried over may show an older turn.
     start = text.rfind(_OPEN)
     if start < 0:
         return None
@@ -113,6 +119,7 @@ def find_view(text: str) -> TurnView | None:
 
 def is_fenced(text: str) -> bool:
     """Whether the server has put marks around text which holds strangers' words."""
+    # JSON first: an object that quotes a fence is data, not fenced text.
     return not text.startswith(("{", "[")) and _FENCE.search(text) is not None
 
 
@@ -128,6 +135,7 @@ def opening(view: TurnView, carried: str = "") -> str:
     It is the same in every graph and framework, so that only the agent differs.
     """
     parts = (f"Round {view.round}, phase {view.phase}. It is your turn.", carried, show_view(view))
+    # Empty parts leave no gap behind.
     return "\n\n".join(filter(None, parts))
 
 

@@ -38,13 +38,17 @@ async def run_calls(
 
 
 def calls_of(message: AIMessage) -> list[Call]:
-    """The calls of a model's message, those with malformed arguments last."""
+    """The calls of a model's message, those with malformed arguments last.
+
+    The order of the calls in the reply is lost where both kinds occur: langchain keeps them in two lists.
+    """
     good = [Call(call["id"] or "", call["name"], call["args"]) for call in message.tool_calls]
     bad = [Call(call["id"] or "", call["name"] or "", None) for call in message.invalid_tool_calls]
     return good + bad
 
 
 def _message(message: AIMessage, index: int, call: Call, outcome: ToolOutcome) -> ToolMessage:
+    # The artifact stays with the message, for windows and tests; models are not shown it.
     return ToolMessage(
         content=cast("Any", outcome.content),
         tool_call_id=call.id,

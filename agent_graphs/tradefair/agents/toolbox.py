@@ -22,16 +22,19 @@ WITHHELD = frozenset({"await_turn"})
 
 
 class McpTool(BaseTool):
-    """One MCP tool. Invoked with a tool call it answers a `ToolMessage` whose artifact is there on errors too."""
+    """One MCP tool. Invoked with a tool call it answers a `ToolMessage`, with its artifact on errors too."""
 
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     _bridge: Bridge = PrivateAttr()
 
     def __init__(self, bridge: Bridge, tool: Tool) -> None:
+        # The wire's names, as other MCP clients know them.
         annotations = tool.annotations.model_dump(by_alias=True, exclude_none=True) if tool.annotations else {}
         super().__init__(
             name=tool.name,
+            # Shown to the model, so never empty.
             description=tool.description or tool.title or tool.name,
+            # The schema as it came: a pydantic model made from it would lose what pydantic cannot say.
             args_schema=tool.input_schema,
             metadata={"mcp": annotations},
         )
@@ -48,6 +51,7 @@ class McpTool(BaseTool):
         **kwargs: Any,
     ) -> Any:
         """As every tool; a refusal gives `status="error"` and keeps its artifact."""
+        # langchain has no place for a result that is an error and has an artifact; so the status is set afterwards.
         answer = await super().ainvoke(input, config, **kwargs)
         if isinstance(answer, ToolMessage) and cast("dict[str, Any]", answer.artifact)["is_error"]:
             answer.status = "error"
@@ -58,6 +62,7 @@ class McpTool(BaseTool):
         return outcome.content, outcome.artifact
 
     def _run(self, **arguments: Any) -> Any:
+        # A blocking call would stop the loop that the market's client lives on.
         raise RuntimeError(f"{self.name} is reached over MCP, which is asynchronous: use ainvoke")
 
 

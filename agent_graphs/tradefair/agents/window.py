@@ -22,8 +22,9 @@ _SPELLINGS = "full_round, last_results(k=6) or cleared_results(k=6)"
 
 @dataclass(frozen=True)
 class Window:
-    """A named view over the messages of a round; `label` is how it is spelt."""
+    """A named view over the messages of a round; `label` is its name with its parameters."""
 
+    # The label stands in the manifest, so a resumed run is shown the same.
     label: str
     view: Callable[[Sequence[AnyMessage]], Sequence[AnyMessage]]
 
@@ -46,15 +47,18 @@ def cleared_results(k: int) -> Window:
 
 
 def parse_window(text: str) -> Window:
-    """A window from its spelling; ScenarioError says what is allowed."""
+    """A window from its text form; ScenarioError says what is allowed."""
     try:
+        # Policies and windows share their form: `name(k=6)`.
         name, given = parse_policy(text)
+    # What has no such form may still be the bare name of a window.
     except ScenarioError:
         name, given = text, {}
     if name == FULL_ROUND.label and not given:
         return FULL_ROUND
     make = {"last_results": last_results, "cleared_results": cleared_results}.get(name)
     k: JsonValue = given.get("k")
+    # `True` is an int in Python, and would be a window of one result.
     if make is None or given.keys() != {"k"} or not isinstance(k, int) or isinstance(k, bool) or k < 1:
         raise ScenarioError(f"{text!r} is not a window: write {_SPELLINGS}, k from 1 on")
     return make(k)
@@ -70,6 +74,7 @@ FULL_ROUND = Window("full_round", _whole)
 
 def _last(messages: Sequence[AnyMessage], k: int) -> Sequence[AnyMessage]:
     first = _oldest_shown(messages, k)
+    # Nothing to leave out: the same list, so that no copy is made per request.
     if first == 0:
         return messages
     return [*(message for message in messages[:first] if _stays(message)), *messages[first:]]
@@ -82,11 +87,13 @@ def _stays(message: AnyMessage) -> bool:
 def _oldest_shown(messages: Sequence[AnyMessage], k: int) -> int:
     """Where the oldest exchange that fits begins; 0 when all of them fit."""
     shown = results = 0
+    # Backwards, because the newest results are kept.
     for index in range(len(messages) - 1, -1, -1):
         message = messages[index]
         if isinstance(message, ToolMessage):
             results += 1
         elif isinstance(message, AIMessage) and (message.tool_calls or message.invalid_tool_calls):
+            # The newest exchange is shown even when it alone has more than `k` results.
             if shown and results > k:
                 return shown
             shown = index
@@ -94,6 +101,7 @@ def _oldest_shown(messages: Sequence[AnyMessage], k: int) -> int:
 
 
 def _cleared(messages: Sequence[AnyMessage], k: int) -> Sequence[AnyMessage]:
+    # `[:-k]`: all but the newest k; k is at least 1, so this is never everything.
     places = [index for index, message in enumerate(messages) if isinstance(message, ToolMessage)][:-k]
     if not places:
         return messages
@@ -105,5 +113,6 @@ def _cleared(messages: Sequence[AnyMessage], k: int) -> Sequence[AnyMessage]:
 
 def _without_content(message: ToolMessage) -> ToolMessage:
     size = len(str(message.content))
+    # How to get it again stands in place of the content: the call itself is still shown.
     words = f"(cleared: {size} characters; call {message.name or 'the tool'} again if you need them)"
     return message.model_copy(update={"content": words})
