@@ -19,8 +19,10 @@ from tradefair.contract import Draw, ToolCall, Turns, TurnView
 from tradefair.host.setup import seat_policy
 
 SLEEPER = """
-import asyncio, sys
+import asyncio, signal, sys
 import tradefair.api as tf
+
+signal.signal(signal.SIGINT, signal.default_int_handler)  # ignored where the tests run in a shell's background
 
 async def asleep(seat):
     async for turn in seat:
@@ -232,7 +234,10 @@ def test_ctrl_c_leaves_an_unfinished_trace(tmp_path: Path, where: str) -> None:
         assert process.stdout is not None
         assert process.stdout.readline() == "playing\n"
         os.kill(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        try:
+            _, errors = process.communicate(timeout=60)
+        finally:
+            process.kill()
     assert process.returncode != 0
     assert "KeyboardInterrupt" in errors
     (trace,) = tf.load(tmp_path)
