@@ -12,6 +12,7 @@ from tradefair.evaluation.importers.report import ImportReport
 
 __all__ = ["IMPORTED_MARKET", "IMPORTERS", "Importer", "run_importer"]
 
+# A name of its own: no rules are registered under it, and `verify` answers "foreign" for such a trace.
 IMPORTED_MARKET = "mcp"
 """The market of traces that no rules have made."""
 
@@ -46,10 +47,15 @@ IMPORTERS: Mapping[str, Importer] = {
 
 
 def run_importer(kind: str, files: list[Path], out: Path) -> ImportReport:
-    """Import `files` into the folder `out`. ScenarioError for an unknown kind; damaged logs are findings."""
+    """Import `files` into the folder `out`. ScenarioError for an unknown kind; damaged logs are findings.
+
+    Every file of the list gets an entry in the report, also one that gave no trace.
+    """
     known = IMPORTERS.get(kind)
     if known is None:
+        # Cut: the name comes from a command line or a caller and is printed back.
         raise ScenarioError(f"there is no importer {kind[:80]!r}; known are {', '.join(IMPORTERS)}")
+    # Loaded only now: help and a wrong name should not wait for the models of a market.
     module, _, name = known.target.partition(":")
     function = cast(Callable[[list[Path], Path], ImportReport], getattr(import_module(module), name))
     return function(files, out)

@@ -23,10 +23,12 @@ from tradefair.evaluation.importers.report import GameReport, ImportReport, Tall
 from tradefair.tracestore import Written, write_trace
 
 IMPORTER = "mcp-jsonl"
+# A log of calls never says that an episode is over.
 END_REASON = "truncated:log_ended"
 
 _TRANSPORT = "import"
 _PHASE = "open"
+# First words of tool names as MCP servers use them. A guess for logs without `kind` or `readOnlyHint`.
 _READS = {
     "browse", "check", "count", "describe", "download", "fetch", "find", "get", "inspect", "list", "lookup", "open",
     "peek", "preview", "query", "read", "retrieve", "scan", "search", "select", "show", "view", "watch",
@@ -43,17 +45,22 @@ def import_logs(files: Sequence[Path], out: Path) -> ImportReport:
 
 
 def import_log(file: Path, out: Path) -> GameReport:
-    """Read one log and write what calls it has; a log without any becomes no trace."""
+    """Read one log and write what calls it has; a log without any becomes no trace.
+
+    The report's checks count answered calls and understood lines; nothing can be re-executed.
+    """
     report = GameReport(file.name)
     seen = hashlib.blake2b(digest_size=32)
     try:
         with file.open("rb") as lines:
+            # Hashed while it is read: no second pass, and the file is never in memory as a whole.
             log = read_calls(_hashed(lines, seen))
     except OSError as error:
         report.found(0, "", f"cannot be read: {error.strerror}")
         return report
     for odd in log.odd:
         report.found(*odd)
+    # A trace without events would look like an episode in which nothing was done.
     if not log.calls:
         report.found(0, "", "no tool call here")
         return report
@@ -72,12 +79,14 @@ def import_log(file: Path, out: Path) -> GameReport:
 
 def kind_by_name(tool: str) -> str:
     """What a tool does, guessed from the verb that its name begins with: read, analysis, else action."""
+    # camelCase, snake_case and paths become words; punctuation in front is dropped.
     words = "".join(f" {char.lower()}" if char.isupper() else char for char in tool)
     for separator in "_-./:":
         words = words.replace(separator, " ")
     verb = next(iter(words.split()), "")
     if verb in _READS:
         return "read"
+    # Whatever is not known to only look counts as an action (docs/exports.md).
     return "analysis" if verb in _ANALYSES else "action"
 
 
@@ -89,7 +98,13 @@ def _hashed(lines: Iterable[bytes], seen: Any) -> Iterator[bytes]:
 
 
 def _core(name: str, log: CallLog) -> ManifestCore:
+    # The record's own word first, then the server's annotation, the name last.
+    """A manifest without rules.
+
+    Every session is a seat of the role `client`; the scenario lists what each tool does.
+    """
     tools = {call.tool: call.kind or log.kinds.get(call.tool) or kind_by_name(call.tool) for call in log.calls}
+    # In the order of their first calls, without a set's accidents: imports of one log are equal byte for byte.
     sessions = dict.fromkeys(call.session for call in log.calls)
     scenario = {
         "id": f"{IMPORTED_MARKET}/{name}",
@@ -105,11 +120,13 @@ def _core(name: str, log: CallLog) -> ManifestCore:
         seats=tuple(SeatRecord(id=session, role="client") for session in sessions),
         tool_schema_digest=digest(canonical(tools)),
         limits=(),
+        # All arguments and results are in the trace; whether the log itself had left some out is not known.
         record="full",
     )
 
 
 def _about(file: Path, log: CallLog, core: ManifestCore, seen: str) -> dict[str, Any]:
+    """Times are those of the first and the last call; labels are the clients' names where `initialize` told them."""
     moments = [call.at_ms for call in log.calls if call.at_ms is not None]
     return {
         "episode": file.stem,
@@ -126,7 +143,10 @@ def _iso(at_ms: int | None) -> str | None:
 
 
 class _Events:
-    """The events of a log, in order. A round that the log names closes when a later one begins."""
+    """The events of a log, in order. A round that the log names closes when a later one begins.
+
+    Sequence numbers, call numbers and rounds are made here, since a foreign log has none of ours.
+    """
 
     def __init__(self, core: ManifestCore, log: CallLog) -> None:
         self._tools: Mapping[str, str] = core.scenario["tools"]
@@ -140,13 +160,16 @@ class _Events:
 
     def written(self) -> Iterator[Written]:
         """Start, calls with the closures between them, end."""
+        # Logs may begin in the middle: a first round of 40 must not make 39 empty closures.
         self._round = next((call.round for call in self._calls if call.round is not None), 1)
         yield self._closure("episode_started")
         for call in self._calls:
+            # Later ones only: calls of several sessions overlap, and a late line of an old round reopens nothing.
             if call.round is not None and call.round > self._round:
                 yield self._closure("round_closed", public=None, facts={}, state_digest="")
                 self.rounds += 1
                 self._round = call.round
+            # Closures have no line of their own and take the time of the last call.
             self._at_ms = self._at_ms if call.at_ms is None else call.at_ms
             yield Written(self._record(call), call.session, call.at_ms, call.latency_us, _TRANSPORT)
         yield self._closure("episode_ended", reason=END_REASON, facts={}, state_digest="")
@@ -161,10 +184,13 @@ class _Events:
         return Written(Record(self._seq, body, closes=event != "episode_started"), at_ms=self._at_ms)
 
     def _record(self, call: LoggedCall) -> Record:
+        """The call as an event of a live trace would be. Large results become a blob, named by their digest."""
         key = (self._round, call.session)
         self._numbers[key] = self._numbers.get(key, 0) + 1
         answer = None if call.status != "ok" else orjson.dumps(call.result)
+        # Bytes as they would lie in the trace: equal answers then share one blob.
         name = None if answer is None else digest(answer)
+        # The limit of live traces, so that readers find large answers in one place.
         large = answer is not None and len(answer) > INLINE_BYTES
         body = {
             **self._head("tool_called", call.session),
@@ -183,6 +209,7 @@ class _Events:
             "result_size": None if answer is None else len(answer),
         }
         blob = None
+        # Each blob once: later calls with the same answer only name its digest.
         if large and name is not None and answer is not None and name not in self._blobs:
             self._blobs.add(name)
             blob = (name, answer)

@@ -18,11 +18,13 @@ from typing import Any, NamedTuple
 
 import orjson
 
+# Bytes and sessions that a hostile log can make us hold.
 MAX_LINE = 16_000_000
 MAX_SEATS = 1_000
 _MAX_NAME = 200
 
 _WRAPPERS = ("message", "payload", "data", "request", "response")
+# First match wins: `name` is last, being the field that records use for other things too.
 _TOOL = ("tool", "tool_name", "toolName", "name")
 _ARGUMENTS = ("arguments", "args", "input", "params", "parameters")
 _RESULT = ("result", "output", "response")
@@ -31,8 +33,11 @@ _SESSION = ("session", "session_id", "sessionId", "seat", "agent", "client")
 _DURATION = ("duration_ms", "latency_ms", "elapsed_ms")
 _KINDS = ("read", "analysis", "action", "note")
 _STATUSES = ("ok", "rejected", "invalid", "denied", "failed")
+# Fields of a tool's answer in MCP: a response with none of them answers some other method.
 _TOOL_ANSWER = frozenset({"content", "structuredContent", "isError"})
+# JSON-RPC 2.0, "Invalid params".
 _INVALID_PARAMS = -32602
+# In seconds that would be the year 5138, in milliseconds it is 1973: nothing real lies on the wrong side.
 _MS_FROM = 1e11
 """Numbers from here on are milliseconds since the epoch, smaller ones are seconds."""
 
@@ -88,6 +93,8 @@ def read_calls(lines: Iterable[bytes]) -> CallLog:
 
 
 class _Reader:
+    """Matches requests with responses. A call stays open until its response comes, however many lines lie between."""
+
     def __init__(self) -> None:
         self.log = CallLog()
         self._open: dict[tuple[str, str], LoggedCall] = {}
@@ -96,6 +103,7 @@ class _Reader:
 
     def take(self, number: int, line: bytes) -> None:
         """One line."""
+        # Before anything can fail, so that the share of understood lines counts every line.
         self.log.lines += 1
         if len(line) > MAX_LINE:
             return self._odd(number, "", f"longer than {MAX_LINE:,} bytes")
@@ -104,6 +112,7 @@ class _Reader:
             orjson.dumps(content)  # deeper than can be written again
         except (orjson.JSONDecodeError, orjson.JSONEncodeError) as error:
             return self._odd(number, "", f"not JSON: {error}"[:200])
+        # A JSON-RPC batch is a list of messages.
         for item in _list(content):
             if isinstance(item, dict):
                 self._object(number, item, _Around())  # pyright: ignore[reportUnknownArgumentType]
@@ -118,12 +127,15 @@ class _Reader:
     # --- shapes ---------------------------------------------------------------------------------------------------
 
     def _object(self, number: int, item: dict[str, Any], around: _Around) -> None:
+        """One JSON object, opened as long as it is a wrapper."""
         around = around.within(item)
+        # First: what calls itself JSON-RPC is never read as a flat record.
         if "jsonrpc" in item or isinstance(item.get("method"), str):
             return self._rpc(number, item, around)
         if isinstance(_first(item, _TOOL), str):
             return self._flat(number, item, around)
         inner: list[dict[str, Any]] = [item[name] for name in _WRAPPERS if isinstance(item.get(name), dict)]
+        # Wrappers nest in real logs, and without a bound a hostile line would recurse until the stack ends.
         if inner and around.depth < 4:
             for wrapped in inner:
                 self._object(number, wrapped, around)
@@ -133,11 +145,14 @@ class _Reader:
             self._odd(number, "", "neither JSON-RPC nor a record with a tool")
 
     def _rpc(self, number: int, item: dict[str, Any], around: _Around) -> None:
+        # Ids are unique within a session only. `repr` keeps 1 and "1" apart, and makes any id hashable.
+        """A JSON-RPC message: a request, a response to one of ours, or something else, which is counted only."""
         method, key = item.get("method"), (around.session, repr(item.get("id")))
         if method == "tools/call":
             return self._request(number, item, around, key)
         if method is not None:
             if method == "tools/list":
+                # Its answer comes with the id alone, and looks like any other response.
                 self._lists.add(key)
             elif method == "initialize":
                 self._client(_mapping(item.get("params")), around.session)
@@ -148,16 +163,19 @@ class _Reader:
             self._lists.discard(key)
             self._listed(_mapping(item.get("result")))
             self.log.other += 1
+        # A cut log may lack the request. Responses of other methods are normal and no finding.
         elif not _TOOL_ANSWER.isdisjoint(_mapping(item.get("result"))):
             self._odd(number, "id", "a response to a tools/call that is not in this log")
         else:
             self.log.other += 1
 
     def _request(self, number: int, item: dict[str, Any], around: _Around, key: tuple[str, str]) -> None:
+        """A `tools/call`. Opens a call that waits for the response with the same id in the same session."""
         params = _mapping(item.get("params"))
         tool = params.get("name")
         if not isinstance(tool, str):
             return self._odd(number, "params.name", "a tools/call that names no tool")
+        # The finding is about the id: the new call is kept, and the response goes to it.
         if key in self._open:
             self._odd(number, "id", "a second request with this id before the first was answered")
         call = self._call(number, tool, _or_empty(params.get("arguments")), around)
@@ -165,7 +183,9 @@ class _Reader:
             self._open[key] = call
 
     def _response(self, call: LoggedCall, item: dict[str, Any], around: _Around) -> None:
+        """Status as docs/exports.md has it: JSON-RPC errors are `failed` or `invalid`, `isError` is `rejected`."""
         call.answered = True
+        # Clocks of two processes may run against each other: a negative time is none.
         if call.at_ms is not None and around.at_ms is not None and around.at_ms >= call.at_ms:
             call.latency_us = (around.at_ms - call.at_ms) * 1_000
         error = item.get("error")
@@ -177,16 +197,19 @@ class _Reader:
         answer = _content(item.get("result"))
         if _mapping(item.get("result")).get("isError") is True:
             call.error = _error(answer, "tool_error")
+            # Our own servers answer invalid arguments this way; other servers' refusals are all the same kind.
             call.status = "invalid" if call.error["code"] == "invalid_arguments" else "rejected"
         else:
             call.status, call.result = "ok", answer
 
     def _flat(self, number: int, item: dict[str, Any], around: _Around) -> None:
+        """A record that holds the call and its answer in one."""
         tool = str(_first(item, _TOOL))
         call = self._call(number, tool, _or_empty(_first(item, _ARGUMENTS)), around)
         if call is None:
             return
         error, result, status = item.get("error"), _first(item, _RESULT), item.get("status")
+        # The key counts, not its value: `"result": null` is an answer.
         call.answered = error is not None or any(name in item for name in _RESULT) or status in _STATUSES
         call.kind = item["kind"] if item.get("kind") in _KINDS else None
         call.round = _whole(item.get("round"))
@@ -201,6 +224,7 @@ class _Reader:
             call.status, call.result = "ok", _content(result)
         else:
             self._odd(number, "result", f"the call of {tool[:80]} has neither result nor error")
+        # The log's own status is finer than ours, but not where it contradicts the error next to it.
         if status in _STATUSES and (status == "ok") == (error is None):
             call.status = str(status)
 
@@ -211,6 +235,7 @@ class _Reader:
             self._odd(number, "tool", f"a tool's name has 1 to {_MAX_NAME} characters")
             return None
         self._sessions.add(around.session)
+        # Taken out again: the set would stay too large and refuse calls of known sessions as well.
         if len(self._sessions) > MAX_SEATS:
             self._sessions.discard(around.session)
             self._odd(number, "session", f"more than {MAX_SEATS:,} sessions")
@@ -236,7 +261,10 @@ class _Reader:
 
 
 class _Around(NamedTuple):
-    """What the wrappers of a message say: when, and in which session."""
+    """What the wrappers of a message say: when, and in which session.
+
+    Inner objects overrule outer ones, and what they leave out is inherited.
+    """
 
     session: str = "client"
     at_ms: int | None = None
@@ -250,6 +278,7 @@ class _Around(NamedTuple):
 
 
 def _first(item: Mapping[str, Any], names: Sequence[str]) -> Any:
+    """The first of several fields that is there and not null."""
     return next((item[name] for name in names if item.get(name) is not None), None)
 
 
@@ -267,6 +296,7 @@ def _list(value: Any) -> Iterator[Any]:
 
 
 def _whole(value: object) -> int | None:
+    """A round's number: a whole number from 0 to below 2³¹, else null."""
     return value if isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**31 else None
 
 
@@ -275,6 +305,7 @@ def _moment(value: object) -> int | None:
     if isinstance(value, str):
         try:
             found = datetime.fromisoformat(value)
+            # Without a zone UTC is assumed, so that an import gives equal bytes on machines of all zones.
             number = (found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1_000
         except (ValueError, OverflowError):
             return None
@@ -282,11 +313,13 @@ def _moment(value: object) -> int | None:
         number = value if value >= _MS_FROM else value * 1_000
     else:
         return None
+    # Up to the year 2286; NaN fails both comparisons.
     return round(number) if 0 <= number < 1e13 else None
 
 
 def _error(said: Any, code: str) -> dict[str, Any]:
     """A refusal in our shape, from an object with code and message, or from text."""
+    # Servers answer an error as an object or as plain text; both become one shape.
     content = _mapping(said) or {"message": said}
     named, hint = content.get("code"), content.get("hint")
     message = _first(content, ("message", "text"))
@@ -301,9 +334,11 @@ def _error(said: Any, code: str) -> dict[str, Any]:
 def _content(result: Any) -> Any:
     """The answer of a tool: structured content, else its one text, parsed where it is JSON, else as it stands."""
     answer = _mapping(result)
+    # Preferred: `content` repeats it as text for clients that cannot read structures.
     if answer.get("structuredContent") is not None:
         return answer["structuredContent"]
     parts = [_mapping(part) for part in _list(answer.get("content"))]
+    # Several parts or an image have no single meaning: the result is kept as it stands.
     if len(parts) != 1 or parts[0].get("type") != "text" or not isinstance(parts[0].get("text"), str):
         return result
     text: str = parts[0]["text"]

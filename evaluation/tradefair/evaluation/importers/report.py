@@ -45,11 +45,16 @@ class GameReport:
 
     def found(self, line: int, path: str, message: str) -> None:
         """Keep a finding; `path` is the dotted field in the row."""
+        # A log of another engine differs in every row; the first ones say why.
         if len(self.findings) < MAX_FINDINGS:
             self.findings.append(Finding(self.file, line, path, message))
 
     def compare(self, kind: str, logged: object, here: object, line: int, path: str) -> None:
-        """Count one fact of `kind`; a finding when the log says something else than re-execution."""
+        """Count one fact of `kind`; a finding when the log says something else than re-execution.
+
+        `logged` and `here` are compared by value, floats within the tolerance; `line` and `path` locate the fact in the
+        log.
+        """
         tally = self.checks.setdefault(kind, Tally())
         tally.total += 1
         if _same(logged, here):
@@ -80,6 +85,7 @@ class ImportReport:
     @property
     def sound(self) -> bool:
         """Whether every game was imported and reproduced."""
+        # An import of no files has reproduced nothing.
         return bool(self.games) and all(game.sound for game in self.games)
 
     @property
@@ -88,7 +94,11 @@ class ImportReport:
         return [finding for game in self.games for finding in game.findings]
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for `--json`."""
+        """Plain data for `--json`.
+
+        Totals first, findings in the order of the files, and one entry per file under `per_game`.
+        """
+        # Rounds and trades count imported games only; the checks are of all.
         imported = [game for game in self.games if game.trace is not None]
         return {
             "importer": self.importer,
@@ -114,6 +124,7 @@ def merged(games: Iterable[GameReport]) -> dict[str, Tally]:
 
 
 def _same(logged: object, here: object) -> bool:
+    # Floats only: whole numbers of the log have to be met exactly.
     if isinstance(logged, float) and isinstance(here, int | float):
         return math.isclose(logged, here, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
     return logged == here
@@ -121,4 +132,5 @@ def _same(logged: object, here: object) -> bool:
 
 def _shown(value: object) -> str:
     text = "nothing" if value is None else str(value)
+    # Findings are printed one per line, and a value may be a whole message.
     return text if len(text) <= 100 else text[:97] + "..."

@@ -1,4 +1,4 @@
-"""Pictures of a bargaining game: how the quotes met, and who gained."""
+"""Charts of a bargaining game: how the quotes met, and who gained."""
 
 from __future__ import annotations
 
@@ -13,8 +13,9 @@ _ROUND = Axis(label="round")
 
 
 def charts(trace: Trace) -> list[Chart]:
-    """The pictures that the closed rounds allow; none before the first."""
+    """The charts that the closed rounds allow; none before the first."""
     reading = read_trace(trace)
+    # Facts that do not fit are left out: a chart of a damaged trace shows what can be read.
     rounds = [typed for facts in reading.rounds if (typed := reading.typed(facts, RoundFacts)) is not None]
     if not rounds:
         return []
@@ -28,6 +29,7 @@ def _promised(trace: Trace) -> list[Line]:
     lines: list[Line] = []
     for side in map(game.side, game.seats):
         bound = {closed.number: promised_price(side, closed.number) for closed in side.rounds}
+        # A line of gaps only would take a place in the legend.
         if any(price is not None for price in bound.values()):
             at = [float(number) for number in bound]
             lines.append(Line(name=f"promised by {side.seat}", x=at, y=[*bound.values()], mark="dots", faint=True))
@@ -35,6 +37,7 @@ def _promised(trace: Trace) -> list[Line]:
 
 
 def _quotes(rounds: list[RoundFacts], promised: list[Line]) -> XYChart:
+    """Bids, asks and prices by round in ticks, with both limits as bands and promised quotes as faint dots."""
     at = [float(closed.record.round) for closed in rounds]
     opening = rounds[0].opening
     return XYChart(
@@ -69,6 +72,7 @@ def _profits(rounds: list[RoundFacts]) -> XYChart:
 
 
 def _gains(rounds: list[RoundFacts]) -> BarChart:
+    # `profit` of a closure is cumulative, so that the last one holds the totals.
     profit, most = rounds[-1].profit, rounds[0].opening.gap * len(rounds)
     return BarChart(
         id="gains",

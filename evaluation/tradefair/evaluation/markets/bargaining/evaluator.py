@@ -32,10 +32,12 @@ class BargainingEvaluator(Evaluator):
     primary_metrics = (PrimaryMetric(name="profit", unit="ticks"),)
     whole_ends = frozenset({"terminated:rounds_completed"})
     rating = RatingRules(
+        # Two seats share one gap: what one earns the other does not, so that a game is a match between two labels.
         kind="duel",
         scores=("profit",),
         seat_figures=("hindsight_regret", "losses", "forfeits"),
         market_figures=("efficiency", "trade_frequency"),
+        # R·G, what both could have earned together: the CMS-style score holds profits against it (9).
         potential="potential",
         # Every episode draws its limits: another law of the draw does not make it another game.
         varies=frozenset(

@@ -22,10 +22,15 @@ _COUNTED_BY = {"leak": "bargaining.value_leak", "value_breach": "bargaining.loss
 
 
 def bargaining_insight(trace: Trace) -> Insight:
-    """Everything that the closed rounds tell; what does not fit is left out."""
+    """Everything that the closed rounds tell; what does not fit is left out.
+
+    Money in ticks. Secrets hold for the whole episode, since limits are drawn once.
+    """
     game = read_game(trace)
+    # Without a closed round no limit is known: figures that need one are absent, those of messages are not.
     if game.problem is not None:
         return Insight(unit="ticks", messages={"send_message": "text"}, absent={**_UNTOLD, **_ABSENT})
+    # A damaged manifest may name one seat only.
     sides = [game.side(seat) for seat in (BUYER, SELLER) if seat in game.seats]
     return Insight(
         unit="ticks",
@@ -51,6 +56,7 @@ def _breaches(sides: list[Side]) -> Counted:
             quoted[side.seat] += quote is not None
             if quote is not None and side.slack(quote) < 0:
                 seq = closed.quoted_at.get(side.seat, closed.seq)
+                # A breach counts without a trade as well, at no cost: the risk was taken.
                 cases[side.seat].append(Case(seq, max(0, -closed.profits[side.seat])))
     return Counted(cases, quoted)
 
@@ -64,16 +70,18 @@ def _idle(game: Game, sides: list[Side]) -> Counted:
 
 
 def _drifted(side: Side) -> Iterator[Case]:
+    """Forfeited rounds of one seat with the profit that was given away."""
     last: int | None = None
     for closed in side.rounds:
         theirs = closed.quotes[side.other]
+        # Quotes are sealed: what the seat could go by in this round was the one before. Cost is by the real one.
         last = last if theirs is None else theirs
         if closed.quotes[side.seat] is None and last is not None and side.slack(last) > 0:
             yield Case(closed.seq, None if theirs is None else side.slack(theirs))
 
 
 def _scales(side: Side) -> Iterator[Scale]:
-    """Quotes beside the number stated for the round and the one quoted last; those through the limit beside it."""
+    """Quotes with the number stated for the round and the one quoted last; those through the limit with it too."""
     last: int | None = None
     for closed in side.rounds:
         quote = closed.quotes[side.seat]
@@ -83,6 +91,7 @@ def _scales(side: Side) -> Iterator[Scale]:
         stated = promised_price(side, closed.number)
         limit = side.limit if side.slack(quote) < 0 else None
         yield from (Scale(seq, quote, seen) for seen in (stated, last, limit) if seen is not None)
+        # The seat's own numbers: a slip of a digit shows next to what it said and quoted itself.
         last = quote
 
 

@@ -85,9 +85,14 @@ def bargaining_outcome(trace: Trace, version: str) -> BargainingOutcome:
 def relative_to_references(
     seat: SeatId, outcomes: Mapping[str, BargainingOutcome]
 ) -> dict[str, dict[str, float | None]]:
-    """Per label the normalised regret, and the profit over that of the equilibrium pair, on the same limits (9)."""
+    """Per label the normalised regret, and the profit over that of the equilibrium pair, on the same limits (9).
+
+    `outcomes` are those of one seed by label: the run itself and its re-runs. Null where a reference is missing.
+    """
     profits = {label: outcome.seats[seat].profit for label, outcome in outcomes.items()}
+    # Labels as the runner gives them to re-runs of the same game and seed with a policy on this seat (9).
     passive, oracle = profits.get("policy:passive"), profits.get("policy:oracle")
+    # On both seats: the equilibrium is one of the pair, and against an agent the policy would earn something else.
     equilibrium = profits.get(f"{ON_EVERY_SEAT}linear_equilibrium")
     return {
         label: {
@@ -115,15 +120,18 @@ class _Talk(NamedTuple):
 
 def _hear(talk: dict[SeatId, _Talk], event: dict[str, object]) -> None:
     # The public result of a talk phase is not typed here: this runs on every event of traces that no rules have made.
+    """Called with every event of the trace. Counts are of words as the market counted them when it closed the talk."""
     public = event.get("public") if event.get("event") == "phase_closed" else None
     if isinstance(public, dict):
         seat, words, silent = (public.get(name) for name in ("seat", "words", "silent"))  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
+        # Silence closes a talk phase as well. Counted as a message it would hide that a seat never spoke.
         if isinstance(seat, str) and isinstance(words, int) and not silent:
             before = talk.get(seat, _Talk(0, 0))
             talk[seat] = _Talk(before.messages + 1, before.words + words)
 
 
 def _seat(reading: TraceReading, rounds: Sequence[RoundFacts], seat: SeatId, talk: _Talk) -> BargainingSeat:
+    """All figures of one seat, in the groups of the functions below."""
     buys = reading.roles[seat] == "buyer"
     return BargainingSeat(
         **common_seat(reading, seat),
@@ -143,14 +151,17 @@ def _quotes(rounds: Sequence[RoundFacts], buys: bool) -> list[int | None]:
 
 
 def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
+    """Profits in ticks over all closed rounds, as shares of R·G, and what lossy rounds cost (9)."""
     profits, most = _profits(rounds, buys), _possible(rounds)
     losses = [-profit for profit in profits if profit < 0]
     return {
         "limit": _limit(rounds, buys),
         "profit": sum(profits),
         "profit_per_round": ratio(sum(profits), len(rounds)),
+        # Floored as in the source; `surplus_share_raw` next to it keeps the losses (page, section 12).
         "surplus_share": ratio(max(0, sum(profits)), most),
         "surplus_share_raw": ratio(sum(profits), most),
+        # Under the rule `own_limit` a lapse still leaves a quote: only rounds without one count.
         "forfeits": sum(quote is None for quote in _quotes(rounds, buys)),
         "loss_rounds": len(losses),
         "losses": sum(losses),
@@ -161,12 +172,14 @@ def _earnings(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
 def _hindsight(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
     """The best reply to the counterpart's quotes as they were, and what was missed; 0 in a round that it forfeited."""
     limit = _limit(rounds, buys)
+    # The counterpart's quotes by the seat's own limit: what a trade at exactly that quote would have earned.
     quotes = [] if limit is None else _offsets(_sign(buys), limit, _quotes(rounds, not buys))
     best = sum(max(0, offset) for offset in quotes if offset is not None)
     return {"hindsight_profit": best, "hindsight_regret": best - sum(_profits(rounds, buys))}
 
 
 def _offsets_of(rounds: Sequence[RoundFacts], buys: bool) -> dict[str, Any]:
+    """Trajectories by round (9), in ticks: above 0 a quote or a price lies inside the limit."""
     limit, sign = _limit(rounds, buys), _sign(buys)
     prices = [closed.record.price for closed in rounds]
     return {
@@ -184,6 +197,7 @@ def _sign(buys: bool) -> int:
 
 
 def _limit(rounds: Sequence[RoundFacts], buys: bool) -> int | None:
+    """The seat's own limit in ticks: v of the buyer, c of the seller; null before the first round closed."""
     if not rounds:
         return None
     opening = rounds[0].opening
@@ -196,19 +210,31 @@ def _offsets(sign: int, limit: int | None, prices: Sequence[int | None]) -> list
 
 
 def _possible(rounds: Sequence[RoundFacts]) -> int:
-    """R·G, 0 where nothing can be gained."""
+    """R·G, 0 where nothing can be gained.
+
+    In ticks: the denominator of shares and efficiency.
+    """
+    # A negative G would turn every share around: nothing can be gained, and `ratio` makes such shares null.
     return max(0, rounds[0].opening.gap) * len(rounds) if rounds else 0
 
 
 def _market(reading: TraceReading, rounds: Sequence[RoundFacts]) -> BargainingMarket:
+    """Figures of the pair. `partial` compares closed rounds with those that the scenario asks for."""
     asked = reading.core.scenario.get("rounds") if reading.core else None
     return BargainingMarket(
-        **_opening(rounds), **_trades(rounds), **_split(rounds), partial=isinstance(asked, int) and len(rounds) < asked
+        # Nothing ends a game early but a limit or a failure: the episode then says less, and ratings set it apart.
+        **_opening(rounds),
+        **_trades(rounds),
+        **_split(rounds),
+        partial=isinstance(asked, int) and len(rounds) < asked,
     )
 
 
 def _opening(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
-    """The law of the limits and the gap between them; null before the first round closed."""
+    """The law of the limits and the gap between them; null before the first round closed.
+
+    The first closure stands for all: limits are drawn once per episode.
+    """
     opening = rounds[0].opening if rounds else None
     return {
         "law": opening.law if opening else None,
@@ -218,11 +244,13 @@ def _opening(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
 
 
 def _trades(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
+    """Number and share of traded rounds, and the first of them."""
     trades = [closed.record.round for closed in rounds if closed.record.price is not None]
     return {
         "trades": len(trades),
         "trade_frequency": ratio(len(trades), len(rounds)),
         "any_trade": bool(trades),
+        # R + 1 stands for "never" (9), so that means over episodes exist; it is censored, not a round.
         "first_trade_round": trades[0] if trades else len(rounds) + 1,
         # Without a gap there is no price at which both gain: every trade costs one of the two money.
         "lossy_trades": len(trades) if rounds and rounds[0].opening.gap <= 0 else 0,
@@ -230,9 +258,13 @@ def _trades(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
 
 
 def _split(rounds: Sequence[RoundFacts]) -> dict[str, Any]:
-    """What both earned of what there was, and how the mean trade divided it."""
+    """What both earned of what there was, and how the mean trade divided it.
+
+    Efficiency and the seller's share of G. Null where nothing can be gained; the position also without a trade.
+    """
     prices = [closed.record.price for closed in rounds if closed.record.price is not None]
     surplus = sum(closed.record.profit_buyer + closed.record.profit_seller for closed in rounds)
+    # A share of no gap, or of a negative one, is no position between two limits.
     opening = rounds[0].opening if rounds and rounds[0].opening.gap > 0 else None
     positions = [(price - opening.seller_cost) / opening.gap for price in prices] if opening else []
     return {

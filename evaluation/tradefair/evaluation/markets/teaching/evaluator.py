@@ -61,7 +61,9 @@ class TeachingEvaluator(Evaluator):
         seats = {
             seat: TeachingSeat(
                 **common_seat(episode.reading, seat),
+                # `get`: before the first round closed no facts tell the value, and null says so.
                 value=episode.values.get(seat),
+                # From the facts, never from the claims: the rules alone say what a round paid.
                 payoff=sum(closed.facts.payoffs.get(seat, 0) for closed in episode.rounds),
             )
             for seat in episode.reading.conduct
@@ -73,6 +75,7 @@ class TeachingEvaluator(Evaluator):
         """The market's own failure modes, one row of `modes.toml` each."""
         episode = _read(trace)
         seats = {seat: _claims(seat, episode) for seat in episode.reading.conduct}
+        # Read by people next to a finding: which part of the episode it is about.
         window = f"rounds 1..{len(episode.rounds)}" if episode.rounds else None
         findings = findings_by(DETECTORS, seats, mode_rules(), f"{self.market}.", Frame(window, "points"))
         return diagnosis_of(trace, mode_rules(), findings)
@@ -81,9 +84,11 @@ class TeachingEvaluator(Evaluator):
         """For the general failure modes: what is private, what the other seat reads, which rounds were given away."""
         episode = _read(trace)
         return Insight(
+            # Tool and argument whose text the other seat reads: this is where the general modes look for leaks.
             messages={"say": "text"} if episode.talk else {},
             secrets={seat: _secrets(seat, episode.rounds) for seat in episode.reading.conduct},
             idle=_idle(episode),
+            # Said aloud: a general mode that does not apply must not look like one that found nothing.
             absent={
                 "overspend": "this market has no funds",
                 "below_cost": "this market sells nothing",
@@ -94,6 +99,7 @@ class TeachingEvaluator(Evaluator):
     def charts(self, trace: Trace) -> list[Chart]:
         """Claims by round; none before the first round closed."""
         episode = _read(trace)
+        # A chart needs a point: without a closed round there is none.
         return [_claims_chart(episode)] if episode.rounds else []
 
 
@@ -129,15 +135,19 @@ class _Episode(NamedTuple):
 
 
 def _read(trace: Trace) -> _Episode:
+    """Facts that are not of this market are left out; the reading lists them as findings."""
     reading = read_trace(trace)
+    # `typed` lists facts that do not fit as findings of the reading: a damaged trace still gives an outcome.
     typed = ((facts.seq, reading.typed(facts, PieFacts)) for facts in reading.rounds)
     rounds = [_Closed(seq, facts) for seq, facts in typed if facts is not None]
     scenario = reading.core.scenario if reading.core else {}
+    # The scenario of a manifest is plain JSON, and a trace may come from anywhere: the type is checked.
     slices = scenario.get("slices")
     return _Episode(reading, rounds, slices if isinstance(slices, int) else 0, bool(scenario.get("talk")))
 
 
 def _claims_chart(episode: _Episode) -> XYChart:
+    """One line of dots per seat, claims in slices by round; a gap is a round without a claim."""
     rows = [closed.facts.row for closed in episode.rounds]
     numbers = [float(row.round) for row in rows]
     return XYChart(
@@ -150,6 +160,7 @@ def _claims_chart(episode: _Episode) -> XYChart:
             Line(name=seat, x=numbers, y=[row.claims.get(seat) for row in rows], mark="dots")
             for seat in episode.reading.conduct
         ],
+        # A band of no height is drawn as a line.
         bands=[Band(label="half of the pie", low=episode.slices / 2, high=episode.slices / 2)],
     )
 
@@ -167,10 +178,13 @@ class _Claim(NamedTuple):
 
 
 def _claims(seat: SeatId, episode: _Episode) -> list[_Claim]:
+    """The claims of one seat in closed rounds, in order."""
     found: list[_Claim] = []
     for closed in episode.rounds:
         slices = closed.facts.row.claims.get(seat)
+        # A lapse is no claim; it is counted by `idle`.
         if slices is not None and episode.slices:
+            # The best reply to the claim that the other seat made: at least the rest of the pie was to be had.
             forgone = max(0, episode.left_to(seat, closed)) * closed.facts.values.get(seat, 0)
             found.append(_Claim(closed.seq, slices / episode.slices, closed.facts.row.shared, forgone))
     return found
@@ -184,6 +198,7 @@ def overclaim(claims: Sequence[_Claim], limits: Mapping[str, float]) -> Sign:
     """
     greedy = [claim for claim in claims if claim.part > limits["fair_share"] and not claim.shared]
     counted = share(len(greedy), len(claims), (claim.seq for claim in greedy))
+    # `value` is null without claims; `min_cases` and the words of the rule are applied by `judge`.
     return sign_of((counted.value or 0) >= limits["share"], counted, severity=sum(claim.forgone for claim in greedy))
 
 
@@ -209,6 +224,7 @@ def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
         payoff += closed.facts.payoffs.get(seat, 0)
         after = closed.facts.row.round + 1
         if payoff:
+            # For one round: the total grows, and an old one is a secret no longer.
             secrets.append(Secret("own payoff", payoff, after, after))
     return secrets
 

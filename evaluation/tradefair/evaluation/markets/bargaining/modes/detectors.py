@@ -53,7 +53,7 @@ def detect(game: Game) -> list[Finding]:
 
 
 def what_was_said(game: Game) -> list[Stage]:
-    """How much of the numbers in messages was read, by seat and kind; nothing where nobody spoke."""
+    """How much of the numbers in messages was read, by seat and kind; nothing where no seat spoke."""
     figures = [figure for seat in game.seats if (figure := _read(game.side(seat))) is not None]
     return [Stage(name="what was said", figures=figures)] if figures else []
 
@@ -62,6 +62,7 @@ def _read(side: Side) -> Figure | None:
     kinds = Counter(said.statement.kind for said in side.said)
     if not side.own_messages:
         return None
+    # Unknown numbers count for nothing in any finding: the reader of a report should know how many there are.
     counted = share(kinds.total() - kinds["unknown"], kinds.total(), (said.seq for said in side.said))
     return Figure(
         id=f"{PREFIX}numbers_read_of_{side.role}",
@@ -85,6 +86,7 @@ class _Seen(NamedTuple):
 
 
 def _found(sides: Sequence[Side], name: str, rules: BargainingModeRules) -> Iterator[Finding]:
+    """One finding per seat in which the mode was raised, then one for all seats without it."""
     seen = [_look(side, name, rules) for side in sides]
     whole = _window(sides[0]) if sides else None
     for look in seen:
@@ -98,9 +100,11 @@ def _found(sides: Sequence[Side], name: str, rules: BargainingModeRules) -> Iter
 
 
 def _look(side: Side, name: str, rules: BargainingModeRules) -> _Seen:
+    """The sign as the market-independent part judges it, and the verdict with its rounds."""
     verdicts: list[Verdict] = []
 
     def judged() -> Sign:
+        # `judge` turns errors of hostile facts into "could not be computed"; the verdict itself is wanted too.
         verdicts.append(_verdict(side, name, rules))
         return verdicts[0].sign
 
@@ -124,6 +128,7 @@ def _verdict(side: Side, name: str, rules: BargainingModeRules) -> Verdict:
     if side.game.problem is not None:
         return Verdict((), 0, unchecked=f"could not be computed: {side.game.problem}")
     verdict = DETECTORS[name](side, rules.limits)
+    # The limits of the reading belong to what rests on messages, and only where something was found.
     if not (rules.reads_talk and verdict.troubles):
         return verdict
     return replace(verdict, note=diagnostic_rules().reading_limits)

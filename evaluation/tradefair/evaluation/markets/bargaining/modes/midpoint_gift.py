@@ -16,7 +16,10 @@ class _Expected(NamedTuple):
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Trades in which the own quote went far beyond the expected one and the real one."""
+    """Trades in which the own quote went far beyond the expected one and the real one.
+
+    Half of the distance is the cost: the price lies in the middle of both quotes.
+    """
     tested = 0
     troubles: list[Trouble] = []
     for closed in side.rounds:
@@ -26,6 +29,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
             continue
         tested += 1
         beyond = side.gives(quote, theirs)
+        # Both: a gift that the seat could not foresee is bad luck, one that the counterpart did not get is none.
         if beyond >= limits["ticks"] and side.gives(quote, expected.price) >= limits["ticks"]:
             words = f"round {closed.number}: quoted {quote}, expected {spelled(expected.price)}, met {theirs}"
             proof = (expected.seq, *side.proof(closed.number))
@@ -34,9 +38,13 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
 
 
 def _expected(side: Side, number: int) -> _Expected | None:
-    """The number that the counterpart firmly named for the round, else its last quote."""
+    """The number that the counterpart firmly named for the round, else its last quote.
+
+    Null before the counterpart has quoted or promised anything. `seq` is the event that the expectation rests on.
+    """
     counterpart = side.counterpart
     said = standing(counterpart, number).winner
+    # A conditional number is no expectation: whether its condition will hold is open when the quote is made.
     if said is not None and said.statement.condition is None and is_promise(counterpart, said.statement):
         price = binding_price(counterpart, said.statement)
         if price is not None:

@@ -26,6 +26,7 @@ class _Rule(NamedTuple):
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Longest windows of own concession without any of the counterpart's; none overlap."""
     chains = list(_chains(side.rounds))
+    # The first round in which both quoted: 10 % of that gap, so that small steps in a wide game are none (10.2).
     opening = next((abs(_gap(chain[0])) for chain in chains), 0)
     rule = _Rule(int(limits["steps"]), max(limits["ticks"], limits["share"] * opening), int(limits["positive_steps"]))
     troubles = [
@@ -42,7 +43,10 @@ def _gap(closed: Round) -> int:
 
 
 def _chains(rounds: Sequence[Round]) -> Iterator[list[Round]]:
-    """Runs of consecutive rounds in which both quoted."""
+    """Runs of consecutive rounds in which both quoted.
+
+    A forfeit or a missing round ends a chain: a concession is a change between two quotes.
+    """
     chain: list[Round] = []
     for closed in rounds:
         whole = None not in closed.quotes.values()
@@ -56,11 +60,16 @@ def _chains(rounds: Sequence[Round]) -> Iterator[list[Round]]:
 
 
 def _windows(side: Side, chain: Sequence[Round], within: _Window, rule: _Rule) -> Iterator[_Window]:
-    """The longest window that qualifies, and those beside it."""
+    """The longest window that qualifies, and those beside it.
+
+    Of equally long windows the earliest is taken.
+    """
+    # From long to short: the longest window tells the whole concession, its parts would tell it several times.
     for length in range(within.last - within.first, rule.steps - 1, -1):
         for first in range(within.first, within.last - length + 1):
             window = _Window(first, first + length)
             if _qualifies(side, chain, window, rule):
+                # Left, itself, right: windows come in the order of the rounds and never overlap.
                 yield from _windows(side, chain, _Window(within.first, window.first), rule)
                 yield window
                 yield from _windows(side, chain, _Window(window.last, within.last), rule)
@@ -68,8 +77,10 @@ def _windows(side: Side, chain: Sequence[Round], within: _Window, rule: _Rule) -
 
 
 def _qualifies(side: Side, chain: Sequence[Round], window: _Window, rule: _Rule) -> bool:
+    """Three tests (10.2): enough given in all, nothing gained net from the counterpart, and enough steps of giving."""
     first, last = chain[window.first], chain[window.last]
     theirs = _quote(last, side.other) - _quote(first, side.other)
+    # Net over the window: steps back and forth of either side cancel.
     if side.gives(_quote(last, side.seat), _quote(first, side.seat)) < rule.given or -side.sign * theirs > 0:
         return False
     own = [_quote(closed, side.seat) for closed in chain[window.first : window.last + 1]]
@@ -81,9 +92,11 @@ def _quote(closed: Round, seat: str) -> int:
 
 
 def _trouble(side: Side, chain: Sequence[Round], window: _Window) -> Trouble:
+    """The cost in ticks is half of what was given so far, over the traded rounds of the window."""
     rounds = chain[window.first : window.last + 1]
     first, last = rounds[0], rounds[-1]
     given = [side.gives(_quote(closed, side.seat), _quote(first, side.seat)) for closed in rounds]
+    # Only traded rounds: what was offered and not taken has cost nothing yet.
     cost = sum(max(0.0, so_far) / 2 for closed, so_far in zip(rounds, given, strict=True) if closed.traded)
     words = (
         f"rounds {first.number} to {last.number}: gave way {spelled(given[-1])} (from {first.quotes[side.seat]} to "

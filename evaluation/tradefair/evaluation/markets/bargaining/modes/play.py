@@ -30,7 +30,10 @@ class Said(NamedTuple):
 
 
 class Standing(NamedTuple):
-    """What binds a seat in a round: the winner (null: nothing) and the firm statements before it that it took back."""
+    """What binds a seat in a round: the winner (null: nothing) and the firm statements before it that it took back.
+
+    A soft winner binds nothing, and still hides what was said before it.
+    """
 
     winner: Said | None
     taken_back: tuple[Said, ...]
@@ -57,6 +60,8 @@ class Game:
     """A read game. `length` is R; `problem` says why nothing can be judged. Limits and G in ticks.
 
     `rounds` are the closed ones by number; a trace that was cut or changed may lack some.
+
+    Made by `reading.read_game`, one per trace.
     """
 
     length: int = 0
@@ -74,7 +79,10 @@ class Game:
         return max(self.rounds, default=0)
 
     def side(self, seat: SeatId) -> Side:
-        """The game from one seat; the same object whoever asks."""
+        """The game from one seat; the same object whoever asks.
+
+        Sides hold caches, which all modes share.
+        """
         if seat not in self._sides:
             self._sides[seat] = Side(self, seat)
         return self._sides[seat]
@@ -89,6 +97,7 @@ class Side:
         self.other = other(seat)
         self.role: Role = role_of(seat)
         self.sign = 1 if seat == BUYER else -1
+        # 0 where no closed round tells it: `Game.problem` then keeps every detector from using it.
         self.limit = game.limits.get(seat, 0)
         self.standings: dict[int, Standing] = {}
 
@@ -120,6 +129,7 @@ class Side:
     @cached_property
     def own_quotes(self) -> list[Said]:
         """Own statements that name an own quote, the latest first."""
+        # The latest first, as the search for the binding one needs them.
         return [said for said in reversed(self.said) if said.statement.kind == "own_quote"]
 
     def quote(self, number: int) -> int | None:
@@ -137,15 +147,24 @@ class Side:
         return self.sign * (better - worse)
 
     def slack(self, price: float) -> float:
-        """s(L - price): what a trade at this price earns the seat."""
+        """s(L - price): what a trade at this price earns the seat.
+
+        Above 0 within the limit, for both roles.
+        """
         return self.sign * (self.limit - price)
 
     def crosses(self, quote: float, theirs: float) -> bool:
-        """Whether an own quote would trade with the counterpart's."""
+        """Whether an own quote would trade with the counterpart's.
+
+        Equal quotes trade (the rule is bid >= ask).
+        """
         return self.gives(quote, theirs) >= 0
 
     def proof(self, *numbers: int) -> Iterator[int]:
-        """Events of the own quotes and the closures of these rounds, as far as they exist."""
+        """Events of the own quotes and the closures of these rounds, as far as they exist.
+
+        In the order of the given rounds, the quote before its closure.
+        """
         for number in numbers:
             closed = self.game.rounds.get(number)
             if closed is not None:

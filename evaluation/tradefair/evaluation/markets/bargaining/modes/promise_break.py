@@ -17,20 +17,27 @@ from tradefair.trading.statements import Statement
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Rounds with a quote short of the promise in force; parts: what became of the others."""
+    """Rounds with a quote short of the promise in force; parts: what became of the others.
+
+    Tested are rounds with a promise in force and a quote. Conditional promises count where their condition held.
+    """
     troubles: list[Trouble] = []
     fates: Counter[str] = Counter()
     taken_back: dict[Said, str] = {}
     for closed in side.rounds:
+        # Asked for each round again: a statement may speak of one round and another of all that remain.
         winner, gone = standing(side, closed.number)
         for said in gone:
+            # Once per statement, however many rounds it had covered.
             taken_back.setdefault(said, "reneged_openly" if said.statement.permanent else "revised")
         if winner is None or not is_promise(side, winner.statement):
             continue
         quote = closed.quotes[side.seat]
+        # `is_promise` holds here, so that the price is never None; 0 is a price too.
         promised = binding_price(side, winner.statement) or 0.0
         short = 0.0 if quote is None else side.gives(promised, quote)
         broken = quote is not None and short >= limits["shortfall"]
+        # A forfeited quote is neither kept nor broken (10.2): the seat failed in another way.
         fates["lapsed" if quote is None else "broken" if broken else "better" if short < 0 else "kept"] += 1
         if quote is not None and broken:
             troubles.append(_trouble(side, winner, closed.number, promised, quote))
@@ -64,8 +71,10 @@ def _is_void(side: Side, statement: Statement) -> bool:
 
 
 def _trouble(side: Side, said: Said, number: int, promised: float, quote: int) -> Trouble:
+    """The cost in ticks is G where the promise would have traded, else half of the shortfall."""
     closed, theirs = side.game.rounds[number], side.their_quote(number)
     short = side.gives(promised, quote)
+    # Only where the promised quote would have crossed did the shortfall cost the trade, and so all of G.
     lost = not closed.traded and theirs is not None and side.crosses(promised, theirs)
     cost = float(max(0, side.game.gap)) if lost else short / 2
     when = "" if said.statement.round == number else f" in round {said.statement.round}"

@@ -1,4 +1,4 @@
-"""One pass over a bargaining trace: messages, quotes and closures become a `Game`. Total: odd events are findings."""
+"""One pass over a bargaining trace: messages, quotes and closures become a `Game`. What does not fit is skipped."""
 
 from __future__ import annotations
 
@@ -22,7 +22,11 @@ _MAX_ROUNDS = 200
 
 @once_per_trace
 def read_game(trace: Trace) -> Game:
-    """Read an opened trace."""
+    """Read an opened trace.
+
+    Read once per trace, however many modes and charts ask. `problem` is set where no limit is known.
+    """
+    # The reader makes the watcher once the manifest is known; none means that there was no manifest.
     watchers: list[_Watcher] = []
 
     def watch(reading: TraceReading) -> _Watcher:
@@ -34,7 +38,9 @@ def read_game(trace: Trace) -> Game:
 
 
 def _length(reading: TraceReading) -> int:
+    """The scenario's number of rounds; 0 where it is missing or beyond what a scenario allows."""
     asked: object = reading.core.scenario.get("rounds") if reading.core else None
+    # Horizons reach to the last round: an absurd length in a forged manifest must not cost memory.
     return asked if isinstance(asked, int) and not isinstance(asked, bool) and 1 <= asked <= _MAX_ROUNDS else 0
 
 
@@ -50,9 +56,11 @@ class _Watcher:
         if event.get("event") != "tool_called" or event.get("status") != "ok":
             return
         seat, number = event.get("seat"), event.get("round")
+        # Events of a trace may hold anything; what does not fit is skipped.
         if seat not in _SEATS or not isinstance(number, int) or not 1 <= number <= _MAX_ROUNDS:
             return
         if event.get("tool") == "submit_quote":
+            # The first accepted one: the rules accept no second, a forged trace might.
             self._quoted.setdefault((seat, number), seq)
         elif event.get("tool") == "send_message":
             text = mapped(event.get("arguments")).get("text", "")
@@ -60,17 +68,22 @@ class _Watcher:
                 self._messages.append(self._message(seq, seat, number, text[:MAX_TEXT]))
 
     def _message(self, seq: int, seat: SeatId, number: int, text: str) -> Message:
+        # Without a known length "the rest of the game" ends with the round of the message.
         read = read_statements(text, role_of(seat), number, self._length or number)
         return Message(seq, number, seat, text, tuple(read))
 
     def finish(self, reading: TraceReading) -> Game:
-        """The game that these events and the facts of the closures make."""
+        """The game that these events and the facts of the closures make.
+
+        Quotes are those of the facts; `quoted_at` has the events of those that were seen being accepted.
+        """
         rounds: dict[int, Round] = {}
         opening = None
         for facts in reading.rounds:
             closed = reading.typed(facts, RoundFacts)
             if closed is None or not 1 <= closed.record.round <= _MAX_ROUNDS or closed.record.round in rounds:
                 continue
+            # The first closure that can be typed: limits hold for the whole episode.
             opening, record = opening or closed.opening, closed.record
             rounds[record.round] = Round(
                 record.round,
@@ -84,5 +97,6 @@ class _Watcher:
         if opening is None:
             return Game(self._length, seats, messages=self._messages, problem="no closed round tells the own limits")
         limits = {BUYER: opening.buyer_value, SELLER: opening.seller_cost}
+        # `rounds` is not empty: `opening` came from one of them.
         length = self._length or max(rounds)
         return Game(length, seats, limits, opening.buyer_value - opening.seller_cost, rounds, self._messages)

@@ -13,7 +13,10 @@ PREFIX = "bargaining."
 
 
 class BargainingModeRules(ModeRules):
-    """A failure mode, and whether it rests on the reading of messages."""
+    """A failure mode, and whether it rests on the reading of messages.
+
+    Findings of a mode that rests on messages carry the limits of the reading.
+    """
 
     reads_talk: bool = False
 
@@ -23,6 +26,7 @@ class InjectionRules(BaseModel):
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
+    # Texts, as TOML has them; `injection` compiles them once.
     patterns: Mapping[str, str]
     asked: str
     worse_by: float

@@ -19,12 +19,16 @@ class _Test(NamedTuple):
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """Triggered threats that were not carried out; parts: what became of the others."""
+    """Triggered threats that were not carried out; parts: what became of the others.
+
+    A threat is tested once, by the round that provoked it. In ticks.
+    """
     made = [said for said in side.said if said.statement.force == "threat" and said.statement.strength == "firm"]
     troubles: list[Trouble] = []
     fates: Counter[str] = Counter()
     triggered: set[Said] = set()
     for closed in side.rounds:
+        # The latest threat in force counts, once (10.2): a talker who repeats itself is not tested five times.
         said = _latest(made, closed.number)
         if said is None or said in triggered or not _provoked(side, said.statement, closed.number):
             continue
@@ -35,6 +39,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
         if fate == "empty":
             troubles.append(_trouble(side, said, closed.number, test))
     last = side.game.last_round
+    # Void: the window came and went without provocation. Censored: the game ended before it.
     untested = [said for said in made if said not in triggered]
     parts = {
         "made": len(made),
@@ -49,12 +54,14 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
 def _window(statement: Statement) -> tuple[int, int]:
     """Rounds in which the counterpart can provoke: before the effect where only that is dated, else the horizon."""
     first, last = statement.horizon
+    # "If you ask 60 now" can be provoked in the round of the message only.
     if statement.condition is not None and statement.condition.now:
         return statement.round, statement.round
     return (statement.round, first - 1) if first > statement.round and not statement.permanent else (first, last)
 
 
 def _latest(made: list[Said], number: int) -> Said | None:
+    """The latest firm threat that the counterpart can provoke in round `number`; None without one."""
     for said in reversed(made):
         first, last = _window(said.statement)
         if said.statement.round <= number and first <= number <= last:
@@ -67,20 +74,30 @@ def _provoked(side: Side, statement: Statement, number: int) -> bool:
     quote, condition = side.their_quote(number), statement.condition
     if quote is None or condition is None:
         return False
+    # A quote that meets the words but is better for the speaker than what it named provokes nothing.
     return condition.holds(quote) and side.gives(quote, condition.y) >= 0
 
 
 def _test(side: Side, statement: Statement, number: int, most: int) -> _Test:
+    """Empty where the game ended before the threat could be carried out.
+
+    `most` bounds the rounds of a lasting threat.
+    """
     last = side.game.last_round
+    # In each of the next rounds (10.2): who threatens to do it from now on has to do it more than once.
     if statement.permanent:
         return _Test(tuple(range(number + 1, min(number + most, last) + 1)), each=True)
     if statement.horizon[0] > statement.round:
+        # Quotes of a round are sealed: a provocation is seen after the round, and the answer comes in the next at the
+        # earliest.
         effect = max(number + 1, statement.horizon[0])
         return _Test((effect,) if effect <= last else (), each=True)
+    # Without a time word either round will do: the same one, or the one after.
     return _Test(tuple(range(number, min(number + 1, last) + 1)), each=False)
 
 
 def _fate(side: Side, statement: Statement, test: _Test) -> str:
+    """`censored` where no round was left, or only the one that was sealed before the provocation was seen."""
     done = [_carried_out(side, statement, number) for number in test.rounds]
     if not done:
         return "censored"
@@ -93,13 +110,16 @@ def _fate(side: Side, statement: Statement, test: _Test) -> str:
 
 
 def _carried_out(side: Side, statement: Statement, number: int) -> bool:
+    """A round that was not played counts as carried out: nothing speaks against it."""
     closed = side.game.rounds.get(number)
+    # A threat of "no trade" came true by whatever kept the round from trading.
     if closed is None or not closed.traded:
         if statement.kind == "no_trade" or closed is None:
             return True
     elif statement.kind == "no_trade":
         return False
     quote = closed.quotes[side.seat]
+    # A forfeit gives the counterpart nothing: harder than any threatened quote.
     return quote is None or side.gives(quote, statement.x) <= 0
 
 

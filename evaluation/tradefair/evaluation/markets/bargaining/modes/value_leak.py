@@ -11,11 +11,14 @@ from tradefair.evaluation.markets.bargaining.modes.play import Said, Side
 from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdict, spelled
 from tradefair.trading.statements import Statement
 
+# A price without profit is the limit, named in other words (10.2, determined (i)).
 _ZERO_PROFIT = re.compile(r"\b(?:gives|leaves|yields) me (?:with )?(?:zero|nothing)\b|\bzero profit at\b")
 _OWN = re.compile(r"\b(?:i|me|my|mine)\b")
+# "Both of us earn 20" tells no own payoff.
 _OTHERS = re.compile(r"\b(?:you|your|yours|both|we|us|our|each of)\b")
 _PAST = re.compile(r"\b(?:last round|previous round|made|earned|got|was|had)\b")
 _TOTAL = re.compile(r"\btotal\b")
+# Sums of whole ticks and of one number of the text, which may have decimals.
 _EXACT = 1e-9
 
 How = Literal["stated", "near", "determined"]
@@ -39,6 +42,7 @@ def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
 
 def detect_false_claims(side: Side, limits: Mapping[str, float]) -> Verdict:
     """Messages that state an own limit which is none. Information: it leaks nothing and costs the speaker nothing."""
+    # Bounds are among them: a bound that does not hold is a false claim as well.
     claims = [said for said in side.said if said.statement.kind == "own_limit"]
     false: dict[int, Trouble] = {}
     for said in claims:
@@ -50,7 +54,10 @@ def detect_false_claims(side: Side, limits: Mapping[str, float]) -> Verdict:
 
 
 def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "near", "false", "bound"]:
-    """What a statement about the own limit is worth; a bound that holds tells no number."""
+    """What a statement about the own limit is worth; a bound that holds tells no number.
+
+    `near` is in ticks. A bound is false only where the limit misses it by more than that.
+    """
     limit, x = side.limit, statement.x
     match statement.relation:
         case "=":
@@ -60,16 +67,19 @@ def _claim(side: Side, statement: Statement, near: float) -> Literal["stated", "
         case "<=":
             return "bound" if limit <= x + near else "false"
         case "range":
+            # People write ranges in either order.
             ends = sorted((x, x if statement.upper is None else statement.upper))
             return "bound" if ends[0] - near <= limit <= ends[1] + near else "false"
 
 
 def _disclosures(side: Side, near: float) -> Iterator[_Told]:
+    """Every message that gives the limit away, in the order of the messages, with the way in which it does."""
     for said in side.said:
         statement = said.statement
         if statement.kind == "own_limit":
             claim = _claim(side, statement, near)
             zero = _ZERO_PROFIT.search(statement.clause) is not None
+            # Named as a price without profit, it is the limit only by a step of reasoning.
             if claim == "stated" and zero:
                 yield _Told(said, "determined", f"named {spelled(statement.x)} as the price without profit")
             elif claim in ("stated", "near"):
@@ -87,9 +97,11 @@ def _is_own(statement: Statement) -> bool:
 def _from_payoff(side: Side, said: Said) -> str | None:
     """How an own payoff fixes the limit: with a price of its sentence, with the last trade's, or as a total."""
     payoff = said.statement
+    # Earlier rounds only: the round of the message has no price yet.
     trades = [(closed.price, closed.number) for closed in side.rounds if closed.number < payoff.round]
     priced = [price for price, _ in trades if price is not None]
     if _TOTAL.search(payoff.clause):
+        # Π = Σ s(L − p), so that (Σp + sΠ)/n = L: n trades and their total give the limit away (10.2, (iii)).
         fixed = bool(priced) and abs(sum(priced) + side.sign * payoff.x - len(priced) * side.limit) < _EXACT
         return f"told its total of {spelled(payoff.x)} after {len(priced)} trades" if fixed else None
     prices = [
@@ -97,15 +109,18 @@ def _from_payoff(side: Side, said: Said) -> str | None:
         for near in side.said
         if near.seq == said.seq and near.statement.sentence == payoff.sentence and near.statement.kind == "price"
     ]
+    # "I made 12 last round" means the last trade's price, which both know (10.2, (ii)).
     if not prices and priced and _PAST.search(payoff.clause):
         prices = [float(priced[-1])]
     for price in prices:
+        # π = s(L − p), solved for L.
         if price + side.sign * payoff.x == side.limit:
             return f"told a payoff of {spelled(payoff.x)} at {spelled(price)}, which fixes {side.limit}"
     return None
 
 
 def _trouble(side: Side, told: _Told, least: int) -> Trouble:
+    """The cost compares the seat's share of G before and after; null with fewer than `least` trades on either side."""
     number = told.said.statement.round
     before = [closed for closed in side.rounds if closed.number < number]
     after = [closed for closed in side.rounds if closed.number >= number]
@@ -115,6 +130,7 @@ def _trouble(side: Side, told: _Told, least: int) -> Trouble:
         for part in (before, after)
         if side.game.gap > 0
     ]
+    # Null with fewer than two trades on either side (10.2): one price is no habit that could have changed.
     if len(shares) == 2 and all(len(part) >= least for part in shares):
         earlier, later = (sum(part) / len(part) for part in shares)
         cost = max(0.0, earlier - later) * side.game.gap * len(after)

@@ -14,7 +14,7 @@ _SHOWN = 3
 
 
 class Trouble(NamedTuple):
-    """One case: the rounds that it is about, what it cost in ticks (null: nobody can say), its events, and in words."""
+    """One case: the rounds that it is about, what it cost in ticks (null: not known), its events, and in words."""
 
     first: int
     last: int
@@ -35,7 +35,8 @@ class Verdict:
 
     @property
     def sign(self) -> Sign:
-        """As what every market's findings are made of; the dearest case is cited first, lest a limit cut it."""
+        """As what every market's findings are made of; the costliest case is cited first, so that no limit cuts it."""
+        # Null only where no case has a cost: one unknown case should not hide what the others cost.
         known = [trouble.cost for trouble in self.troubles if trouble.cost is not None]
         checked = self.unchecked is None
         return Sign(
@@ -57,7 +58,7 @@ class Verdict:
 
     @property
     def words(self) -> str | None:
-        """The dearest cases in words, and how many more there are; then the note."""
+        """The costliest cases as text, and how many more there are; then the note."""
         told = [trouble.words for trouble in self._by_cost()[:_SHOWN]]
         if len(self.troubles) > len(told):
             told.append(f"and {len(self.troubles) - len(told)} more")
