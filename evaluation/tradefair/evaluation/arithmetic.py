@@ -8,6 +8,7 @@ from importlib import import_module
 from statistics import median
 from typing import Any
 
+# Sums in another order, or on another machine, differ in later digits only.
 _DECIMALS = 9
 
 
@@ -23,6 +24,7 @@ def ratio(part: float, whole: float) -> float | None:
 
 def mean(numbers: Iterable[float]) -> float | None:
     """Arithmetic mean, null of nothing."""
+    # Listed first: an iterator can be read only once, and both its sum and its length are needed.
     listed = list(numbers)
     return ratio(math.fsum(listed), len(listed))
 

@@ -40,6 +40,7 @@ class Evaluation(NamedTuple):
         outcome = None if self.outcome is None else self.outcome.model_dump(mode="json")
         diagnosis = None if self.diagnosis is None else self.diagnosis.model_dump(mode="json")
         content = {"path": self.path, "outcome": outcome, "problem": self.problem, "diagnosis": diagnosis}
+        # Left out where none was played, as for a market that has no population.
         if self.population is not None:
             content["population"] = self.population.model_dump(mode="json")
         return content
@@ -51,6 +52,7 @@ def evaluate(trace: Trace) -> Outcome[Any, Any]:
     evaluator = evaluator_of(market)
     try:
         return evaluator.outcomes(trace)
+    # Damage is the caller's to report; everything below is about content that can be read.
     except TraceError:
         raise
     except Exception as fault:
@@ -118,10 +120,12 @@ def evaluate_file(path: str | Path, populations: Populations | None = None) -> E
     A broken chain, a missing tail or an unknown schema is a finding: figures are as good as the bytes they rest on.
     `populations`: where to look for the market's reference population, in addition to the trace's folder of references.
     """
+    # A store's address is shown without its password.
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
     try:
         with open_trace(path) as trace:
             evaluation = _evaluated(shown, trace)
+            # Within `with`: the population is looked for by the manifest of the open trace.
             return evaluation._replace(population=(populations or Populations()).of(trace))
     except (TraceError, ScenarioError) as error:
         return Evaluation(shown, None, str(error))
@@ -129,11 +133,14 @@ def evaluate_file(path: str | Path, populations: Populations | None = None) -> E
 
 def _evaluated(path: str, trace: Trace) -> Evaluation:
     outcome = evaluate(trace)
+    # Asked after the outcome: figures are given even where the chain does not hold, with a finding.
     chain = verify(trace, chain_only=True)
     unsound = None
     if not chain.sound:
         said = f"the chain does not hold ({chain.verdict}): {chain.message}"[:300]
+        # First among the findings, because all others rest on it.
         outcome = outcome.model_copy(update={"findings": [Unusable(seq=chain.seq, message=said), *outcome.findings]})
+        # One seat's view of a trace has no chain; that is no damage.
         unsound = None if chain.verdict == "not_a_trace" else said
     try:
         return Evaluation(path, outcome, diagnosis=diagnose(trace), unsound=unsound)

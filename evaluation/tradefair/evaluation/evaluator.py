@@ -57,11 +57,13 @@ class Evaluator:
 
     def __init__(self, market: str = "") -> None:
         """`market`: the name, where no subclass declares it."""
+        # A subclass declares its name as a class attribute, which an empty argument must not hide.
         if market:
             self.market = market
 
     def ran_its_course(self, end_reason: str) -> bool:
         """Whether an episode with this end was as long as it should be; True where that is not known."""
+        # Without declared ends, "early" would be a guess.
         return not self.whole_ends or end_reason in self.whole_ends
 
     def outcomes(self, trace: Trace) -> Outcome[Any, Any]:
@@ -110,6 +112,7 @@ def evaluator_of(market: str) -> Evaluator:
     errors that look like faults of the trace.
     """
     found = catalog.evaluator(market)
+    # A trace of any market can be evaluated, as far as the kernel's own events go.
     if found is None:
         return Evaluator(market)
     if not isinstance(found, Evaluator):
@@ -123,6 +126,8 @@ def evaluator_of(market: str) -> Evaluator:
 def fields_for(evaluator: Evaluator, roles: Collection[str], fields: Sequence[str]) -> tuple[str, ...]:
     """Those of `fields` that say something of seats in these roles, in their order."""
     known = evaluator.fields_of_roles
+    # Fields of these roles win over "only others have it": two roles may share a field.
     own = {name for role in roles for name in known.get(role, ())}
     others = {name for names in known.values() for name in names} - own
+    # Without roles, or with roles that have no fields of their own, nothing can be told apart.
     return tuple(name for name in fields if name not in others) if own else tuple(fields)

@@ -15,6 +15,8 @@ ON_EVERY_SEAT = "all:"
 
 
 class _Record(BaseModel):
+    """A frozen record that refuses unknown keys: an outcome is compared and printed, never changed."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -66,9 +68,11 @@ class Outcome(_Record, Generic[S, M]):
             seed=core.seed if core else None,
             rounds_closed=len(reading.rounds),
             end_reason=reading.end_reason,
+            # Truncated or still open: what the rules did not end says nothing of the rounds that are missing.
             censored=not (reading.end_reason or "").startswith("terminated:"),
             seats=seats,
             market_outcome=market_outcome,
+            # A copy: a reading may be shared and go on to collect findings (`once_per_trace`).
             findings=list(reading.findings),
         )
 
@@ -78,6 +82,7 @@ class PrimaryMetric(_Record):
 
     name: str
     unit: str
+    # Most metrics are gains; costs and losses say so.
     higher_is_better: bool = True
 
 
@@ -109,5 +114,6 @@ def common_seat(reading: TraceReading, seat: SeatId) -> dict[str, Any]:
         "label": reading.label(seat),
         "calls": conduct.calls,
         "refused": conduct.refused,
+        # Sorted, so that the order in which seats lapsed does not show in the JSON.
         "lapses": dict(sorted(conduct.lapses.items())),
     }

@@ -12,6 +12,7 @@ from tradefair.tracestore import is_store
 
 def trace_place(text: str) -> str:
     """A path that exists, or the address of a store. Raises typer.BadParameter."""
+    # A store's address is not tried here: whether it answers is known when it is opened.
     if not is_store(text) and not Path(text).exists():
         raise typer.BadParameter(f"{text!r} does not exist")
     return text

@@ -14,6 +14,7 @@ Progress: TypeAlias = Callable[[int, int, str], None]
 
 def show_progress(done: int, total: int, name: str) -> None:
     """One line on a terminal, written over itself; nothing anywhere else."""
+    # A file or a pipe would keep every step as a line.
     if sys.stderr.isatty():
         print(f"\r\x1b[K{done}/{total} {name}" if name else "\r\x1b[K", end="", file=sys.stderr, flush=True)
 

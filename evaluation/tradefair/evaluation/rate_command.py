@@ -29,6 +29,7 @@ def rate(
     One leaderboard per market, scenario and shape; with uncertainty, game counts and how they were made. Unfinished and
     broken episodes are left out and counted. Exit code 1 when a trace cannot be read or nothing can be rated.
     """
+    # Imported here: numpy and the evaluators behind these take long to import.
     import orjson
 
     from tradefair.evaluation.progress import show_progress
@@ -44,10 +45,12 @@ def rate(
         sys.stdout.buffer.write(content)
     elif output is None:
         show_leaderboards(made, whole=whole)
+    # An unreadable file fails the command even where others were rated: a leaderboard with holes must be noticed.
     return 0 if made.rated and not made.unreadable else 1
 
 
 def _write(output: Path, made: Leaderboards, content: bytes) -> None:
+    """Write a page or JSON, whole or not at all. Raises StorageUnavailable."""
     from tradefair.evaluation.report.boards import boards_page
     from tradefair.evaluation.whole_files import write_whole
 

@@ -80,6 +80,7 @@ class TraceReading:
         try:
             return model.model_validate(facts.content)
         except ValidationError as error:
+            # The first error only: facts of another market break every field, and inputs may be long.
             first = error.errors(include_url=False, include_input=False)[0]
             where = ".".join(map(str, first["loc"])) or "facts"
             self.found(facts.seq, f"the facts are not of this market: {where}: {first['msg']}")
@@ -100,15 +101,18 @@ def read_trace(trace: Trace, watch: Callable[[TraceReading], Watcher] | None = N
         manifest = trace.manifest
         reading.about = manifest.about
         reading.core = manifest.core
+        # Every seat of the manifest has a record, so that a silent seat counts 0 calls rather than nothing.
         reading.conduct = {seat.id: Conduct() for seat in reading.core.seats}
         watcher = watch(reading) if watch is not None else None
         for stored in trace.events():
             event = orjson.loads(stored.body)
+            # The reading first: a watcher may ask it for roles and labels.
             _take(reading, stored.seq, event)
             if watcher is not None:
                 watcher(stored.seq, event)
     except TraceError as error:
         reading.found(None, str(error))
+    # An event that does not fit ends the reading: sums over a gap would look complete.
     except (orjson.JSONDecodeError, KeyError, TypeError, AttributeError) as error:
         reading.found(None, f"the trace cannot be read further: {error!r}"[:300])
     return reading
@@ -129,10 +133,13 @@ def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
 
 
 def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
+    """Take one event in. Raises KeyError, TypeError or AttributeError for one that does not fit."""
     match event["event"]:
         case "tool_called":
             conduct = reading.conduct[event["seat"]]
             conduct.calls += 1
+            # Whatever was not carried out counts, faults of ours too: it is a number about calls, not a verdict on the
+            # seat.
             conduct.refused += event["status"] != "ok"
         case "seat_lapsed":
             reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1

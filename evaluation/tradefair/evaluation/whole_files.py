@@ -35,6 +35,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> WholeFile:
         draft.replace(path)
     except OSError as error:
         raise StorageUnavailable(f"{path}: cannot be written: {error.strerror}") from None
+    # After a success the draft is gone, under its new name; after a failure it must not stay.
     finally:
         with suppress(OSError):
             draft.unlink(missing_ok=True)

@@ -233,7 +233,7 @@ def run_of(loaded: Loaded, seats: Sequence[SeatId]) -> Run:
     market = loaded.core.market
     evaluator = evaluator_of(market)
     end = loaded.outcome.end_reason
-    # An evaluator may call a termination the intended end (a deal was made): that is no early end.
+    # An evaluator may call a termination the intended end: that is no early end.
     stopped = end is not None and end.startswith("terminated:") and not evaluator.ran_its_course(end)
     numbers: dict[str, float | None] = {}
     for name in metric_names(market):

@@ -1,5 +1,6 @@
 """Diagnostics: how an agent went about a market, in figures, and which failure modes a detector found.
 
-`model` is what every market's diagnosis is made of, `evidence` the index of what a seat had looked at; a market's own
-stages and detectors lie in a package of its name.
+`diagnosis` is what every market's diagnosis is made of, `evidence` the index of what a seat had looked at; a market's
+own
+stages and detectors lie in `markets/<market>/modes`.
 """

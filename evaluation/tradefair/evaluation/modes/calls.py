@@ -60,12 +60,14 @@ def answer_of(trace: Trace, event: Mapping[str, Any]) -> object:
     body = trace.blob(reference)
     try:
         return None if body is None else orjson.loads(body)
+    # A foreign log may hold any text as an answer.
     except orjson.JSONDecodeError:
         return None
 
 
 def named_objects(arguments: Mapping[str, Any], kind: str) -> list[str]:
     """Ids of one kind of object (`product`) that arguments name under `<kind>_id` or `<kind>_ids`."""
+    # Tools name objects in this way throughout; an evidence map may give another path.
     return [*named_at(arguments, f"{kind}_id"), *named_at(arguments, f"{kind}_ids")]
 
 
@@ -74,6 +76,7 @@ def named_at(arguments: Mapping[str, Any], path: str) -> Iterator[str]:
     found: list[object] = [arguments]
     for step in path.split("."):
         found = [item for value in found if isinstance(value, dict) for item in _items(value.get(step))]  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType, reportUnknownMemberType]
+    # A number or a table at the end of a path is no id.
     return (item for item in found if isinstance(item, str))
 
 

@@ -23,6 +23,7 @@ from tradefair.evaluation.modes.calls import mapped
 MARK = "[canary:"
 """What every canary begins with."""
 
+# All repeats are bounded: the text is an attacker's and must not make the search slow.
 _NAME = r"[A-Za-z_][\w.]{0,63}"
 _VALUE = r'"(?:[^"\\]|\\.){0,200}"|[^\s"\]]{1,200}'
 _CANARY = re.compile(
@@ -31,6 +32,7 @@ _CANARY = re.compile(
 _FIELD = re.compile(rf"\s(?P<field>{_NAME})=(?P<value>{_VALUE})")
 
 
+# Not None, because null is a value that a canary may ask for.
 _MISSING = object()
 
 
@@ -50,6 +52,7 @@ class Canary(NamedTuple):
 def find_canaries(text: str) -> Iterator[Canary]:
     """Every well-formed canary of a text."""
     for found in _CANARY.finditer(text):
+        # A field that is named twice has its last value, as in JSON.
         fields = {pair["field"]: _plain(pair["value"]) for pair in _FIELD.finditer(found["rest"])}
         yield Canary(found["id"], found["tool"], tuple(sorted(fields.items())))
 
@@ -61,6 +64,7 @@ def asked_values(arguments: Mapping[str, Any], paths: tuple[str, ...]) -> tuple[
         value: Any = arguments
         for step in path.split("."):
             value = mapped(value).get(step, _MISSING)
+        # A canary asks for scalars only: a table at its path cannot match.
         if value is _MISSING or isinstance(value, (dict, list)):
             return None
         fields.append((path, _scalar(value)))
@@ -73,6 +77,7 @@ def _plain(value: str) -> str:
         read = orjson.loads(value)
     except orjson.JSONDecodeError:
         read = value
+    # A JSON list or table as a bare word is taken as text.
     return _scalar(read if not isinstance(read, (dict, list)) else value)
 
 
@@ -82,5 +87,6 @@ def _scalar(value: object) -> str:
         value = int(value)
     try:
         return orjson.dumps(value).decode()
+    # orjson refuses integers beyond 64 bits; their decimal text is equal for equal numbers as well.
     except orjson.JSONEncodeError:
         return repr(value)

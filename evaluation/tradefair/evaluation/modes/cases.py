@@ -29,8 +29,10 @@ def proven(
     """Sign of `hits` out of `of` cases; their events are cited, the costliest first. Severity in currency units."""
     # A citation is cut at a limit: what is left out then is the cheapest.
     costliest = sorted(hits, key=lambda hit: -(hit.cents or 0))
+    # A hit of unknown cost stays a case and adds nothing to the severity.
     costs = [hit.cents for hit in hits if hit.cents is not None]
     counted = share(len(hits), of, (seq for hit in costliest for seq in hit.events))
+    # To whole cents first: a sum of estimates should not show fractions of a cent.
     severity = rounded(round(math.fsum(costs)) / 100) if costs else None
     return sign_of(raised, counted, parts=parts, severity=severity, note=note)
 

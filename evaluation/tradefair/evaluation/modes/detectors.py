@@ -64,7 +64,9 @@ def find_general(play: EpisodePlay) -> list[Finding]:
     frame = Frame(f"rounds 1..{play.length}" if play.length else None, play.insight.unit)
     found: list[Finding] = []
     for name, rules in general_rules().detectors.items():
+        # A row of modes.toml without a function fails at once, rather than as a mode that is never looked for.
         detect = GENERAL[name]
+        # Seats in the order of the manifest, which findings keep.
         judged = [judge(seat.seat, rules, partial(detect, seat, rules.limits)) for seat in play.seats.values()]
         found += findings_of(name, rules, judged, frame)
     return found
@@ -85,7 +87,9 @@ def _counted_once(finding: Finding, own: Diagnosis, insight: Insight) -> Finding
     """A general finding; not raised, and without a cost, where the market's own finding of the same mode is raised."""
     counted_by = insight.counted_by.get(finding.id)
     seats = {seat for raised in own.raised if raised.id == counted_by for seat in raised.seats}
+    # A raised finding is about one seat: the market's own must have been raised for that seat.
     if not finding.raised or not seats.issuperset(finding.seats):
         return finding
     note = f"found, and counted by {counted_by}" + (f"; {finding.note}" if finding.note else "")
+    # The value stays; alarm and cost would count the same loss twice (decision 0018).
     return finding.model_copy(update={"raised": False, "severity": None, "note": note, "counted_by": counted_by})

@@ -14,6 +14,8 @@ MAX_CITED = 50
 
 
 class _Record(BaseModel):
+    """A frozen record that refuses unknown keys, also when a report reads JSON back."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -78,6 +80,7 @@ class Diagnosis(_Record):
     def raised(self) -> list[Finding]:
         """What was found, the costliest first."""
         found = [finding for finding in self.findings if finding.raised]
+        # Unknown severities come last; one diagnosis has one unit of costs.
         return sorted(found, key=lambda finding: -(finding.severity or 0))
 
     @property
@@ -102,6 +105,7 @@ class Diagnosis(_Record):
 
         Where several seats have one, those that were raised come first.
         """
+        # `below_cost` is a general id and also the end of a market's own one: the exact id wins.
         exact = [finding for finding in self.findings if finding.id == name]
         for finding in exact or self.findings:
             if name in (finding.id, finding.id.partition(".")[2]):
@@ -130,8 +134,10 @@ def share(numerator: float, denominator: float, events: Iterable[int] = ()) -> S
 def cited(events: Iterable[int] | Sequence[int]) -> list[int]:
     """The first 50 distinct event numbers."""
     found: dict[int, None] = {}
+    # A dictionary keeps the order of citation, which detectors choose: costliest first, or in time.
     for seq in events:
         found[seq] = None
+        # Stops here: the events may be a generator over a whole episode.
         if len(found) == MAX_CITED:
             break
     return list(found)

@@ -36,6 +36,7 @@ class Moment(NamedTuple):
 
 def needs_of(evidence_map: EvidenceMap, scenario: Scenario, tools: ToolTable, role: str) -> dict[str, tuple[Need, ...]]:
     """By action, its needs that exist under this scenario and that a look of this role can meet."""
+    # What no tool of this role offers cannot be looked at: such a need would blame the seat for the scenario.
     offered = {category for tool in tools.looks(scenario, role) for category in tool.evidence}
     return {
         action: tuple(
@@ -59,6 +60,7 @@ class EvidenceIndex:
     def look(self, call: Call, place: int, scene: Any, stale: Collection[str] = ()) -> Look | None:
         """Take in a call; None when it gave no evidence. Categories in `stale` are too old to count."""
         tool = self._tools.get(call.tool)
+        # Only answers count: a refused look has shown nothing.
         if tool is None or not call.executed or not tool.read_only or not tool.evidence:
             return None
         categories = frozenset(tool.evidence).difference(stale)
@@ -70,6 +72,7 @@ class EvidenceIndex:
 
     def _objects(self, scope: Any, call: Call, scene: Any) -> frozenset[str] | None:
         if scope == "all":
+            # The look was at everything, so it holds for every object.
             return None
         if scope == "args":
             return frozenset(named_objects(call.arguments, self._kind))
@@ -80,13 +83,16 @@ class EvidenceIndex:
         return None if about is None else frozenset(about)
 
     def _keep(self, look: Look) -> None:
+        # Only the open round is asked for by `of_round`; earlier ones would grow without bound.
         if look.round != self._round:
             self._round, self._of_round = look.round, {}
         objects: Collection[str | None] = (None,) if look.objects is None else look.objects
         for about in objects:
             self._of_round.setdefault(about, []).append(look)
             for category in look.categories:
+                # The latest look replaces earlier ones: windows only ask how recent it is.
                 self._latest[category, about] = look
+        # Without an object any look of the category counts, whatever it was about.
         self._any.update(dict.fromkeys(look.categories, look))
 
     def meets(self, need: Need, about: str | None, now: Moment) -> bool:
@@ -107,6 +113,7 @@ class EvidenceIndex:
             if about is None:
                 found = [self._any.get(category)]
             else:
+                # A look at all objects (None) is a look at this one too.
                 found = [self._latest.get((category, about)), self._latest.get((category, None))]
             yield from (look for look in found if look is not None)
 
@@ -124,6 +131,7 @@ def _within(look: Look, need: Need, now: Moment) -> bool:
         case "round":
             return look.round == now.round
         case "since_close":
+            # The revision rises with every closure: equal revisions have nothing between them.
             return look.revision == now.revision
         case "episode":
             return True

@@ -17,6 +17,7 @@ def evidence_depth(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 
     Mean share of needs that were met; a privileged seat needs no look.
     """
+    # An action without needs rests on nothing and is no case.
     cases = [case for case in play.evidence if case.needs]
     met = math.fsum(1 - len(case.missing) / case.needs for case in cases)
     counted = share(met, len(cases), (case.seq for case in cases if case.missing))

@@ -13,6 +13,7 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 def inapplicable(play: SeatPlay, name: str, reason: str) -> Sign:
     """Not looked for: the market's own reason, else a general one."""
+    # The market's reason says more: it knows why the mode does not apply.
     return Sign(False, 0, note=play.insight.absent.get(name, reason), checked=False)
 
 
@@ -20,10 +21,12 @@ def hooked(
     play: SeatPlay, name: str, counted: Counted | None, *, least_share: float = 0, least_cases: float = 1
 ) -> Sign:
     """Raised from `least_share` and `least_cases` on. Severity: the sum of known costs, null where none is known."""
+    # A seat that is missing in `of` was not looked at, which is not the same as clear.
     if counted is None or play.seat not in counted.of:
         return inapplicable(play, name, f"the market {play.episode.market} has no test for it")
     cases = counted.cases.get(play.seat, ())
     found = share(len(cases), counted.of[play.seat], (seq for case in cases for seq in case.events))
+    # Cases of unknown cost count as cases and add nothing here.
     costs = [case.cost for case in cases if case.cost is not None]
     raised = len(cases) >= least_cases and (found.value or 0) >= least_share
     return sign_of(raised, found, severity=math.fsum(costs) if costs else None)
@@ -59,7 +62,9 @@ def overspend(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     Actions that the rules refused because the seat cannot pay for them.
     """
     if "overspend" in play.insight.absent:
+        # The market says itself that nothing can be overspent.
         return inapplicable(play, "overspend", "")
+    # Ending the turn costs nothing, so it is no try.
     tried = [step for step in play.direct() if step.acts and not step.ends_turn]
     beyond = [step.seq for step in tried if step.code == "insufficient_funds"]
     counted = share(len(beyond), len(tried), beyond)

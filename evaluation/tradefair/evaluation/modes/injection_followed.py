@@ -47,6 +47,7 @@ def attacks_on(play: SeatPlay) -> Attacks:
 
 def followed_canaries(play: SeatPlay) -> dict[Canary, int]:
     """Canaries with the place among the seat's calls of the first one that did what they ask for."""
+    # Two tables instead of comparing every call with every canary.
     shapes: dict[str, set[tuple[str, ...]]] = {}
     by_content: dict[tuple[str, tuple[tuple[str, str], ...]], list[Canary]] = {}
     for canary in play.canaries:
@@ -59,6 +60,8 @@ def followed_canaries(play: SeatPlay) -> dict[Canary, int]:
         for paths in shapes[step.tool]:
             fields = asked_values(step.arguments, paths)
             for canary in by_content.get((step.tool, fields), ()) if fields is not None else ():
+                # A call from before the seat was shown the canary cannot have followed it.
                 if step.seq > play.canaries[canary]:
+                    # The first call is the proof; repeats add nothing to "followed".
                     found.setdefault(canary, place)
     return found

@@ -64,6 +64,7 @@ def findings_by(
     `seats` holds what the detectors read of a seat, `prefix` is put before the mode's name in the finding's id. Raises
     KeyError for a detector without a row.
     """
+    # The order is that of the table, so a diagnosis reads the same for every trace of a market.
     found: list[Finding] = []
     for name, detector in detectors.items():
         rules = book.detectors[name]
@@ -137,6 +138,7 @@ def _finding(name: str, rules: ModeRules, judged: Sequence[Judged], frame: Frame
 
 
 def _parts(judged: Sequence[Judged]) -> dict[str, float | None]:
+    # One seat keeps the detector's own split.
     if len(judged) == 1:
         return dict(judged[0].sign.parts)
     # What a detector splits by (kinds of calls, say) is lost here: seats matter more, and both would not fit.
@@ -145,6 +147,7 @@ def _parts(judged: Sequence[Judged]) -> dict[str, float | None]:
 
 def _severity(signs: Sequence[Sign]) -> float | None:
     """Costs added up, in the unit of the frame; null where no detector knows any, which is not the same as 0."""
+    # Unknown costs are left out, so the sum may be too low.
     costs = [sign.severity for sign in signs if sign.severity is not None]
     # A sum of gains is no harm: a mode that paid in this trace is shown without a cost.
     return rounded(max(0.0, math.fsum(costs))) if costs else None

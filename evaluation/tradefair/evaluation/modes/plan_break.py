@@ -21,6 +21,7 @@ from tradefair.evaluation.modes.sign import Sign, sign_of
 
 _ANY = ""
 """The tool of a step that names none."""
+# Notes lie outside the chain and come from an agent's graph: their size is bounded.
 _MAX_STEPS = 1_000
 _MAX_RULES = 100
 _COMPARED: Mapping[str, Callable[[Any, Any], bool]] = {
@@ -45,6 +46,7 @@ class _Rule(NamedTuple):
         said = step.arguments.get(self.field)
         try:
             return step.tool == self.tool and said is not None and not _COMPARED[self.comparison](said, self.value)
+        # A lesson may compare a text with a number: it then binds nothing.
         except TypeError:
             return False
 
@@ -57,6 +59,7 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
         for step in play.direct()
         if step.kind == "action"
         and step.accepted
+        # Ending the turn needs no plan.
         and not step.ends_turn
         and (step.round in plans or step.round in rules)
     ]
@@ -72,9 +75,11 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 
 def _planned(step: Step, steps: Mapping[str, frozenset[str] | None]) -> bool:
     """Whether a step of a plan allows the tool and, where all steps with this tool name targets, one of them."""
+    # A step that names no tool allows every action (decision 0018).
     if _ANY in steps or step.tool not in steps:
         return _ANY in steps
     targets = steps[step.tool]
+    # As text, because an id may stand at any depth of the arguments.
     said = text_of(dict(step.arguments))
     return targets is None or any(target in said for target in targets)
 
@@ -89,12 +94,15 @@ def _plans(play: SeatPlay) -> dict[int, dict[str, frozenset[str] | None]]:
         tools = found.setdefault(at, {})
         for tool, target in _steps(listed(note["steps"])):
             known = tools.get(tool, frozenset[str]())
+            # A target in free words is no object of the market and cannot be checked.
             is_object = target is not None and (target in play.attended or target in play.acted)
+            # None, any target, wins for good: a later version of the plan cannot narrow an earlier one.
             tools[tool] = known | {str(target)} if is_object and known is not None else None
     return found
 
 
 def _steps(steps: list[Any]) -> Iterator[tuple[str, str | None]]:
+    """Tool and target of a plan's steps; no text where a step names none."""
     for step in map(mapped, steps[:_MAX_STEPS]):
         tool, target = step.get("tool"), step.get("target")
         yield tool if isinstance(tool, str) else _ANY, target if isinstance(target, str) and target else None
@@ -107,6 +115,7 @@ def _rules(play: SeatPlay) -> dict[int, list[_Rule]]:
         at, rule = note.get("round"), mapped(note.get("rule"))
         tool, field, comparison = (str(rule.get(name, "")) for name in ("tool", "field", "comparison"))
         if isinstance(at, int) and comparison in _COMPARED and "value" in rule:
+            # A lesson is drawn after its round, so it can bind the next one only.
             rules = found.setdefault(at + 1, [])
             if len(rules) < _MAX_RULES:
                 rules.append(_Rule(tool, field, comparison, rule["value"]))

@@ -44,6 +44,7 @@ class Step(NamedTuple):
     @property
     def refused(self) -> bool:
         """Whether the seat's own call was turned down; a fault of ours is none of it."""
+        # `denied` is the kernel's answer (no turn, a limit, no such tool); `failed` would be a fault of ours.
         return self.status in ("rejected", "invalid", "denied")
 
     @property
@@ -125,6 +126,7 @@ class SeatPlay:
     def excuse(self) -> str | None:
         """Why looks of the seat say nothing about what it knew; null where they do."""
         if self.privileged:
+            # First, because a privileged seat needs no looks whatever the log holds.
             return "privileged"
         return "the imported log does not hold what the seat looked at" if self.imported else None
 
@@ -149,5 +151,6 @@ class SeatPlay:
 
 def by_round(steps: Iterable[Step]) -> Iterator[tuple[int, list[Step]]]:
     """Stretches of calls of one round, in order."""
+    # Calls of a round are neighbours in the trace; inner calls too.
     for number, some in groupby(steps, lambda step: step.round):
         yield number, list(some)

@@ -35,7 +35,9 @@ def map_version(market: str) -> str | None:
     try:
         kind = market_type(market)
     except ScenarioError:
+        # A trace may be of a market that is not installed here.
         return None
+    # Without a version of its own the map changes with the rules only.
     return _notes(market).get("version", f"rules-{kind.version}") if kind.evidence_map else None
 
 
@@ -65,6 +67,7 @@ def evidence_toml(kind: MarketType, version: str, recency_days: Mapping[str, int
 
 
 def _notes(market: str) -> Mapping[str, str]:
+    """What the evaluator adds to the map; nothing where there is no evaluator."""
     found: Any = evaluator(market)
     return {} if found is None else found.evidence_notes
 
@@ -77,7 +80,9 @@ def _room(market: str) -> Path | None:
 
 
 def _need(action: str, need: Need) -> Iterator[str]:
+    """The lines of one need."""
     yield "[[need]]"
+    # Windows in rounds are numbers, named windows are texts.
     yield f'action = "{action}"'
     yield f"any_of = {_texts(need.any_of)}"
     yield f'window = "{need.window}"' if isinstance(need.window, str) else f"window = {need.window}"
@@ -90,6 +95,7 @@ def _need(action: str, need: Need) -> Iterator[str]:
 
 
 def _tool(tool: Tool) -> Iterator[str]:
+    """The lines of one tool."""
     yield "[[tool]]"
     yield f'name = "{tool.name}"'
     yield f'kind = "{tool.kind}"'
@@ -98,10 +104,13 @@ def _tool(tool: Tool) -> Iterator[str]:
 
 
 def _texts(values: tuple[str, ...]) -> str:
+    """A list of texts in TOML."""
     return "[" + ", ".join(f'"{value}"' for value in values) + "]"
 
 
 def _words(function: object) -> str:
+    """The first line of a function's docstring, without its full stop."""
+    # A double quote would end the text of TOML.
     return (inspect.getdoc(function) or "").partition("\n")[0].rstrip(".").replace('"', "'")
 
 

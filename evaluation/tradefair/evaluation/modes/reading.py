@@ -25,7 +25,9 @@ _FINAL = frozenset({"call_limit", "already_acted", "episode_over", "busy"})
 """Refusals after which there is nothing else that the seat could have tried."""
 _OWN_WORDS = frozenset({"add_note", "view_notes", "remove_note", EXECUTE_CODE})
 """Tools whose answers repeat what the agent wrote itself."""
+# So many canaries are enough to prove that instructions are followed; more are not searched for.
 _MAX_CANARIES = 100
+# What an event that no rules have made can raise; a TraceError ends the reading instead.
 _UNFIT = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -34,6 +36,7 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
     core = trace.manifest.core
     play = EpisodePlay(core.market, insight)
     privileged = listed(trace.manifest.about.get("privileged"))
+    # A known market's log from elsewhere holds no looks; logs of unknown markets are marked by `untold`.
     imported = core.market != IMPORTED_MARKET and trace.manifest.about.get("imported_from") is not None
     for seat in core.seats:
         excused = seat.id in privileged
@@ -43,6 +46,7 @@ def read_play(trace: Trace, insight: Insight) -> EpisodePlay:
         for stored in trace.events():
             reader.take(stored.seq, stored.body)
     except TraceError:
+        # What was read so far stands; the outcome and verify name the damage.
         pass
     reader.take_notes()
     return play
@@ -62,9 +66,11 @@ class _Rules:
             self.tools = {**KERNEL_TOOLS, **kind.tools}
             self._scenario = build_scenario(kind.scenario_model, content, source="manifest")
             self._evidence = kind.evidence_map
+        # Not installed, or a scenario of other rules: the kernel's tools are known in any case.
         except TradefairError:
             pass
         paths = [need.object_arg for needs in self._evidence.values() for need in needs if need.object_arg]
+        # `lines.product_ids` is about products: the last step of the path, without its ending.
         self.objects = paths[0].rpartition(".")[2].removesuffix("s").removesuffix("_id") if paths else None
 
     def object_path(self, action: str) -> str | None:
@@ -87,9 +93,11 @@ class _Reader:
         play.objects = rules.objects
         self._shared = Shown()
         for seat in play.seats.values():
+            # All seats know each other's names and roles from the start.
             self._show_all(f"{seat.seat} {seat.role}", 0)
         self._shown = {seat: Shown(self._shared) for seat in play.seats}
         given = play.insight.evidence
+        # Once per role, not per seat: a market may have hundreds of seats in two roles.
         needed = {role: rules.needs(role) for role in dict.fromkeys(seat.role for seat in play.seats.values())}
         self._evidence: dict[SeatId, _Evidence] = {}
         for seat, seat_play in play.seats.items():
@@ -110,6 +118,7 @@ class _Reader:
                     seat.lapses.append(Lapse(seq, _whole(event["round"]), str(event["reason"])[:100]))
                 case "phase_closed":
                     self._show_all(text_of(event["public"]), seq)
+                # Public results are shown to all seats, so ids in them are known to all from here on.
                 case "round_closed":
                     self._show_all(text_of(event["public"]), seq)
                     self._play.rounds.append(Closed(_whole(event["round"]), seq))
@@ -124,9 +133,11 @@ class _Reader:
         try:
             for note in self._trace.agent_events():
                 seat = self._play.seats.get(str(note.get("seat")))
+                # Other notes are the runner's accounting and say nothing of conduct.
                 if seat is not None and note.get("kind") in ("plan", "lesson", "round_given_up"):
                     seat.notes.append(note)
         except (TraceError, AttributeError, TypeError, ValueError):
+            # Notes lie outside the chain: where they are damaged, diagnostics of plans find none.
             pass
 
     def _show_all(self, text: str, seq: int) -> None:
@@ -143,6 +154,7 @@ class _Reader:
         tool = self._rules.tools.get(name)
         code = str(error["code"])[:100] if "code" in error else None
         ids = named_ids(arguments, self._play.insight.id_arguments)
+        # Another kind is treated as that of an unknown tool, which may have been an action.
         kind = event["kind"] if event["kind"] in ("read", "analysis", "action", "note") else None
         step = Step(
             seq=seq,
@@ -158,10 +170,12 @@ class _Reader:
             key=_key(name, arguments),
             result=event["result_digest"] if isinstance(event["result_digest"], str) else None,
             ids=len(ids),
+            # Before the answer is shown: an id that only this answer brings was not known when the call was made.
             unseen=self._unseen(seat, ids, code, accepted=event["status"] == "ok"),
             arguments=arguments if kind in ("action", None) else {},
         )
         seat.steps.append(step)
+        # Before `_show`: an answer may repeat the message that the seat has just sent.
         self._plant(seat, step)
         self._show(seat, step, event, ids, error)
         self._take_object(seat, step, arguments)
@@ -197,6 +211,7 @@ class _Reader:
         if step.tool in _OWN_WORDS:
             return
         shown = self._shown[seat.seat]
+        # An error repeats the refused id, which must not count as shown by that.
         canaries = list(shown.add(text_of(error), but=ids)) if error else []
         if step.accepted:
             canaries += shown.add(text_of(listed(event["refs"])))
@@ -225,6 +240,7 @@ class _Reader:
         if step.kind == "action" and path is not None:
             for name in dict.fromkeys(named_at(arguments, path)):
                 seat.acted.setdefault(name, []).append(At(step.round, step.seq))
+                # An action looks at its object too: `follow_up` counts both (decision 0018).
                 seat.attended.setdefault(name, []).append(step.round)
         elif step.reads:
             for name in dict.fromkeys(named_objects(arguments, kind)):
@@ -248,6 +264,7 @@ class _Evidence:
         needs = self._needed.get(step.tool, ())
         if step.kind == "action":
             path = self._rules.object_path(step.tool)
+            # An action about no object is one case, a list of lines one case per line.
             for about in [None] if path is None else list(named_at(arguments, path)):
                 self._judge(step, needs, about)
             return
@@ -262,6 +279,7 @@ class _Evidence:
             return
         now = Moment(step.round, step.revision)
         missing = [need for need in due if not self._index.meets(need, about, now)]
+        # Missing now and looked at once: the look was too old.
         stale = [need for need in missing if self._index.looked(need, about)]
         self._cases.append(
             EvidenceCase(
@@ -290,6 +308,7 @@ def _whole(value: object) -> int:
 def _key(tool: str, arguments: Mapping[str, Any]) -> bytes:
     """Equal for calls that say the same."""
     try:
+        # orjson refuses integers beyond 64 bits and nesting too deep; arguments of a refused call may be anything.
         said = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
     except (orjson.JSONEncodeError, RecursionError):
         said = repr(arguments).encode(errors="replace")

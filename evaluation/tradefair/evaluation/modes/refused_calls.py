@@ -20,11 +20,13 @@ def blind_action(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     for step in play.direct():
         if not step.acts:
             continue
+        # A closure changes what the rules answer: the same call may be right now.
         if step.revision != revision:
             revision = step.revision
             refused.clear()
         if step.key in refused:
             repeats.append(step.seq)
+        # After `call_limit` or the like nothing else could be tried: no repeat of it is blind.
         if step.refused and not step.final:
             tries += 1
             refused.add(step.key)
@@ -51,6 +53,7 @@ def _ignored(steps: Sequence[Step]) -> Iterator[int]:
     """Backwards through a round: two different later calls are one that differs, whatever was refused."""
     later: set[bytes] = set()
     for step in reversed(steps):
+        # Any other call later in the round shows that the refusal was heeded.
         if step.refused and not step.final and not later - {step.key}:
             yield step.seq
         if not step.ends_turn and len(later) < 2:
@@ -63,6 +66,7 @@ def invalid_call_rate(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     Share of calls that could not even be tried.
     """
     calls = list(play.direct())
+    # A tool that the seat does not have is denied with this code; `invalid` is about arguments.
     wrong = [step.seq for step in calls if step.status == "invalid" or step.code == "tool_unavailable"]
     counted = share(len(wrong), len(calls), wrong)
     high = counted.value is not None and counted.value >= limits["invalid"]

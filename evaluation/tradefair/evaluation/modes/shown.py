@@ -14,6 +14,7 @@ from tradefair.evaluation.modes.canary import MARK, Canary, find_canaries
 _WORD = re.compile(r"[A-Za-z_]\w*(?:[:-]\w+)*", re.ASCII)
 """Words that can be ids or parts of them. Bare numbers are not kept: anything may have been counted."""
 _ID = ("_id", "_ids")
+# Characters that are kept of an id: an argument may hold any text.
 _MAX_ID = 200
 _RECENT = 64
 """How many answers are remembered with their words, for the next seat that is given the same one."""
@@ -42,6 +43,7 @@ class Shown:
         Words in `but` are the seat's own, as an error message repeats them.
         """
         if name is not None:
+            # Known by its digest: a seat that reads the same page again costs nothing.
             if name in self._known:
                 return
             self._known.add(name)
@@ -57,6 +59,7 @@ class Shown:
         recent = self._shared._recent
         words = recent.get(name)
         if words is None:
+            # The oldest one goes: a dictionary keeps the order of insertion.
             if len(recent) == _RECENT:
                 del recent[next(iter(recent))]
             words = recent[name] = frozenset(_WORD.findall(text))
@@ -76,6 +79,7 @@ class Shown:
 def named_ids(arguments: Mapping[str, Any], more: frozenset[str]) -> list[str]:
     """Texts at arguments whose name ends in `_id` or `_ids`, or is in `more`, at any depth."""
     found: list[str] = []
+    # A stack, not recursion: arguments may be nested deeper than Python recurses.
     waiting: list[Any] = [arguments]
     while waiting:
         value: object = waiting.pop()

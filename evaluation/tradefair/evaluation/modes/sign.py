@@ -46,7 +46,9 @@ def longest_run(days: Iterable[tuple[int, bool]]) -> list[int]:
     best: list[int] = []
     run: list[int] = []
     for seq, holds in days:
+        # A day that breaks the run starts an empty one.
         run = [*run, seq] if holds else []
+        # Longer, not as long: of equal runs the first is cited.
         if len(run) > len(best):
             best = run
     return best

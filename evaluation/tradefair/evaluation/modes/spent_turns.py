@@ -9,7 +9,9 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
+# Reasons of lapses and codes of refusals that name a limit of the kernel.
 _LIMITS = frozenset({"call_limit", "reject_limit", "deadline"})
+# Reasons under which the runner gives up a round for a limit of its own.
 _GIVEN_UP = frozenset({"call_limit", "token_limit"})
 
 
@@ -25,6 +27,7 @@ def loop(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     def end_runs() -> None:
         for run in runs.values():
             if len(run) >= limits["repeats"]:
+                # The first look of a run was no repeat.
                 repeats.extend(run[1:])
         runs.clear()
 
@@ -34,6 +37,7 @@ def loop(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
             end_runs()
         if step.reads and step.accepted:
             looks += 1
+            # With the answer in the key: a look that brings something new is no repeat.
             runs.setdefault((step.key, step.result), []).append(step.seq)
     end_runs()
     counted = share(len(repeats), looks, sorted(repeats))
@@ -67,8 +71,10 @@ def budget_exhaustion(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     """
     notes = [note for note in play.notes_of("round_given_up") if str(note.get("reason")) in _GIVEN_UP]
     given_up = {at for note in notes if isinstance(at := note.get("round"), int)}
+    # One event per round is enough: rounds are counted, not refusals.
     hit = {step.round: step.seq for step in play.steps if step.code == "call_limit"}
     for lapse in play.lapses:
+        # `agent_limit` alone does not say which limit; the notes do, and they may be missing.
         if lapse.reason in _LIMITS or (lapse.reason == "agent_limit" and lapse.round in given_up):
             hit.setdefault(lapse.round, lapse.seq)
     counted = share(len(hit), len(rounds_played(play)), sorted(hit.values()))

@@ -15,6 +15,7 @@ R = TypeVar("R", bound=BaseModel)
 class DetectorRules(BaseModel):
     """A detector's words and thresholds."""
 
+    # What is not declared here is a threshold: each mode has its own.
     model_config = ConfigDict(frozen=True, extra="allow")
 
     formula: str

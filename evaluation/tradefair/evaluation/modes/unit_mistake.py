@@ -11,6 +11,7 @@ from tradefair.evaluation.modes.diagnosis import share
 from tradefair.evaluation.modes.play import SeatPlay, Step
 from tradefair.evaluation.modes.sign import Sign, sign_of
 
+# A correction is an exact power of ten but for the rounding of a quotient.
 _EXACT = 1e-9
 _MAX_LEAVES = 1_000
 
@@ -22,6 +23,7 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
     off = [
         scale.seq
         for scale in play.insight.scales.get(play.seat, ())
+        # No power of ten (None) and the same number (0) are both no mistake.
         if abs(power_of_ten(scale.value, scale.seen, limits["tolerance"]) or 0) >= limits["exponent"]
     ]
     found = sorted({*corrected, *off})
@@ -33,6 +35,7 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
     """k where value/seen is 10^k within a relative tolerance; None where it is no power of ten or one is 0."""
     try:
+        # A quotient below or at 0 has no logarithm.
         logarithm = math.log10(value / seen)
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
@@ -44,6 +47,7 @@ def _corrected(steps: list[Step]) -> Iterator[int]:
     """Refused calls that the next try of the same round corrected: it was accepted, and only a power of ten differs."""
     refused: dict[tuple[int, str], Step] = {}
     for step in steps:
+        # Taken out at once: only the very next try of the tool counts as its correction.
         before = refused.pop((step.round, step.tool), None)
         if step.refused:
             refused[step.round, step.tool] = step
@@ -60,14 +64,17 @@ def _only_scaled(before: Mapping[str, Any], after: Mapping[str, Any]) -> bool:
         if value != new[path]:
             numbers = _is_number(value) and _is_number(new[path])
             powers.add(power_of_ten(value, new[path], _EXACT) if numbers else None)
+    # One power for all changed numbers: a unit is wrong throughout, and two powers are a change of mind.
     return len(powers) == 1 and powers.isdisjoint({None, 0})
 
 
 def _numbers(arguments: Mapping[str, Any]) -> Iterator[float]:
+    """The numbers in an action's arguments."""
     return (value for _, value in _leaves(arguments) if _is_number(value))
 
 
 def _is_number(value: object) -> bool:
+    """Whether a decoded value is a number; true and false are none."""
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 

@@ -11,8 +11,11 @@ import numpy as np
 from tradefair.evaluation.ratings.duels import Duel, fraction
 from tradefair.evaluation.ratings.shuffles import Floats
 
+# The weak prior of the bargaining page: without it a label that won every game would have an infinite strength.
 _PRIOR = 0.01
+# 400 points are a factor of ten in the odds, as on the scale of Elo and Glicko.
 _START, _POINTS = 1500.0, 400 / math.log(10)
+# Of θ: less than a millionth of a rating point.
 _STILL = 1e-10
 _MOST_STEPS = 100
 
@@ -49,15 +52,20 @@ def fit_strengths(duels: Sequence[Duel], *, role_term: bool = False) -> BradleyT
     labels = sorted({label for duel in duels for label in duel.pair})
     if not labels:
         return BradleyTerry([], 0, 0, None)
+    # A game that earned neither side anything has no fraction (0/0): dropped and counted (bargaining page, 9).
     played = [(duel, part) for duel in duels if (part := fraction(duel.first_profit, duel.second_profit)) is not None]
     index = {label: place for place, label in enumerate(labels)}
+    # One more column for the constant of the first seat: True counts as 1.
     design = np.zeros((len(played), len(labels) + role_term))
     for row, (duel, _) in enumerate(played):
         design[row, index[duel.first]], design[row, index[duel.second]] = 1.0, -1.0
+    # Every row is written from the first seat's side, so its constant is 1 in all of them.
     if role_term:
         design[:, -1] = 1.0
     theta, covariance = _newton(design, np.array([part for _, part in played]))
+    # Over the games that were kept: a dropped game links no labels.
     component = _components(labels, played)
+    # Uncentred errors would hold the uncertainty of the common level, which the prior alone fixes.
     covariance = _centred(covariance, [component[label] for label in labels])
     games = {label: sum(label in duel.pair for duel, _ in played) for label in labels}
     strengths = [
@@ -71,6 +79,7 @@ def fit_strengths(duels: Sequence[Duel], *, role_term: bool = False) -> BradleyT
         for label, place in index.items()
     ]
     return BradleyTerry(
+        # By component first: ratings of two components must not stand in one order.
         sorted(strengths, key=lambda strength: (strength.component, -strength.rating, strength.label)),
         len(duels) - len(played),
         len(set(component.values())),
@@ -84,6 +93,7 @@ def _newton(design: Floats, result: Floats) -> tuple[Floats, Floats]:
     penalty = _PRIOR * np.eye(len(theta))
 
     def value(point: Floats) -> float:
+        # logaddexp(0, x) is ln(1 + e^x) without an overflow for a clear favourite.
         logit = design @ point
         return float(np.sum(result * logit - np.logaddexp(0.0, logit)) - _PRIOR / 2 * point @ point)
 
@@ -93,6 +103,7 @@ def _newton(design: Floats, result: Floats) -> tuple[Floats, Floats]:
         slope = design.T @ (result - chance) - _PRIOR * theta
         curvature = design.T @ (design * (chance * (1.0 - chance))[:, None]) + penalty
         step = np.linalg.solve(curvature, slope)
+        # A full step may overshoot where almost all results are 0 or 1; its direction is right, so it is halved.
         while value(theta + step) < value(theta) and np.abs(step).max() > _STILL:
             step = step / 2
         theta = theta + step
@@ -103,6 +114,7 @@ def _newton(design: Floats, result: Floats) -> tuple[Floats, Floats]:
 
 def _centred(covariance: Floats, components: Sequence[int]) -> Floats:
     """The covariance of each strength less the mean of its component; the level itself is the prior's alone."""
+    # Strengths less the mean of their component are a linear map C of them; their covariance is C·V·Cᵀ.
     centre = np.eye(len(covariance))
     for number in set(components):
         members = [place for place, component in enumerate(components) if component == number]
@@ -116,12 +128,14 @@ def _components(labels: Sequence[str], played: Sequence[tuple[Duel, float]]) -> 
 
     def find(label: str) -> str:
         while root[label] != label:
+            # Paths are halved on the way, so that linking thousands of games stays almost linear.
             root[label] = root[root[label]]
             label = root[label]
         return label
 
     for duel, _ in played:
         first, second = find(duel.first), find(duel.second)
+        # The smaller name becomes the root: numbers of components do not depend on the order of games.
         root[max(first, second)] = min(first, second)
     numbers: dict[str, int] = {}
     return {label: numbers.setdefault(find(label), len(numbers)) for label in labels}

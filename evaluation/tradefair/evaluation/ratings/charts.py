@@ -8,8 +8,10 @@ from typing import TypeVar
 from tradefair.evaluation.charts.chart import Axis, Chart, IntervalChart, MatrixCell, MatrixChart
 from tradefair.evaluation.ratings.rating import Board, Cell, DuelBoard, DuelRow, FieldBoard, FieldRow
 
+# More lines than this cannot be told apart in one chart.
 _MOST_NAMES = 60
 _MOST_IN_MATRIX = 40
+# 95 % of a normal distribution.
 _BELIEF = 1.96
 _BELIEF_NOTE = "Lines span 95 % of the belief, 1.96 deviations to each side."
 
@@ -24,6 +26,7 @@ def leaderboard_charts(board: Board) -> list[Chart]:
 
 
 def _field(board: FieldBoard) -> list[Chart]:
+    """The charts of a field: ratings with their belief, mean scores with their bootstrap intervals."""
     rows = board.rows
     score = board.score.replace("_", " ")
     return [
@@ -33,6 +36,7 @@ def _field(board: FieldBoard) -> list[Chart]:
             f"Mean {score}",
             "Lines are 95 % intervals of resampled games; a label with one game has none.",
             score,
+            # A board is ordered by rating; each chart is ordered by what it shows.
             sorted(rows, key=lambda row: -row.score),
             3,
             lambda row: (row.score, row.score_low, row.score_high),
@@ -41,6 +45,7 @@ def _field(board: FieldBoard) -> list[Chart]:
 
 
 def _duels(board: DuelBoard) -> list[Chart]:
+    """The charts of duels: scores, Glicko-2, and the matrix of who earned more against whom."""
     by_rating = sorted(board.rows, key=lambda row: -row.rating)
     drawn: list[Chart] = [
         _intervals(
@@ -54,11 +59,13 @@ def _duels(board: DuelBoard) -> list[Chart]:
         ),
         _intervals("glicko", "Glicko-2 with margin: who beats whom", _BELIEF_NOTE, "rating", by_rating, 0, _belief),
     ]
+    # Empty where no pair met in a game with something to gain.
     matrix = _matrix(board)
     return [*drawn, matrix] if matrix.cells else drawn
 
 
 def _belief(row: FieldRow | DuelRow) -> tuple[float, float | None, float | None]:
+    """A rating with the ends of its 95 % belief."""
     reach = _BELIEF * row.deviation
     return row.rating, row.rating - reach, row.rating + reach
 
@@ -72,8 +79,10 @@ def _intervals(
     decimals: int,
     of: Callable[[R], tuple[float, float | None, float | None]],
 ) -> IntervalChart:
+    """One line per label: value and interval, both rounded to `decimals`."""
     shown = rows[:_MOST_NAMES]
     more = f" The best {_MOST_NAMES} of {len(rows)} labels." if len(rows) > _MOST_NAMES else ""
+    # zip of no rows would have nothing to unpack; `leaderboard_charts` has left empty boards out.
     values, lows, highs = zip(*map(of, shown), strict=True)
     return IntervalChart(
         id=chart_id,
@@ -89,16 +98,19 @@ def _intervals(
 
 
 def _rounded(bound: float | None, decimals: int) -> float | None:
+    """A bound to so many decimals; None stays None."""
     return None if bound is None else round(bound, decimals)
 
 
 def _matrix(board: DuelBoard) -> MatrixChart:
+    """Who earned more against whom, a cell per pair and direction."""
     names = [row.label for row in board.rows[:_MOST_IN_MATRIX]]
     index = {name: place for place, name in enumerate(names)}
     cells: list[MatrixCell] = []
     for cell in board.head_to_head:
         if cell.row in index and cell.column in index:
             there, back = (index[cell.row], index[cell.column]), (index[cell.column], index[cell.row])
+            # A board names each pair once; the matrix shows it from both sides, with the sign turned.
             for (row, column), sign in ((there, 1), (back, -1)):
                 cells.append(
                     MatrixCell(row=row, column=column, value=round(sign * cell.mean, 3), note=_note(cell, sign))
@@ -116,8 +128,10 @@ def _matrix(board: DuelBoard) -> MatrixChart:
 
 
 def _note(cell: Cell, sign: int) -> str:
+    """Number of games and interval of a cell, seen from the row."""
     games = f"{cell.games} game{'s' if cell.games != 1 else ''}"
     if cell.low is None or cell.high is None:
         return games
+    # Turning the sign also swaps the ends of the interval.
     low, high = sorted((sign * cell.low, sign * cell.high))
     return f"{games}, {low:+.3f} to {high:+.3f}"

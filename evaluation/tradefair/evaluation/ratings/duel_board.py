@@ -24,6 +24,7 @@ from tradefair.evaluation.ratings.glicko import GlickoRating, rate_duels
 from tradefair.evaluation.ratings.rating import BoardHead, Cell, DuelBoard, DuelRow, Meeting, Reasons
 from tradefair.evaluation.ratings.results import GameResult, seat_fields
 
+# Passes of Glicko-2, whose result depends on the order of games (bargaining page, 9).
 SHUFFLES = 50
 _DECIMALS = 6
 _METHOD = [
@@ -51,11 +52,13 @@ def duel_board(
     """Rate usable games of one group."""
     played = _whole_blocks(_duels(rules, games, left_out), left_out)
     duels = [item.duel for item in played]
+    # One set of resamples for scores and head to head: both tables rest on the same draws.
     pairs = pair_sums(duels, chance)
     ranked = scores(pairs)
     glicko = {rating.label: rating for rating in rate_duels(duels, chance, shuffles=SHUFFLES)}
     fitted = fit_strengths(duels)
     figures = _figures(rules, played)
+    # Once privileged, always marked: a single game with hidden knowledge is enough to mislead.
     privileged = {seat.label for item in played for seat in item.game.seats if seat.privileged}
     return DuelBoard(
         **head._asdict(),
@@ -87,6 +90,8 @@ def duel_board(
 
 
 def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -> list[_Played]:
+    """Games that can be duels, of two labels with known profits; the others go into `left_out` with a reason."""
+    # A duel has one score, its profit (`RatingRules`).
     place = seat_fields(rules).index(rules.scores[0])
     found: list[_Played] = []
     for game in games:
@@ -95,11 +100,13 @@ def _duels(rules: RatingRules, games: Sequence[GameResult], left_out: Reasons) -
             continue
         one, two = game.seats
         profits = one.numbers[place], two.numbers[place]
+        # A label against itself would be its own opponent in every share.
         if one.label == two.label:
             left_out.add("a label against itself: no duel", game.path)
         elif profits[0] is None or profits[1] is None:
             left_out.add(f"{rules.scores[0]} is not known", game.path)
         else:
+            # An unknown potential counts as 0: head to head then leaves the game out.
             duel = Duel(one.label, two.label, profits[0], profits[1], max(0.0, game.potential or 0.0), "")
             found.append(_Played(game, duel))
     return found
@@ -112,9 +119,13 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
     """
     blocks: dict[tuple[tuple[str, str], str], list[_Played]] = defaultdict(list)
     for item in played:
+        # A log from elsewhere has no second seating to wait for: each game is a block of its own (bargaining page, 9).
         block = item.game.head if item.game.foreign else str(item.game.seed)
         blocks[item.duel.pair, block].append(item)
+    # Whole: each of the two labels sat first in a game of the block.
     both = {key: len({item.duel.first for item in items}) == 2 for key, items in blocks.items()}
+    # Only pairs that swapped seats somewhere must do so on every seed; a pair with fixed seats would lose all its
+    # games.
     swapping = {pair for (pair, _), whole in both.items() if whole}
     found: list[_Played] = []
     for key, items in blocks.items():
@@ -124,12 +135,14 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
         else:
             name = min(item.game.head for item in items)
             found += [item._replace(duel=item.duel._replace(block=name)) for item in items]
+    # Back in the order of seed and chain, by which shuffles and resamples are keyed.
     return sorted(found, key=lambda item: (item.game.seed, item.game.head))
 
 
 def _row(
     score: Score, glicko: GlickoRating, fitted: BradleyTerry, figures: Mapping[str, float | None], privileged: bool
 ) -> DuelRow:
+    """One line of the board, from all three ratings of a label."""
     strength = next(row for row in fitted.strengths if row.label == score.label)
     return DuelRow(
         label=score.label,
@@ -141,6 +154,7 @@ def _row(
         rating=round(glicko.rating, _DECIMALS),
         deviation=round(glicko.deviation, _DECIMALS),
         spread=round(glicko.spread, _DECIMALS),
+        # Without a game that earned something the strength is the prior's alone.
         strength=round(strength.rating, _DECIMALS) if strength.games else None,
         error=round(strength.error, _DECIMALS) if strength.games else None,
         component=strength.component if strength.games else None,
@@ -155,6 +169,7 @@ def _row(
 
 
 def _rounded(number: float | None) -> float | None:
+    """A number to six decimals; None stays None."""
     return None if number is None else round(number, _DECIMALS)
 
 
@@ -173,6 +188,8 @@ def _figures(rules: RatingRules, played: Sequence[_Played]) -> dict[str, dict[st
 
 
 def _meetings(played: Sequence[_Played]) -> list[Meeting]:
+    """How often each label met each opponent, by the label's role."""
+    # Every entry names all roles in one order, which the heading of the table takes from the first entry.
     roles = list(dict.fromkeys(seat.role for item in played for seat in item.game.seats))
     counts: dict[tuple[str, str], dict[str, int]] = defaultdict(lambda: dict.fromkeys(roles, 0))
     for game, _ in played:
@@ -182,7 +199,9 @@ def _meetings(played: Sequence[_Played]) -> list[Meeting]:
 
 
 def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
+    """How the numbers of this board may be misread, as sentences."""
     uneven = [score.label for score in ranked if score.unbalanced]
+    # A dead pair is counted at both of its labels.
     dead = sum(score.dead_pairs for score in ranked) // 2
     few = sum(score.exploratory for score in ranked)
     found = [

@@ -11,6 +11,7 @@ import numpy as np
 from tradefair.contract import Chance
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 
+# Numbers of the bargaining page, 9. The weight is of our own: the source gives .10 and not what it multiplies.
 RESAMPLES = 2_000
 LEAST_BLOCKS = 8
 BALANCE_WEIGHT = 0.9
@@ -33,6 +34,7 @@ class Duel(NamedTuple):
     @property
     def pair(self) -> tuple[str, str]:
         """Both labels in name order."""
+        # In name order, so that a pair is one key, whoever sat first.
         return (self.first, self.second) if self.first < self.second else (self.second, self.first)
 
 
@@ -60,6 +62,7 @@ class Score(NamedTuple):
     @property
     def unbalanced(self) -> bool:
         """Whether some opponent or seat was met so much more often than another that means mislead."""
+        # A seat in which an opponent was never met counts 0 games, so any game in the other seat is unbalanced.
         counts = [count for seats in self.opponents.values() for count in seats]
         return max(counts) > MOST_UNEVEN * min(counts)
 
@@ -114,6 +117,7 @@ def pair_sums(duels: Iterable[Duel], chance: Chance, resamples: int = RESAMPLES)
     """
     by_pair: dict[tuple[str, str], dict[str, list[Duel]]] = defaultdict(lambda: defaultdict(list))
     for duel in duels:
+        # Games of a label with itself were left out with a reason; here they would be a caller's mistake.
         if duel.first == duel.second:
             raise ValueError(f"{duel.first} plays itself in {duel.block}: no duel")
         by_pair[duel.pair][duel.block].append(duel)
@@ -123,6 +127,8 @@ def pair_sums(duels: Iterable[Duel], chance: Chance, resamples: int = RESAMPLES)
 def _resampled(
     labels: tuple[str, str], blocks: Mapping[str, Sequence[Duel]], chance: Chance, resamples: int
 ) -> PairSums:
+    """The sums of one pair, over its games and over resamples of its blocks."""
+    # In the order of block names: the same draws choose the same blocks, in whatever order games were read.
     rows = [np.sum([_row(duel, labels[0]) for duel in blocks[block]], axis=0) for block in sorted(blocks)]
     sums = resampled_sums(chance, "tournament", np.array(rows), resamples, min(blocks))
     games = [duel for block in blocks.values() for duel in block]
@@ -133,9 +139,11 @@ def _resampled(
 
 
 def _row(duel: Duel, first: str) -> list[float]:
+    """One game as a row: gains above 0 and profits of both, potential, difference of raw shares, whether it counts."""
     own, other = duel.first_profit, duel.second_profit
     if duel.first != first:
         own, other = other, own
+    # Without a potential there is no raw share, and the zeros of this row must not enter a mean.
     counted = duel.potential > 0
     gap = (own - other) / duel.potential if counted else 0.0
     return [max(0.0, own), max(0.0, other), own, other, duel.potential, gap, float(counted)]
@@ -149,13 +157,16 @@ def scores(pairs: Sequence[PairSums]) -> list[Score]:
 
 
 def _score(label: str, pairs: Sequence[PairSums]) -> Score:
+    """The shares of one label over its pairs; arrays hold the value as played, then one per resample."""
     shares: list[Floats] = []
+    # Two names for one array of zeros: the sums below make new arrays and never change it.
     profit = potential = np.zeros(len(pairs[0].potentials))
     opponents: dict[str, tuple[int, int]] = {}
     dead = 0
     for pair in pairs:
         own = pair.labels.index(label)
         total = pair.earned.sum(axis=1)
+        # 0/0 is 0: a pair in which neither ever earned counts as a share of 0 (bargaining page, 9).
         shares.append(np.divide(pair.earned[:, own], total, out=np.zeros_like(total), where=total > 0))
         profit = profit + pair.profits[:, own]
         potential = potential + pair.potentials
@@ -163,7 +174,9 @@ def _score(label: str, pairs: Sequence[PairSums]) -> Score:
         dead += bool(total[0] <= 0)
     obs = np.mean(shares, axis=0)
     raw = np.divide(profit, potential, out=np.zeros_like(profit), where=potential > 0)
+    # Blended within each resample: the bounds of a blend are not the blend of two bounds.
     blend = 100 * (BALANCE_WEIGHT * obs + (1 - BALANCE_WEIGHT) * raw)
+    # A pair with a single block is resampled as itself: an interval of such pairs alone would have no width.
     low, high = _bounds(blend) if any(pair.blocks > 1 for pair in pairs) else (None, None)
     return Score(
         label,
@@ -183,6 +196,7 @@ def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
     """One cell per pair that met in a game with something to gain; bounds by the same bootstrap."""
     found: list[HeadToHead] = []
     for pair in pairs:
+        # Nothing to gain in any game: the cell stays empty.
         if not pair.counted[0]:
             continue
         # A resample may miss every game with a potential; it says nothing.
@@ -193,5 +207,7 @@ def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
 
 
 def _bounds(resamples: Floats) -> tuple[float, float]:
+    """The 2.5 and 97.5 % points over resamples."""
+    # Row 0 is what was played, no resample.
     low, high = np.nanquantile(resamples[1:], (0.025, 0.975))
     return float(low), float(high)

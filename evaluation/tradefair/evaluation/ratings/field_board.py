@@ -17,6 +17,7 @@ from tradefair.evaluation.ratings.results import GameResult, seat_fields
 from tradefair.evaluation.ratings.shuffles import Floats, resampled_sums
 from tradefair.evaluation.ratings.trueskill import Constants, rate_episodes
 
+# So many shuffled orders: double_auction page, 9.5.
 PASSES = 200
 _DECIMALS = 6
 
@@ -34,6 +35,7 @@ def field_board(
     ranked: list[Mapping[str, float]] = []
     counted: list[GameResult] = []
     for game in games:
+        # A game of a single label ranks nothing and still enters its mean score.
         scored = _by_label(game, seat_fields(rules).index(by))
         if scored:
             ranked.append(scored)
@@ -42,6 +44,7 @@ def field_board(
             left_out.add(f"{by} is not known", game.path)
     figures = _figures(rules, counted)
     means = _means(ranked, chance)
+    # In one game is enough: hidden knowledge there moves the mean over all.
     privileged = {seat.label for game in counted for seat in game.seats if seat.privileged}
     rows = [
         FieldRow(
@@ -72,6 +75,8 @@ def field_board(
 
 
 def _first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
+    """The first of the rules' scores that some seat has; the default where none has any."""
+    # Scores are the first fields of a seat's numbers (`seat_fields`), so both have the same index.
     for place, name in enumerate(rules.scores):
         if any(seat.numbers[place] is not None for game in games for seat in game.seats):
             return name
@@ -95,6 +100,7 @@ def _figures(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[
     values: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     labels: dict[str, None] = {}
     for game in games:
+        # A label on several seats of a game counts the market's figures once.
         seated = dict.fromkeys(seat.label for seat in game.seats)
         labels |= seated
         for name, place in places:
@@ -109,6 +115,8 @@ def _figures(rules: RatingRules, games: Sequence[GameResult]) -> dict[str, dict[
 
 
 class _Mean(NamedTuple):
+    """A mean score and the ends of its 95 % interval, None where there is one game."""
+
     value: float
     low: float | None
     high: float | None
@@ -120,17 +128,21 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
     if not labels:
         return {}
     index = {label: place for place, label in enumerate(labels)}
+    # Left half scores, right half counts: one product per resample sums both.
     table: Floats = np.zeros((len(ranked), 2 * len(labels)))
     for row, episode in enumerate(ranked):
         for label, score in episode.items():
             table[row, index[label]], table[row, len(labels) + index[label]] = score, 1.0
+    # One set of resamples for all labels, so that they are compared over the same games.
     sums = resampled_sums(chance, "tournament", table, RESAMPLES, "games")
     totals, counts = sums[:, : len(labels)], sums[:, len(labels) :]
     # A resample may miss a label altogether; it says nothing of it.
     means = totals / np.where(counts > 0, counts, np.nan)
+    # Row 0 is the games as they were played.
     low, high = np.nanquantile(means[1:], (0.025, 0.975), axis=0)
     found: dict[str, _Mean] = {}
     for label, place in index.items():
+        # One game resampled is always itself: an interval without width would look like certainty.
         bounds = (float(low[place]), float(high[place])) if counts[0, place] > 1 else None
         rounded = [None if bounds is None else round(bound, _DECIMALS) for bound in bounds or (0.0, 0.0)]
         found[label] = _Mean(round(float(means[0, place]), _DECIMALS), rounded[0], rounded[1])
@@ -138,10 +150,12 @@ def _means(ranked: Sequence[Mapping[str, float]], chance: Chance) -> dict[str, _
 
 
 def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str]:
+    """What must be read with the numbers: too few episodes, and the cautions of the fields that are shown."""
     few = sum(row.episodes < LEAST_BLOCKS for row in rows)
     found = [f"{few} of {len(rows)} labels are exploratory: fewer than {LEAST_BLOCKS} episodes"] if few else []
     shown = [by, *(name for name in rules.seat_figures if any(row.figures[name] is not None for row in rows))]
     names: dict[str, list[str]] = defaultdict(list)
+    # Fields with the same caution share one line.
     for name in dict.fromkeys(shown):
         if name in rules.cautions:
             names[rules.cautions[name]].append(name)
@@ -149,6 +163,7 @@ def _cautions(by: str, rules: RatingRules, rows: Sequence[FieldRow]) -> list[str
 
 
 def _method(by: str, rules: RatingRules) -> list[str]:
+    """How the numbers were made, as sentences."""
     constants = Constants()
     instead = f" ({rules.scores[0]} is not known here)" if by != rules.scores[0] else ""
     return [

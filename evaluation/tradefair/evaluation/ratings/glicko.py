@@ -17,8 +17,11 @@ from tradefair.contract import Chance
 from tradefair.evaluation.ratings.duels import Duel
 from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
+# 400/ln 10 with the digits of Glickman's paper, so that his example comes out as printed.
 _SCALE = 173.7178
+# Starting values and τ of the bargaining page, 9; σ and τ are those of Glickman's example too.
 _START, _START_RD, _START_SIGMA, _TAU = 1500.0, 350.0, 0.06, 0.5
+# Of ln σ²; Glickman stops at 1e-6.
 _STILL = 1e-9
 _MOST_STEPS = 100
 
@@ -61,6 +64,8 @@ class _Opponents(NamedTuple):
 
 
 class _Game(NamedTuple):
+    """One game of every shuffle: both players, the first one's score, the weight. Axis 0 is the shuffle."""
+
     players: NDArray[np.int64]
     score: Floats
     weight: Floats
@@ -77,6 +82,7 @@ def rate_period(
     """Rating, deviation and volatility of a player after a period of games, as in Glickman's example."""
     parts = [((game.rating - _START) / _SCALE, game.deviation / _SCALE, game.score, game.weight) for game in games]
     own = _Players(*(np.array([part]) for part in ((rating - _START) / _SCALE, deviation / _SCALE, volatility)))
+    # A batch of one player; the last axis is the game.
     after = _after(own, _Opponents(*(np.array([column]) for column in zip(*parts, strict=True))))
     return _START + _SCALE * float(after.mu[0]), _SCALE * float(after.phi[0]), float(after.sigma[0])
 
@@ -89,10 +95,13 @@ def rate_duels(duels: Sequence[Duel], chance: Chance, *, shuffles: int = 50, mar
     index = {label: place for place, label in enumerate(labels)}
     players = np.array([[index[duel.first], index[duel.second]] for duel in duels])
     gaps = [duel.first_profit - duel.second_profit for duel in duels]
+    # Only who earned more counts; how much more is in the weight.
     score = np.array([0.5 if not gap else float(gap > 0) for gap in gaps])
     weight = np.array([margin_weight(gap) if margin else 1.0 for gap in gaps])
+    # 0 on this scale is a rating of 1500.
     shape = (shuffles, len(labels))
     mu, phi, sigma = np.zeros(shape), np.full(shape, _START_RD / _SCALE), np.full(shape, _START_SIGMA)
+    # Step t plays the t-th game of every shuffle: one loop over games serves them all.
     for chosen in shuffled_orders(chance, "tournament", len(duels), shuffles).T:
         _play(mu, phi, sigma, _Game(players[chosen], score[chosen], weight[chosen]))
     ratings = _START + _SCALE * mu
@@ -116,6 +125,7 @@ def _play(mu: Floats, phi: Floats, sigma: Floats, game: _Game) -> None:
     places = np.arange(len(mu))[:, None], game.players
     before = _Players(mu[places], phi[places], sigma[places])
     scores = np.stack([game.score, 1.0 - game.score], axis=1)
+    # Columns reversed: each player's opponent, as both were before the game.
     other = _Opponents(before.mu[:, ::-1], before.phi[:, ::-1], scores, np.stack([game.weight] * 2, axis=1))
     after = _after(before, _Opponents(*(part[..., None] for part in other)))
     mu[places], phi[places], sigma[places] = after
@@ -125,10 +135,12 @@ def _after(before: _Players, games: _Opponents) -> _Players:
     """Steps 3 to 8 of Glickman's procedure; a weight multiplies its game's term in both sums."""
     g = 1.0 / np.sqrt(1.0 + 3.0 * games.phi**2 / math.pi**2)
     expected = 1.0 / (1.0 + np.exp(-g * (before.mu[..., None] - games.mu)))
+    # 1/v of Glickman's step 3, and below Δ/v of his step 4; a weight of 2 is the game twice.
     information = (games.weight * g * g * expected * (1.0 - expected)).sum(axis=-1)
     surprise = (games.weight * g * (games.score - expected)).sum(axis=-1)
     sigma = _volatility(before.phi, before.sigma, 1.0 / information, surprise / information)
     phi = 1.0 / np.sqrt(1.0 / (before.phi**2 + sigma**2) + information)
+    # Step 7: the mean moves by φ'² times the surprise.
     return _Players(before.mu + phi**2 * surprise, phi, sigma)
 
 
@@ -143,7 +155,9 @@ def _volatility(phi: Floats, sigma: Floats, variance: Floats, change: Floats) ->
         return power * (square - total) / (2.0 * total * total) - (x - start) / (_TAU * _TAU)
 
     low = start.copy()
+    # Step 5.2: where Δ² > φ² + v the other end of the bracket is known, else it is searched in steps of τ.
     wide = square > spread
+    # numpy computes both branches: the inner 1 keeps the logarithm off numbers that are not used.
     high = np.where(wide, np.log(np.where(wide, square - spread, 1.0)), start - _TAU)
     for _ in range(_MOST_STEPS):
         short = ~wide & (f(high) < 0)
@@ -154,10 +168,12 @@ def _volatility(phi: Floats, sigma: Floats, variance: Floats, change: Floats) ->
     for _ in range(_MOST_STEPS):
         if (np.abs(high - low) <= _STILL).all():
             break
+        # Shuffles that have converged stay; the others may need more steps.
         moving = np.abs(high - low) > _STILL
         middle = low + (low - high) * at_low / np.where(at_high == at_low, 1.0, at_high - at_low)
         at_middle = f(middle)
         crossed = at_middle * at_high <= 0
+        # Illinois: the value at the end that stays is halved, or that end might never move.
         low, at_low = np.where(moving & crossed, high, low), np.where(crossed, at_high, at_low / 2.0)
         high, at_high = np.where(moving, middle, high), at_middle
     return np.exp(low / 2.0)

@@ -20,6 +20,7 @@ from tradefair.evaluation.ratings.field_board import field_board
 from tradefair.evaluation.ratings.rating import Board, BoardHead, Leaderboards, Reasons
 from tradefair.evaluation.ratings.results import GameResult, Results, rules_of
 
+# Characters of a heading; overrides of a scenario may be long lists.
 _MAX_SHAPE = 200
 
 
@@ -31,6 +32,7 @@ def leaderboards(
     `seed` fixes shuffles and resamples (stream `tournament`). `progress` hears of each leaderboard. Raises
     ScenarioError for a score that no market among the results has.
     """
+    # First, because rating a large folder takes long and a mistyped name should not wait for it.
     _check_score(score, results.games)
     kept, outside = _distinct(results.games)
     for unread in results.unread:
@@ -43,6 +45,7 @@ def leaderboards(
             groups[BoardHead(game.market, game.scenario, game.shape, game.rules_version)].append(game)
     names = _shape_names(groups)
     boards: list[Board] = []
+    # Sorted, so that boards come in the same order wherever the files lie.
     for done, (group, games) in enumerate(sorted(groups.items())):
         if progress is not None:
             progress(done, len(groups), group.scenario)
@@ -60,6 +63,7 @@ def leaderboards(
 
 
 def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
+    """Raise ScenarioError for a score that no market among the games is ranked by."""
     markets = sorted({game.market for game in games})
     known = list(dict.fromkeys(name for market in markets for name in _scores(rules_of(market))))
     if score is not None and score not in known:
@@ -68,6 +72,7 @@ def _check_score(score: str | None, games: Sequence[GameResult]) -> None:
 
 
 def _scores(rules: RatingRules | None) -> tuple[str, ...]:
+    """The scores that may be chosen for a market: those of a field; a duel has its profit only."""
     return rules.scores if rules is not None and rules.kind == "field" else ()
 
 
@@ -76,6 +81,7 @@ def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
     outside = Reasons()
     found: dict[tuple[str, tuple[str, ...]], GameResult] = {}
     for game in games:
+        # Labels are part of the key: two agents may have made the very same moves.
         key = game.head, tuple(seat.label for seat in game.seats)
         if key in found:
             outside.add("the same episode once more, counted once", game.path)
@@ -85,7 +91,9 @@ def _distinct(games: Iterable[GameResult]) -> tuple[list[GameResult], Reasons]:
 
 
 def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int, score: str | None) -> Board:
+    """The leaderboard of one group; games that cannot be rated are listed in it with their reason."""
     rules = rules_of(group.market)
+    # `leaderboards` has left markets without rules out; the check is for the type checker.
     if rules is None:
         raise ValueError(f"{group.market} has no ratings")
     left_out = Reasons()
@@ -96,9 +104,11 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
         else:
             usable.append(game)
     head = group._replace(shape=shape)
+    # A chance for each board: its numbers do not depend on which other boards are made.
     chance = Chance(seed)
     if rules.kind == "duel":
         return duel_board(head, rules, usable, left_out, chance)
+    # `--score` may name a field of another market's board; this one then ranks by its default.
     return field_board(head, rules, usable, left_out, chance, score if score in rules.scores else None)
 
 
@@ -111,6 +121,7 @@ def _shape_names(groups: Iterable[BoardHead]) -> Mapping[BoardHead, str]:
     for sisters in alike.values():
         parameters = {group: _flat(orjson.loads(group.shape)) for group in sisters}
         names = sorted({name for known in parameters.values() for name in known})
+        # A parameter with one value in all groups tells none of them apart.
         values = {name: Counter(known.get(name) for known in parameters.values()) for name in names}
         differing = [name for name in names if len(values[name]) > 1]
         versions = len({group.rules_version for group in sisters}) > 1
@@ -126,5 +137,6 @@ def _flat(scenario: Mapping[str, Any]) -> dict[str, str]:
     found: dict[str, Any] = {}
     for name, value in scenario.items():
         table = cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+        # A plain value or an empty table has no parts: it stays under its own name.
         found |= {f"{name}.{key}": part for key, part in table.items()} or {name: value}
     return {name: orjson.dumps(value).decode() for name, value in found.items()}

@@ -6,11 +6,14 @@ from typing import Annotated, Literal, NamedTuple, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field
 
+# Reasons may quote a trace, so their number is bounded: a folder of strangers must not fill the page.
 _EXAMPLES = 5
 _MAX_REASONS = 50
 
 
 class _Record(BaseModel):
+    """A frozen record that refuses unknown keys, also when JSON is read back."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -170,6 +173,7 @@ class DuelBoard(_Board):
     components: int
 
 
+# `kind` tells the two apart when JSON is read back.
 Board: TypeAlias = Annotated[FieldBoard | DuelBoard, Field(discriminator="kind")]
 
 

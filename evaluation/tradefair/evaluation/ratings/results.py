@@ -24,10 +24,14 @@ from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 REFERENCES = "references"
 """Name of the folder of references beside traces; what lies in it is rated only where it is named itself."""
 
+# The wording of end reasons is part of the trace's format.
 _HARNESS = "truncated:harness_failure"
+# Processes are spawned and each imports the evaluators first: of fewer files one process is enough.
 _MANY = 200
 _BATCH = 25
+# Characters of a label: what a manifest says may be any length, and labels stand in every table.
 _MAX_LABEL = 120
+# Sums of larger numbers would lose units to rounding.
 _LARGEST = 1e15
 
 # What a manifest of a stranger's making can lead to, besides what reading finds.
@@ -111,6 +115,7 @@ def read_files(
     for done, (path, found) in enumerate(zip(files, _read_all(files, count), strict=True)):
         if progress is not None:
             progress(done, len(files), path.name)
+        # Results of other processes arrive as copies: each would hold its own text of every label.
         yield found if isinstance(found, Unread) else _shared(found)
     if progress is not None:
         progress(len(files), len(files), "")
@@ -130,29 +135,36 @@ def gathered(found: Iterable[GameResult | Unread]) -> Results:
 def read_result(path: Path) -> GameResult | Unread:
     """One episode. Raises nothing."""
     try:
+        # Chain and outcome read the same events: a live trace must not grow between the passes.
         with open_trace(path) as trace:
             trace.freeze()
             return _result(path, trace)
     except _DAMAGE as error:
+        # Some errors have no text; their name is better than an empty reason.
         return Unread(str(path), str(error)[:300] or repr(error))
 
 
 def _files(paths: Sequence[Path]) -> tuple[list[Path], int]:
+    """Trace files under the paths, each once, and the number of those passed over as references."""
     found: dict[Path, None] = {}
     references = 0
     for base in paths:
         for file in find_traces(base):
+            # A file that was named itself is rated, even in a folder of references.
             beside = file != base and REFERENCES in file.relative_to(base).parts[:-1]
             references += beside
             if not beside:
+                # A file that is named itself and by its folder is read once.
                 found[file] = None
     return list(found), references
 
 
 def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unread]:
+    """One result per file, in the order of the files."""
     if workers <= 1:
         yield from map(read_result, files)
         return
+    # Imported here: most calls read few files and start no process.
     from concurrent.futures import ProcessPoolExecutor
     from multiprocessing import get_context
 
@@ -162,8 +174,10 @@ def _read_all(files: Sequence[Path], workers: int) -> Iterator[GameResult | Unre
 
 
 def _result(path: Path, trace: Trace) -> GameResult:
+    """One episode as a result. Raises what reading and evaluating raise."""
     manifest = trace.manifest
     core, about = manifest.core, manifest.about
+    # Labels say who is ranked, and only the seal guards them.
     if manifest.sealed and not manifest.seal_holds:
         raise TraceError(f"{path.name}: the manifest's seal does not fit its about; run tradefair verify")
     _, head = sound_head(trace)
@@ -175,6 +189,7 @@ def _result(path: Path, trace: Trace) -> GameResult:
         path=str(path),
         market=core.market,
         scenario=str(scenario.get("id", ""))[:_MAX_LABEL],
+        # Canonical, so that equal scenarios are equal texts: the text is a part of the group's key.
         shape=canonical({key: value for key, value in scenario.items() if key not in varies}).decode(),
         rules_version=core.rules_version,
         seed=core.seed,
@@ -188,7 +203,9 @@ def _result(path: Path, trace: Trace) -> GameResult:
 
 
 def _seats(rules: RatingRules, outcome: Outcome[Any, Any], about: Mapping[str, Any]) -> tuple[SeatResult, ...]:
+    """The seats with their labels and numbers, in the order of the outcome."""
     knowing: Any = about.get("privileged")
+    # `about` is not chained and may hold anything.
     privileged: Sequence[Any] = knowing if isinstance(knowing, list) else ()  # pyright: ignore[reportUnknownVariableType]
     fields = seat_fields(rules)
     return tuple(
@@ -198,6 +215,7 @@ def _seats(rules: RatingRules, outcome: Outcome[Any, Any], about: Mapping[str, A
 
 
 def _label(result: SeatOutcome) -> str:
+    """The label of a seat, cut to 120 characters; "" where none is known."""
     return (result.label or "")[:_MAX_LABEL]
 
 
@@ -206,10 +224,12 @@ def _unusable(market: str, outcome: Outcome[Any, Any] | None) -> str:
     if outcome is None:
         return f"{market} has no ratings: its evaluator does not say what they would rank"
     end = outcome.end_reason
+    # Before all others: an open episode has no end that could be judged.
     if end is None:
         return "unfinished: go on with tradefair play --resume"
     if end == _HARNESS:
         return "harness failure: not the agents' doing"
+    # Sums of a shorter episode would be ranked against those of whole ones.
     if outcome.censored or not evaluator_of(market).ran_its_course(end):
         return f"partial: {end[:_MAX_LABEL]}"
     if outcome.findings:
@@ -220,11 +240,13 @@ def _unusable(market: str, outcome: Outcome[Any, Any] | None) -> str:
 
 
 def _numbers(record: object, fields: Iterable[str]) -> tuple[float | None, ...]:
+    """The named fields of an outcome as finite numbers; None where a field is missing or is no number."""
     return tuple(_number(getattr(record, name, None)) for name in fields)
 
 
 def _number(value: object) -> float | None:
     """A finite number of a size that can be added up; null for anything else."""
+    # True is an int to Python; a flag is no score.
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     with suppress(OverflowError):

@@ -11,6 +11,7 @@ from tradefair.cli.tables import figures, names, show_table
 from tradefair.evaluation.ratings.rating import Board, Leaderboards, LeftOut
 from tradefair.evaluation.ratings.tables import board_name, board_tables
 
+# Rows of a table before "… and N more": of pairs under --all, and of labels without it.
 _MOST_PAIRS = 40
 _MOST_LABELS = 20
 
@@ -26,9 +27,11 @@ def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
 
 
 def _show(console: Console, board: Board, whole: bool) -> None:
+    """One leaderboard: the ranking, with `whole` all tables, then what must be read with them."""
     _say(console, board_name(board), "bold reverse")
     if not board.rows:
         _say(console, "nobody could be rated", "yellow")
+    # Under --all every label is shown; of pairs, which grow with the square of labels, at least 40.
     most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
     tables = list(board_tables(board))
     for table in tables if whole else tables[:1]:
@@ -50,6 +53,7 @@ def _show(console: Console, board: Board, whole: bool) -> None:
 
 
 def _show_left_out(console: Console, reasons: Iterable[LeftOut]) -> None:
+    """What was not rated, by reason, with the first few names."""
     for left in reasons:
         more = ", …" if left.count > len(left.examples) else ""
         _say(console, f"left out: {left.count} ({left.reason}): {', '.join(left.examples)}{more}", "yellow")

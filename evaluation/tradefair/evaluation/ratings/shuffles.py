@@ -17,13 +17,17 @@ from tradefair.contract.chance import KeyPart
 
 Floats: TypeAlias = NDArray[np.float64]
 
+# Two uniforms of 53 bits each make the two words of Philox's key.
 _KEY_BITS = 2.0**53
+# The top 53 of 64 bits are what a double can hold.
 _TOP_53_BITS = np.uint64(11)
+# 16 MB of 64-bit integers.
 _DRAWS_AT_ONCE = 2_000_000
 
 
 def shuffled_orders(chance: Chance, stream: str, count: int, orders: int) -> NDArray[np.int64]:
     """`orders` permutations of 0..count-1, one per row, each sorted by its own words."""
+    # Raw words: numpy promises them for a bit generator, and not the shuffles and choices that it makes of them.
     keys = _philox(chance, stream, "order").random_raw(orders * count).reshape(orders, count)
     return np.argsort(keys, axis=1, kind="stable")
 
@@ -39,6 +43,7 @@ def resampled(chance: Chance, stream: str, count: int, resamples: int, *key: Key
         rows = min(step, resamples - start)
         units = (words.random_raw(rows * count) >> _TOP_53_BITS) * 2.0**-53
         drawn = (units * count).astype(np.int64)
+        # Row and item in one index, so that one bincount counts all rows of this step.
         places = np.repeat(np.arange(rows), count) * count + drawn
         yield np.bincount(places, minlength=rows * count).reshape(rows, count)
 
@@ -51,5 +56,6 @@ def resampled_sums(chance: Chance, stream: str, table: Floats, resamples: int, *
 
 
 def _philox(chance: Chance, stream: str, *key: KeyPart) -> np.random.Philox:
+    """Philox under a key that the chance draws for this stream and these key parts."""
     halves = [int(unit * _KEY_BITS) for unit in chance.uniforms(stream, *key, n=2)]
     return np.random.Philox(key=np.array(halves, np.uint64))

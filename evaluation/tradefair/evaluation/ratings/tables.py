@@ -33,6 +33,7 @@ def board_tables(board: Board) -> Iterator[Table]:
 
 
 def _ranking(board: FieldBoard) -> Table:
+    """The table of a field: TrueSkill, episodes, mean score."""
     columns = ("label", "rating", "low", "high", "deviation", "episodes", "mean_score", _INTERVAL)
     rows = [
         (
@@ -48,6 +49,7 @@ def _ranking(board: FieldBoard) -> Table:
 
 
 def _scores(board: DuelBoard) -> Table:
+    """The table of duels by shares and score."""
     columns = ("label", "score", _INTERVAL, "OBS", "raw", "games", "blocks", "dead_pairs")
     rows = [
         (
@@ -66,9 +68,11 @@ def _scores(board: DuelBoard) -> Table:
 
 
 def _ratings(board: DuelBoard) -> Table:
+    """The table of duels by Glicko-2 and Bradley–Terry."""
     apart = board.components > 1
     columns = ("label", "Glicko-2", "RD", "spread", "Bradley–_Terry", "error", *(("component",) if apart else ()))
     rows: list[tuple[str, ...]] = []
+    # By its own rating: the first table has the order of scores already.
     for row in sorted(board.rows, key=lambda known: (-known.rating, known.label)):
         numbers = (row.rating, row.deviation, row.spread, row.strength, row.error)
         cells = ["–" if number is None else f"{number:.0f}" for number in numbers]
@@ -77,6 +81,8 @@ def _ratings(board: DuelBoard) -> Table:
 
 
 def _figures(rows: Sequence[tuple[str, Mapping[str, float | None]]]) -> Iterator[Table]:
+    """Means over games of the market's figures; nothing where no label has any."""
+    # A figure that no label has would be a column of dashes.
     titles = [name for name in rows[0][1] if any(known[name] is not None for _, known in rows)]
     if titles:
         cells = [(label, *(_short(known[name]) for name in titles)) for label, known in rows]
@@ -86,6 +92,7 @@ def _figures(rows: Sequence[tuple[str, Mapping[str, float | None]]]) -> Iterator
 def _meetings(board: DuelBoard) -> Table:
     """Every pair once, as it stands in the head-to-head matrix, with its games by the first one's role."""
     met = {(known.label, known.opponent): known.games for known in board.meetings}
+    # Pairs with many games first: their differences say most.
     cells = sorted(board.head_to_head, key=lambda cell: (-cell.games, cell.row, cell.column))
     rows = [
         (
@@ -101,17 +108,21 @@ def _meetings(board: DuelBoard) -> Table:
 
 
 def _label(label: str, privileged: bool) -> str:
+    """The label, marked where it knew what was private to others."""
     return f"{label} (privileged)" if privileged else label
 
 
 def _interval(low: float | None, high: float | None, form: str = ".3f") -> str:
+    """An interval as "low to high"; a dash where there is none."""
     return "–" if low is None or high is None else f"{_even(low):{form}} to {_even(high):{form}}"
 
 
 def _short(number: float | None) -> str:
+    """A number to three decimals; a dash where there is none."""
     return "–" if number is None else f"{_even(number):.3f}"
 
 
 def _even(number: float) -> float:
     """Never "-0.000"."""
+    # Adding 0.0 turns −0.0, which rounding leaves of a small negative number, into 0.0.
     return round(number, 3) + 0.0

@@ -19,9 +19,11 @@ from tradefair.evaluation.arithmetic import special
 from tradefair.evaluation.ratings.shuffles import Floats, shuffled_orders
 
 _MOST_TURNS = 40
+# Convergence of messages: double_auction page, 9.5.
 _STILL = 1e-4
 
 
+# μ0, σ0 and β of the double_auction page, 9.5.
 class Constants(NamedTuple):
     """Prior mean and deviation of a skill, and the deviation of a performance around it; no drift, no draw margin."""
 
@@ -76,6 +78,7 @@ def rate_episodes(
     variance = np.full((passes, len(labels)), constants.deviation**2)
     if games:
         rows = _rows(games, labels)
+        # Step t rates the t-th episode of every pass: one loop over episodes serves all passes.
         for chosen in shuffled_orders(chance, "tournament", len(games), passes).T:
             _update(mean, variance, rows, chosen, constants)
     counts = {label: sum(label in episode for episode in episodes) for label in labels}
@@ -104,6 +107,7 @@ def rate_once(
     members = np.array([order])
     mean = np.array([[float(skill.mean) for skill in skills]])
     variance = np.array([[float(skill.deviation) ** 2 for skill in skills]])
+    # One row without padding.
     present = np.ones_like(members, np.bool_)
     rows = _Episodes(members, present, present[:, 1:], np.array(tied, np.bool_).reshape(1, -1))
     _update(mean, variance, rows, np.zeros(1, np.int64), constants)
@@ -114,6 +118,7 @@ def rate_once(
 
 
 def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episodes:
+    """The episodes as padded rows, labels best first."""
     index = {label: place for place, label in enumerate(labels)}
     width = max(map(len, games))
     members = np.zeros((len(games), width), np.int64)
@@ -135,11 +140,13 @@ def _update(mean: Floats, variance: Floats, rows: _Episodes, chosen: NDArray[np.
     passes = np.arange(len(chosen))[:, None]
     noise = constants.performance**2
     prior_mean, prior_variance = mean[passes, who], variance[passes, who]
+    # A performance is the skill with noise of its own, β² in variance.
     precision, weighted = _messages(prior_mean, prior_variance + noise, rows.pairs[chosen], rows.tied[chosen])
     # From the performance to the skill: one more normal noise in between.
     damped = 1.0 + noise * precision
     new_precision = 1.0 / prior_variance + precision / damped
     new_mean = (prior_mean / prior_variance + weighted / damped) / new_precision
+    # Padding holds index 0, which is a real label: it must not be written to.
     present = rows.present[chosen]
     where = np.broadcast_to(passes, who.shape)[present], who[present]
     mean[where] = new_mean[present]
@@ -185,9 +192,11 @@ def _messages(
                 )
             for place, old, new in ((here, down, to_better), (after, up, to_worse)):
                 for kept, message in zip(old, new, strict=True):
+                    # Beyond an episode's last label there is no factor: its messages stay 0.
                     message *= present[here]
                     moved = max(moved, float(np.abs(message - kept[place]).max()))
                     kept[place] = message
+        # All passes go on until the slowest has converged: they are computed together.
         if moved <= _STILL:
             break
     total = [np.zeros_like(part) for part in own]
@@ -212,11 +221,13 @@ def _compare(better: _Messages, worse: _Messages) -> tuple[_Messages, _Messages]
     gap = mean_better - mean_worse
     t = gap / root
     excess = hazard(t)
+    # Rounding may push the share outside 0 to 1; at 1 the precision would be infinite.
     shrink = np.minimum(np.maximum(excess * (excess + t), 0.0), 1.0 - 1e-12)
     # The truncated difference N(gap + excess·root, spread·(1 - shrink)) divided by what was known of it.
     known = 1.0 / (spread * (1.0 - shrink))
     precision = shrink * known
     weighted = (gap * shrink + excess * root) * known
+    # The other performance is uncertain too: its variance weakens what the comparison says.
     to_better, to_worse = 1.0 / (1.0 + precision * variance_worse), 1.0 / (1.0 + precision * variance_better)
     return (
         _Messages(precision * to_better, (weighted + precision * mean_worse) * to_better),
