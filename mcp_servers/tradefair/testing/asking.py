@@ -15,6 +15,8 @@ from tradefair.contract.core import Answer, Core
 from tradefair.testing.bench import Bench
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 
+# Texts that are remembered as ids and cursors: a market can show thousands, and made-up calls use a
+# few.
 _MAX_WORDS = 200
 
 
@@ -29,11 +31,15 @@ class Question(NamedTuple):
 
 
 class Seated:
-    """One seat of a Core; remembers the words that it has read, to use them as ids and cursors."""
+    """One seat of a Core; remembers the words that it has read, to use them as ids and cursors.
+
+    Answers' error codes are noted in `bench.codes`, where `errors_are_declared` looks for them.
+    """
 
     def __init__(self, core: Core, seat: SeatId, bench: Bench) -> None:
         self.core = core
         self.seat = seat
+        # Names of seats are what an action most often addresses.
         self.words: list[str] = list(core.market.seats)
         self._services = bench.services
         self._codes = bench.codes
@@ -62,9 +68,13 @@ class Seated:
         return answer
 
     def readings(self, key: Sequence[KeyPart], *, times: int = 3) -> Iterator[Question]:
-        """Every read and analysis tool: with its defaults first, then `times` times with made-up arguments."""
+        """Every read and analysis tool: with its defaults first, then `times` times with made-up arguments.
+
+        `key` names the place in the episode: the same key gives the same questions.
+        """
         reads = [tool for tool in self.tools if tool.read_only]
         yield from (Question(tool.name, {}) for tool in reads)
+        # The kernel's own tools are tested in the project; the author's market is what the kit is for.
         yield from self._invented([tool for tool in reads if tool.subject == "market"], key, times)
 
     def actions(self, key: Sequence[KeyPart], *, times: int = 3) -> Iterator[Question]:
@@ -81,6 +91,7 @@ class Seated:
                 )
 
     def _invented(self, tools: Sequence[Tool], key: Sequence[KeyPart], times: int) -> Iterator[Question]:
+        """Questions with arguments that fit the schemas; a tool without parameters is asked once."""
         for tool in tools:
             for number in range(times if tool.input_schema.get("properties") else 1):
                 arguments = invent_arguments(tool, (self.seat, *key, number), self.words)
@@ -88,6 +99,7 @@ class Seated:
                     yield Question(tool.name, arguments)
 
     def _inputs(self, tool: Tool, arguments: object) -> dict[str, JsonValue]:
+        """The answers of outside services that a call needs, as the host would fetch them before the call."""
         if tool.needs is None or tool.needs not in self._services:
             return {}
         try:

@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from tradefair.contract import TradefairError
 
+# Seconds of computing time per check and playthrough; `--slow` plays long presets whole.
 PATIENCE_S = 30.0
 SLOW_PATIENCE_S = 600.0
 # Frames of these packages are skipped: the author wants to know the last line of the market's own code.
@@ -44,6 +45,7 @@ def collected(work: Callable[[], Iterable[_T]], *, slow: bool = False) -> tuple[
             # One by one: `list(...)` would lose what came before the failure.
             for item in work():
                 found.append(item)
+    # Ctrl-C must end the kit, not become a finding about the market.
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -53,6 +55,7 @@ def collected(work: Callable[[], Iterable[_T]], *, slow: bool = False) -> tuple[
 
 def described(error: BaseException) -> str:
     """One line: the message, then file, line and function where the market's own code was last."""
+    # HarnessFailure wraps what a tool raised; the author needs the first cause.
     root = error
     while root.__cause__ is not None:
         root = root.__cause__
@@ -68,6 +71,7 @@ def _last_place(error: BaseException) -> str:
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]
+    # pydantic calls the author's validators, so its frames may lie below the author's own.
     theirs = [(frame, line) for module, frame, line in frames if not module.startswith(_OURS)]
     if not theirs:
         return ""
@@ -94,5 +98,6 @@ def _patience(seconds: float) -> Generator[None]:
     try:
         yield
     finally:
+        # Blocks may be nested (a check plays episodes): the outer timer goes on with what it had left.
         signal.setitimer(signal.ITIMER_VIRTUAL, *outer)
         signal.signal(signal.SIGVTALRM, before)

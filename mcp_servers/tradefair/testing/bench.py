@@ -58,6 +58,7 @@ class Bench:
         """What is played: the given scenarios, or those of the market's package that can be loaded."""
         if self._given is not None:
             return list(self._given)
+        # Loading runs the author's validators, so it can fail like any other code of the market.
         found, fault = collected(lambda: bundled_scenarios(self.market_type, slow=self.slow), slow=self.slow)
         if fault is not None:
             self.unplayable.append(Failure("presets_play", "", None, f"the presets cannot be loaded: {fault}"))
@@ -85,6 +86,8 @@ class Bench:
         for played in self.played:
             scenario = played.scenario
             if scenario.limits:
+                # With the scenario's limits many questions would be refused for their number, and prove
+                # nothing.
                 scenario = scenario.model_copy(update={"limits": ()})
                 probed += self.play(scenario, (played.seed,), "random_legal_finishes")
             else:

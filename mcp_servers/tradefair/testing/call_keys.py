@@ -1,4 +1,7 @@
-"""Exactly once: a repeated call key gets the stored answer, in flight, later and after the episode was reopened."""
+"""Exactly once: a repeated call key gets the stored answer, in flight, later and after the episode was reopened.
+
+An agent's network may fail after the call and before the answer; it then sends the same call again.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +22,9 @@ from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, Service, policy_maker
 
+# Actions that are repeated; each is sent five times in all.
 _ACTIONS = 3
+# Calls of one turn: a policy that never ends its turn must not hang the check.
 _MAX_CALLS = 200
 
 
@@ -52,6 +57,7 @@ class _Trial:
         self._seed = played.seed
         self._path = path
         seats = played.core.market.seats
+        # Call keys are the host's work: one seat shows what all seats would.
         self._seat: SeatId = next(iter(seats))
         self._makers = {spec.id: policy_maker(self._kind, spec, RANDOM, self._seed) for spec in seats.values()}
         self._services = Services({name: partial(_answer, service) for name, service in bench.services.items()})
@@ -59,6 +65,7 @@ class _Trial:
         self._said: list[str] = []
 
     async def run(self) -> list[str]:
+        """Play the first seat's actions with repeated keys, reopen the episode and repeat them again; what was wrong."""
         others = {seat: maker for seat, maker in self._makers.items() if seat != self._seat}
         episode = await Episode.create(
             self._path,
@@ -84,6 +91,7 @@ class _Trial:
         return self._said
 
     async def _play(self, episode: Episode) -> None:
+        """Play `random_legal` in the seat until enough actions were sent, or something was wrong."""
         policy = self._makers[self._seat]()
         while len(self._sent) < _ACTIONS and not self._said:
             view = await episode.await_turn(self._seat)
@@ -103,6 +111,8 @@ class _Trial:
                     call = None
             turns.close()
             if episode.core.awaits(self._seat) and episode.core.market.clock.revision == view.revision:
+                # The policy stopped without ending its turn: it lapses, or the other seats would wait
+                # without an end.
                 await episode.lapse(self._seat, "agent_limit")
 
     async def _send(self, episode: Episode, call: ToolCall) -> CallResult:
@@ -111,9 +121,12 @@ class _Trial:
             return await episode.call(self._seat, call.tool, dict(call.arguments))
         key = f"key-{len(self._sent)}"
         send = partial(episode.call, self._seat, call.tool, dict(call.arguments), call_key=key)
+        # Both are in flight together: the second must wait for the first one's answer, not carry the
+        # action out again.
         answer, twin = await asyncio.gather(send(), send())
         sent = _Sent(call, key, answer)
         self._said += _differences(sent, twin, "in flight")
+        # After the end every call is refused (decision 0006), so there is nothing left to compare.
         if episode.core.ended is None:
             await self._repeat(episode, sent, "later")
             await self._reuse(episode, sent)
@@ -121,6 +134,7 @@ class _Trial:
         return answer
 
     async def _repeat(self, episode: Episode, sent: _Sent, when: str) -> None:
+        """Send the same call under the same key; the stored answer must come back, and nothing may change."""
         before, events = episode.core.market.digest(), episode.core.seq
         answer = await episode.call(self._seat, sent.call.tool, dict(sent.call.arguments), call_key=sent.key)
         self._said += _differences(sent, answer, when)

@@ -19,6 +19,7 @@ from tradefair.testing.bench import Failure
 from tradefair.testing.kit import CHECKS, Check, check_market
 from tradefair.testing.snapshot import snapshot_bytes
 
+# Seconds without progress lines: the checks of a small market are done by then.
 _QUIET_S = 5.0
 
 
@@ -43,8 +44,10 @@ def check(
     _known(market, market_names(), "market", "installed")
     chosen = list(dict.fromkeys(only or CHECKS))
     for name in chosen:
+        # Names first: a market may take seconds to load, and a misspelt check is known at once.
         _known(name, list(CHECKS), "check", "known")
     kind = _loaded(market)
+    # No checks: a market under construction may record its tools before it keeps the contract.
     if write_snapshot is not None:
         write_snapshot.write_bytes(snapshot_bytes(kind))
         return
@@ -79,7 +82,7 @@ def _loaded(market: str) -> MarketType:
 
 
 class _Progress:
-    """Says on stderr which check runs, once the work takes longer than a moment."""
+    """Names the running check on stderr, once the work takes longer than `_QUIET_S` seconds."""
 
     def __init__(self, count: int) -> None:
         self._count = count
@@ -93,6 +96,7 @@ class _Progress:
 
 
 def _content(kind: MarketType, begun: Sequence[Check], failures: Sequence[Failure]) -> dict[str, Any]:
+    """What `--json` prints: the market, each check with its sentence and failures, and failures of other checks."""
     found = {check.name: [failure._asdict() for failure in failures if failure.check == check.name] for check in begun}
     checks = [
         {"name": check.name, "sentence": check.sentence, "passed": not found[check.name], "failures": found[check.name]}

@@ -41,6 +41,7 @@ async def open_seat(
 
     Enter and leave it in the same task. Raises ScenarioError for an unknown policy, SeatError for an unknown seat.
     """
+    # A market of its own, only to learn the seats: their policies must exist before the episode does.
     probe = market_type.create(scenario, seed)
     makers = {
         spec.id: policy_maker(market_type, spec, others, seed) for spec in probe.seats.values() if spec.id != seat

@@ -31,9 +31,12 @@ from tradefair.testing.failures import check_once
 from tradefair.testing.playthrough import Playthrough
 from tradefair.testing.sources import raised_codes, sources
 
+# Places per episode, seats per place, events of a policy's episode: what keeps the kit at seconds per
+# check.
 _PLACES = 4
 _SEATS = 3
 _EVENTS = 500
+# Words of a parameter's name: `seat_id` and `my_token` are found as well.
 _FORBIDDEN = frozenset({"seat", "token", "episode"})
 # What Core and the checks do with an attribute before they call anything.
 _KINDS: Mapping[str, tuple[type, ...]] = {
@@ -63,6 +66,7 @@ def _protocol(bench: Bench) -> Iterator[str]:
     kind = bench.market_type
     missing = list(_missing(kind, MarketType))
     yield from missing
+    # A class that lacks a method would fail every line below for the same reason.
     if missing:
         return
     for name in (RANDOM, PASSIVE):
@@ -86,6 +90,7 @@ def _protocol(bench: Bench) -> Iterator[str]:
 def _missing(subject: object, protocol: type) -> Iterator[str]:
     annotated = inspect.get_annotations(protocol)
     for name, declared in {**dict.fromkeys(annotated), **vars(protocol)}.items():
+        # Protocols have private names of `typing`, which no market needs.
         if name.startswith("_"):
             continue
         label = f"{protocol.__name__}.{name}"
@@ -111,6 +116,7 @@ def _misfit(label: str, found: Any, declared: Callable[..., Any]) -> Iterator[st
 
 
 def _seats(market: Market) -> Iterator[str]:
+    """What is wrong with a market's seats: none, a wrong spec, or an awaited seat that does not exist."""
     if not market.seats:
         yield "Market.seats is empty"
     for seat, spec in market.seats.items():
@@ -141,12 +147,14 @@ def _named_seats(bench: Bench) -> Iterator[str]:
             label = f"{tool.name} takes {parameter.name!r}"
             words = sorted(_FORBIDDEN.intersection(parameter.name.lower().split("_")))
             named = sorted(seats & parameter.constants)
+            # An `Addressee` names the receiver, which is another seat by intention.
             if parameter.marked:
                 continue
             if words:
                 yield f"{label}: no tool takes a {words[0]}, the caller's credential says which it is"
             elif named:
                 yield f"{label}, which names the seat {named[0]}: {_LEAVE_OUT}"
+    # The other seeds play the same tools; one is enough to see which arguments are accepted.
     first_seed = [played for played in bench.probed if played.seed == bench.seeds[0]]
     yield from dict.fromkeys(text for played in first_seed for text in _callers_seat(bench, played))
 
@@ -163,6 +171,8 @@ def _callers_seat(bench: Bench, played: Playthrough) -> Iterator[str]:
                 tool = bench.market_type.tools[question.tool]
                 for parameter in _parameters(tool):
                     if parameter.text and not parameter.marked and parameter.name in tool.parameters.model_fields:
+                        # Each answer in a fresh copy of the same moment, since an accepted action
+                        # changes the state.
                         own, unknown = (
                             Seated(played.at(place), seat, bench).ask(
                                 question._replace(arguments={**question.arguments, parameter.name: value})
@@ -173,6 +183,7 @@ def _callers_seat(bench: Bench, played: Playthrough) -> Iterator[str]:
                             yield f"{question.tool} takes {parameter.name!r}, the caller's own seat: {_LEAVE_OUT}"
 
 
+# Free text that is accepted whatever it says (a message) accepts this one too, and is not reported.
 _NO_SEAT = "no-seat-of-this-name"
 
 
@@ -195,6 +206,7 @@ def _fields(model: type[BaseModel], above: frozenset[type]) -> Iterator[_Paramet
         marks = [*field.metadata, *(mark for hint in hints for mark in getattr(hint, "__metadata__", ()))]
         choices = {str(choice) for hint in hints if get_origin(hint) is Literal for choice in get_args(hint)}
         choices |= {str(member.value) for hint in hints if _is(hint, Enum) for member in hint}
+        # A default such as "P1" gives the caller's seat away as surely as a choice does.
         choices |= {field.default} if isinstance(field.default, str) else set()
         yield _Parameter(
             name,
@@ -213,6 +225,7 @@ def _hints(hint: Any) -> Iterator[Any]:
     yield hint
     if get_origin(hint) is not Literal:
         for inner in get_args(hint):
+            # Of Annotated only the type counts: its other arguments are marks, not types.
             if get_origin(hint) is not Annotated or inner is get_args(hint)[0]:
                 yield from _hints(inner)
 
@@ -239,6 +252,7 @@ def _codes(bench: Bench) -> Iterator[str]:
             yield f"errors has no text for {code!r}"
     known = SHARED_CODES.keys() | declared.keys()
     _ask_around(bench)
+    # Codes met in play first: they come with a call that the author can repeat.
     seen = {code: f"{place} gave" for code, place in bench.codes.items()}
     for source in sources(bench.market_type, bench):
         for line, code in raised_codes(source):
@@ -259,6 +273,8 @@ def _ask_around(bench: Bench) -> None:
             for seat in some_seats(core, turn, _SEATS):
                 seated = Seated(core, seat, bench)
                 for question in (*seated.readings((played.seed, place), times=2), *seated.actions((played.seed, turn))):
+                    # A made-up action may have ended the episode; afterwards every answer is the same
+                    # refusal.
                     if core.ended is None:
                         seated.ask(question)
 
@@ -271,6 +287,8 @@ def presets_play(bench: Bench) -> list[Failure]:
 
     Seats for agents are played by the stand-in of their role. A policy has shown after 500 events that it can play.
     """
+    # Episodes that other checks could not play are reported by those; here count only the new ones and
+    # the presets' own.
     before = len(bench.unplayable)
     failures = check_once("presets_play", bench, _presets)
     noted = [failure for failure in bench.unplayable[:before] if failure.check == "presets_play"]
@@ -280,6 +298,7 @@ def presets_play(bench: Bench) -> list[Failure]:
 def _presets(bench: Bench) -> Iterator[str]:
     kind, seed = bench.market_type, bench.seeds[0]
     smallest: dict[str, Playthrough] = {}
+    # Each policy is tried in the shortest episode that has its role.
     for played in sorted(bench.played, key=lambda played: len(played.bodies)):
         for role in {spec.role for spec in played.core.market.seats.values()}:
             smallest.setdefault(role, played)
@@ -305,6 +324,7 @@ def _presets(bench: Bench) -> Iterator[str]:
 
 
 def _occupants(kind: MarketType, scenario: Scenario, seats: Mapping[SeatId, SeatSpec]) -> dict[SeatId, str]:
+    """Who plays each seat of a preset: as the scenario says; seats for agents by the stand-in of their role."""
     stand_ins: dict[str, PolicySpec] = {}
     for spec in kind.policies.values():
         if spec.stand_in:

@@ -12,9 +12,14 @@ from tradefair.testing.playthrough import Playthrough
 def check(
     name: str, bench: Bench, played: Iterable[Playthrough], complaints: Callable[[Playthrough], Iterable[str]]
 ) -> list[Failure]:
-    """The complaints about each playthrough; an exception of the author's code is one."""
+    """The complaints about each playthrough as failures of the check `name`, with scenario and seed.
+
+    What the author's code raises in one playthrough is a failure too, and the next playthrough is still
+    checked.
+    """
     failures: list[Failure] = []
     for playthrough in played:
+        # The default binds the loop's value: a plain closure would see the last playthrough.
         texts, fault = collected(lambda playthrough=playthrough: complaints(playthrough), slow=bench.slow)
         texts += [] if fault is None else [fault]
         failures += [Failure(name, playthrough.scenario.id, playthrough.seed, text) for text in texts]

@@ -1,4 +1,8 @@
-"""Non-interference: nothing that is private to another seat reaches this one, in any byte, before it is public."""
+"""Non-interference: nothing that is private to another seat reaches this one, in any byte, before it is public.
+
+Two worlds with the same public past are asked the same questions. Any byte that differs can only come
+from a secret.
+"""
 
 from __future__ import annotations
 
@@ -13,6 +17,8 @@ from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, policy_maker
 
+# Places per episode, seats per place, calls per turn: each question is asked twice, in two replayed
+# episodes.
 _PLACES = 5
 _SEATS = 4
 _MAX_CALLS = 50
@@ -29,7 +35,7 @@ def non_interference(bench: Bench) -> list[Failure]:
 
 
 class _Heard(NamedTuple):
-    """All that one call told the seat."""
+    """All that one call told the seat; `question` is the call as text."""
 
     question: str
     told: tuple[object, ...]
@@ -48,25 +54,36 @@ class _Trial:
                 for complaint in self._seat(place, seat, salt=turn + 1):
                     yield f"{seat} at event {place}: {complaint}"
                     return
+        # Otherwise a market whose `perturb_private` does nothing would always pass.
         if not self._perturbed and len(self._played.core.market.seats) > 1:
             yield "perturb_private never changed the state's digest: nothing was put to the test"
 
     def _seat(self, place: int, seat: SeatId, salt: int) -> Iterator[str]:
+        """What differs for one seat between the two worlds at one place.
+
+        Compared are: all it can read, the same after the other seats have acted differently, and its
+        own turn.
+        """
         here, there = self._at(place, seat), self._at(place, seat)
         given = there.core.market
         before = given.digest()
+        # Only this copy of the episode: the method must return a new market and leave the given one as
+        # it was.
         there.core.market = self._played.market_type.perturb_private(given, seat, salt)
         if given.digest() != before:
             yield "perturb_private changed the market that it was given"
         self._perturbed |= there.core.market.digest() != before
         key = (self._played.seed, place, salt)
         questions = list(here.readings(key))
+        # Refusals of nonsense rarely depend on the moment: once per episode is enough.
         if salt == 1:
             questions += here.nonsense()
         yield from _differences("before others act", _look(here, questions), _look(there, questions))
         first = here
+        # With the free clock no seat waits for another, so there is no phase in which others act first.
         if here.core.scenario.clock == "turns" and here.core.awaits(seat):
             first = self._at(place, seat)
+            # Another policy key gives other draws: in the second world the others choose differently.
             self._others_act(here.core, seat, 0)
             self._others_act(there.core, seat, salt)
             yield from _differences("after others acted", _look(here, questions), _look(there, questions))
@@ -75,19 +92,23 @@ class _Trial:
         own = self._act(here, attempts)
         yield from _differences("in its own turn", own, self._act(there, attempts))
         if first is not here:
+            # The order within a sealed phase must not show either.
             yield from _differences("in its own turn, as last and as first", own, self._act(first, attempts))
 
     def _at(self, place: int, seat: SeatId) -> Seated:
         return Seated(self._played.at(place), seat, self._bench)
 
     def _others_act(self, core: Core, seat: SeatId, policy_key: int) -> None:
-        """Everybody else who is awaited acts; the phase stays open, because it waits for `seat`."""
+        """All other awaited seats act; the phase stays open, because it waits for `seat`."""
         others = [core.market.seats[other] for other in core.market.awaited() if other != seat]
         kind, seed = self._played.market_type, self._played.seed
         Scripted({spec.id: policy_maker(kind, spec, RANDOM, seed, policy_key) for spec in others}).run(core)
 
     def _act(self, seated: Seated, attempts: Sequence[Question]) -> list[_Heard]:
-        """The attempts up to the first that ends the turn, then `random_legal` while the seat is still awaited."""
+        """The attempts up to the first that ends the turn, then `random_legal` while the seat is still awaited.
+
+        Returns what each call told, up to a closure: after it, more may be known by right.
+        """
         core = seated.core
         awaited, revision = core.awaits(seated.seat), core.market.clock.revision
         heard: list[_Heard] = []
@@ -123,6 +144,7 @@ def _hear(seated: Seated, question: Question, heard: list[_Heard]) -> Answer:
     revision = seated.core.market.clock.revision
     answer = seated.ask(question)
     completed = answer.tool is not None and answer.tool.finish is not None
+    # An answer completed after the closure may differ: the closure has made public what it rests on.
     if not (completed and seated.core.market.clock.revision != revision):
         heard.append(_Heard(str(question), (answer.body, answer.error, answer.turn)))
     return answer
@@ -143,6 +165,7 @@ def _look(seated: Seated, questions: Sequence[Question]) -> list[_Heard]:
 
 
 def _differences(when: str, mine: Sequence[_Heard], other: Sequence[_Heard]) -> Iterator[str]:
+    """The first call with different answers, as one line; or that one world allowed more calls than the other."""
     for first, second in zip(mine, other, strict=False):
         if first != second:
             answers = f"{_cut(first.told)} or {_cut(second.told)}"

@@ -95,6 +95,7 @@ def check_market(
         if progress is not None:
             progress(chosen)
         failures += chosen(bench)
+        # Each later check would fail for the same reason, in longer words.
         if failures and chosen.name == keeps_the_protocol.__name__:
             return failures
     # What could not be played was not checked either, whichever check was asked for.

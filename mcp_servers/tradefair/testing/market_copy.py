@@ -1,4 +1,8 @@
-"""A market of one's own, made from the installed teaching market: there are no templates that could go stale."""
+"""A market of one's own, made from the installed teaching market: there are no templates that could go stale.
+
+The teaching market is tested with every change of the project, so its copy works with the version that
+is installed.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +21,10 @@ from tradefair.catalog import EVALUATORS, MARKETS, market_names
 from tradefair.contract import ScenarioError
 
 _MODEL = "teaching"
+# A name is a Python package and an entry point, too: hence no hyphens and no capitals.
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
+# The model's class names begin with one of these (`PieType`, `_PieType`); words such as `Pies` stay as
+# they are.
 _CLASSES = re.compile(r"(?<![A-Za-z])(?:Pie|Teaching)(?![a-z])")
 
 _PYPROJECT = """\
@@ -89,6 +96,7 @@ def new_market(name: str, into: Path) -> list[Path]:
     """
     _check_name(name)
     target = into / name
+    # `exists` is false for a broken link, and writing through it would create files elsewhere.
     if target.exists() or target.is_symlink():
         raise ScenarioError(f"{target} exists already; choose another name or folder")
     if not into.is_dir():
@@ -103,6 +111,7 @@ def new_market(name: str, into: Path) -> list[Path]:
         for path, text in contents.items():
             file = target / path
             file.parent.mkdir(parents=True, exist_ok=True)
+            # On Windows as well: the same name gives the same bytes everywhere.
             file.write_text(text, encoding="utf-8", newline="\n")
     except OSError as error:
         raise ScenarioError(f"{target} cannot be written: {error.strerror}") from None
@@ -136,6 +145,8 @@ def _copied(name: str) -> Mapping[str, str]:
     found = {f"{name}/{path}": text for path, text in _texts(files(market), "")}
     found |= {f"{name}/evaluation/{path}": text for path, text in _texts(files(evaluator), "")}
     classes = "".join(part.capitalize() for part in name.split("_"))
+    # A market called `x` would rename `Pie` to `X`: refused where the copy already has a word of that
+    # name.
     used = set(re.findall(r"\w+", "\n".join(found.values())))
     taken = {word for word in used if _CLASSES.search(word) and _CLASSES.sub(classes, word) in used}
     if taken:
@@ -155,6 +166,7 @@ def _copied(name: str) -> Mapping[str, str]:
 
 
 def _texts(folder: Traversable, path: str) -> Iterator[tuple[str, str]]:
+    """Path and text of every file below a package's folder, in order of name; compiled files are left out."""
     for item in sorted(folder.iterdir(), key=lambda item: item.name):
         if item.is_dir():
             if item.name != "__pycache__":

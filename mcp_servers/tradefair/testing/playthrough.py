@@ -31,6 +31,7 @@ from tradefair.testing.authors_code import NoEnd
 
 _T = TypeVar("_T")
 
+# Even a short scenario may close many phases by right; only far above this is it a loop.
 MIN_CLOSURES = 10_000
 CLOSURES_PER_PHASE = 50
 MAX_EVENTS = 200_000
@@ -50,6 +51,7 @@ class BoundedCore(Core):
         super().__init__(market_type, manifest, scenario)
         rounds = getattr(scenario, "rounds", 1)
         self._closures = 0
+        # Phases are not known beforehand: they are counted as they are met, and multiplied in `_close`.
         self._most = CLOSURES_PER_PHASE * max(rounds if isinstance(rounds, int) else 1, 1) * len(self.market.seats)
         self._phases: set[str] = set()
 
@@ -101,7 +103,7 @@ class Playthrough:
 
     @cached_property
     def events(self) -> list[dict[str, Any]]:
-        """Every event as plain data, in order."""
+        """Every event as plain data, in order: `events[number - 1]` is event `number`."""
         return [orjson.loads(body) for body in self.bodies]
 
     @cached_property
@@ -112,6 +114,8 @@ class Playthrough:
         for number, body in enumerate(self.bodies, 1):
             step = follower.step(body)
             waits_for_call = step.event["event"] == "input" and step.event["for"] is not None
+            # Between the events of one command the state is incomplete, and a call cannot be made
+            # there.
             if not follower.due() and not waits_for_call and follower.core.ended is None:
                 found[number] = follower.core.market.awaited()
         return found
@@ -136,7 +140,7 @@ class Playthrough:
         return Replayed(BoundedCore(self.market_type, self.manifest, self.scenario))
 
     def at(self, place: int) -> Core:
-        """The episode as it was after `place` events; the caller may do with it what it likes."""
+        """The episode as it was after `place` events, played again from the start; the caller may change it freely."""
         follower = self.follower()
         for body in self.bodies[:place]:
             follower.step(body)
@@ -162,6 +166,7 @@ def play_scripted(
     makers: dict[SeatId, Callable[[], Policy]] = {}
     privileged: set[SeatId] = set()
     for spec in core.market.seats.values():
+        # Ids come before roles: one seat can be given a policy of its own.
         policy_text = policies if isinstance(policies, str) else policies.get(spec.id, policies.get(spec.role, ""))
         makers[spec.id] = policy_maker(market_type, spec, policy_text, seed)
         if market_type.policies[parse_policy(policy_text)[0]].privileged:
@@ -172,6 +177,8 @@ def play_scripted(
     records: list[Record] = list(core.start().records)
     while core.ended is None and (events is None or core.seq < events):
         played = scripted.run(core)
+        # `run` returns nothing when all awaited seats are without a policy; going on would loop without
+        # an end.
         if not played:
             raise HarnessFailure(f"no seat can act in round {core.market.clock.round}, and the episode is not over")
         records += played

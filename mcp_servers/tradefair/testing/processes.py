@@ -15,7 +15,9 @@ from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, play_scripted
 
+# "0" switches hash randomisation off, the other one is arbitrary: sets then iterate in another order.
 _HASH_SEEDS = ("0", "4242")
+# Seconds on the wall for all episodes of the market together in one process.
 _PATIENCE_S = 600
 
 

@@ -11,8 +11,12 @@ from tradefair.contract.chance import KeyPart
 
 _CHANCE = Chance(salts.KIT)
 _STREAM = "arguments"
+# How far to go where the schema states no bound.
 _WIDE = 1_000
+# Items of a list where the schema allows more.
 _MAX_ITEMS = 3
+# `True` is an int in Python, "1" and 1.5 are nearly integers, NaN and infinity are no JSON, 2**70
+# passes 64 bits, "\ud800" is no UTF-8, and the last value is longer than any admitted call (64 KiB).
 _HOSTILE: tuple[object, ...] = (
     True,
     "1",
@@ -46,7 +50,7 @@ def invent_arguments(tool: Tool, key: Sequence[KeyPart], words: Sequence[str] = 
 
 
 def hostile_arguments(tool: Tool) -> Iterator[Any]:
-    """What no client should send: wrong types, foreign and missing parameters, too much, not even an object."""
+    """What no client should send: wrong types, unknown and missing parameters, too much, not even an object."""
     yield from ([], "text", None, {"no_such_parameter": 1})
     schema = tool.input_schema
     properties: Mapping[str, Any] = schema.get("properties", {})
@@ -63,6 +67,7 @@ def words_in(value: Any) -> Iterator[str]:
         if 0 < len(value) <= 80:
             yield value
     elif isinstance(value, dict):
+        # Keys in small letters are names of fields; others (P003) are ids.
         yield from (name for name in value if isinstance(name, str) and not name.islower())  # pyright: ignore[reportUnknownVariableType]
         for inner in value.values():  # pyright: ignore[reportUnknownVariableType]
             yield from words_in(inner)
@@ -81,6 +86,7 @@ class _Inventor:
         self._words = words
 
     def table(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> dict[str, Any]:
+        """A mapping with every required and some of the optional properties. Raises _Impossible."""
         required = schema.get("required", ())
         made: dict[str, Any] = {}
         for name, inner in schema.get("properties", {}).items():
@@ -94,6 +100,7 @@ class _Inventor:
         return made
 
     def value(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> Any:
+        """A value that fits a schema. Raises _Impossible where none can be made up."""
         if "$ref" in schema:
             return self.value(self._definitions[schema["$ref"].rpartition("/")[2]], key)
         if "const" in schema:

@@ -10,7 +10,9 @@ from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough
 
+# An agent pays for an answer with its context, and its first look at a tool has no arguments.
 DEFAULT_RESULT_BYTES = 8_192
+# Places per episode and seats per place: replaying to a place costs as much as playing up to it.
 _PLACES = 6
 _SEATS = 4
 
@@ -61,6 +63,7 @@ def _conserves(played: Playthrough) -> Iterator[str]:
     follower = played.follower()
     for body in played.bodies:
         step = follower.step(body)
+        # In the middle of a command sums need not balance yet.
         if follower.due() or step.event["event"] not in ("episode_started", "phase_closed", "round_closed"):
             continue
         try:
@@ -82,6 +85,7 @@ def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
         for seat in some_seats(core, turn, _SEATS):
             seated = Seated(core, seat, bench)
             for question in seated.readings((played.seed, place)):
+                # The second look also finds cursors and caches that move with the first.
                 first, second = seated.ask(question), seated.ask(question)
                 if core.market.digest() != before:
                     yield f"{question} of {seat} changed the state at event {place}"
@@ -103,6 +107,8 @@ def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
             seated = Seated(core, seat, bench)
             nonsense = seated.nonsense() if turn == 0 else ()
             for question in (*nonsense, *seated.actions((played.seed, place), times=6)):
+                # An accepted action may have ended the episode: a fresh copy of the same moment goes
+                # on.
                 if core.ended is not None:
                     core = played.at(place)
                     seated = Seated(core, seat, bench)
@@ -119,6 +125,7 @@ def default_results_are_small(bench: Bench) -> list[Failure]:
 
 
 def _sizes(bench: Bench, played: Playthrough) -> Iterator[str]:
+    # From the end: histories are longest there, so answers are as large as they get.
     for turn, place in enumerate(reversed(played.spread(_PLACES))):
         core = played.at(place)
         for seat in some_seats(core, turn, _SEATS):

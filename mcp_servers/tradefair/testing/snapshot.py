@@ -20,10 +20,11 @@ def snapshot_bytes(market_type: MarketType) -> bytes:
 
 
 def schema_snapshot(market_type: MarketType, path: Path) -> list[Failure]:
-    """The declarations are those of the file at `path`."""
+    """Compare the declarations with those of the file at `path`; at most one failure, naming the first different line."""
     again = f"tradefair check {market_type.name} --write-snapshot {path.name}"
     if not path.exists():
         return [Failure("schema_snapshot", "", None, f"{path.name} does not exist; write it: {again}")]
+    # By lines, so that line ends of another system are no difference.
     recorded, now = path.read_bytes().splitlines(), snapshot_bytes(market_type).splitlines()
     if recorded == now:
         return []

@@ -14,6 +14,7 @@ from tradefair.contract import MarketType
 from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check_once
 
+# ruff would put every name on a line of its own.
 # fmt: off
 IMPURE_MODULES = frozenset({
     "aiohttp", "asyncio", "atexit", "concurrent", "ctypes", "gc", "getpass", "http", "httpx", "httpx2", "io", "locale",
@@ -25,7 +26,9 @@ IMPURE_CALLS = frozenset({
     "__import__", "breakpoint", "compile", "eval", "exec", "hash", "id", "input", "open", "print",
 })
 # fmt: on
+# Found by name alone, on any object: rules have no use for a method of such a name.
 IMPURE_METHODS = frozenset({"read_text", "read_bytes", "write_text", "write_bytes"})
+# Only on names imported from `datetime`: a market may well have a method `today` of its own.
 _CLOCK_METHODS = frozenset({"now", "utcnow", "today"})
 # What a market is played by; its own code stops where these begin.
 _HOUSE = frozenset({"contract", "trading", "testing", "catalog", "host", "tracestore", "cli"})
@@ -105,6 +108,7 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
     if isinstance(node, ast.Import):
         yield from ((alias.name, alias.asname or alias.name) for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
+        # `from . import a` counts as ".a", which `resolve_name` understands.
         base = "." * node.level + (node.module or "")
         dot = "" if base.endswith(".") else "."
         yield from ((f"{base}{dot}{alias.name}", alias.asname or alias.name) for alias in node.names)
@@ -133,6 +137,7 @@ def sources(market_type: MarketType, bench: Bench) -> list[Source]:
     parts: list[object] = [type(market_type), market_type.scenario_model]
     parts += [type(played.core.market) for played in bench.played[:1]]
     parts += [tool.function for tool in market_type.tools.values()]
+    # Policies are often partials; the function behind it tells the module.
     parts += [getattr(spec.make, "func", spec.make) for spec in market_type.policies.values()]
     return _with_imports({str(getattr(part, "__module__", "")) for part in parts})
 
@@ -165,6 +170,7 @@ def _root(module: str) -> str:
 @cache
 def _source(name: str) -> Source | None:
     try:
+        # `find_spec` raises for a loaded module that has no spec.
         loaded = sys.modules.get(name)
         spec = find_spec(name) if loaded is None else None
         file = getattr(loaded, "__file__", None) if spec is None else spec.origin

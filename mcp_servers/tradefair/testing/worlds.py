@@ -21,10 +21,12 @@ from tradefair.testing.bench import PASSIVE, RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, evenly, policy_maker
 
+# Openings of phases that are studied, more with --slow, and seats that are asked at each of them.
 _PLACES = 4
 _SLOW_PLACES = 16
 _SEATS = 4
 _CLOSINGS = ("phase_closed", "round_closed", "episode_ended")
+# Closures after the act: what is kept as history may show only in the next round.
 _LATER = 2
 _DIGEST = "the digest of the state"
 
@@ -42,6 +44,7 @@ def arrival_leaves_no_mark(bench: Bench) -> list[Failure]:
 
 
 def _arrivals(bench: Bench, played: Playthrough) -> Iterator[str]:
+    # With a single awaited seat there is no order of arrival.
     crowded = [place for place in played.openings if len(played.awaited[place]) > 1]
     for turn, place in enumerate(evenly(crowded, _places(bench))):
         seats = [seat for seat in played.core.market.seats if seat in played.awaited[place]]
@@ -49,6 +52,7 @@ def _arrivals(bench: Bench, played: Playthrough) -> Iterator[str]:
         ways: list[Callable[[Core, Sequence[SeatId]], list[Record]]] = [
             partial(_phase, played, players=dict.fromkeys(seats, RANDOM), key=turn),
             partial(_phase, played, players=dict.fromkeys(seats, PASSIVE) if turn == 1 else some, key=turn),
+            # All seats doing the same makes ties, which must not be broken by arrival.
             partial(_alike, _turn(played, place, seats[0], key=turn)),
         ]
         for play in ways:
@@ -77,6 +81,7 @@ def _alike(actions: Sequence[tuple[str, Any]], core: Core, seats: Iterable[SeatI
     revision = core.market.clock.revision
     for seat in seats:
         for tool, arguments in actions:
+            # The phase may close with any of the acts; what comes later belongs to the next one.
             if core.awaits(seat) and core.market.clock.revision == revision:
                 records += core.call(seat, tool, arguments).records
         if core.market.clock.revision == revision:
@@ -138,6 +143,8 @@ def _tellings(bench: Bench, played: Playthrough) -> Iterator[str]:
             here, there = played.at(place), played.at(place)
             there.market = kind.perturb_private(there.market, seat, turn + 1)
             worlds = [_public(_carried_out(core, acts), revealed) for core in (here, there)]
+            # A world in which an act was not allowed is no comparison; `_carried_out` returns nothing
+            # then.
             difference = _difference(*worlds) if all(worlds) else None
             if difference:
                 yield f"{difference}, depending on what is private to others than {seat} ({_open(played.at(place))})"
