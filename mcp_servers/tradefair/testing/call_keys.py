@@ -65,7 +65,7 @@ class _Trial:
         self._said: list[str] = []
 
     async def run(self) -> list[str]:
-        """Play the first seat's actions with repeated keys, reopen the episode and repeat them again; what was wrong."""
+        """Play the first seat's actions with repeated keys, reopen the episode, repeat them again; what was wrong."""
         others = {seat: maker for seat, maker in self._makers.items() if seat != self._seat}
         episode = await Episode.create(
             self._path,

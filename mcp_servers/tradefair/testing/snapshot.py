@@ -20,7 +20,10 @@ def snapshot_bytes(market_type: MarketType) -> bytes:
 
 
 def schema_snapshot(market_type: MarketType, path: Path) -> list[Failure]:
-    """Compare the declarations with those of the file at `path`; at most one failure, naming the first different line."""
+    """Compare the declarations with those of the file at `path`.
+
+    At most one failure, which names the first line that differs and the command that records the file again.
+    """
     again = f"tradefair check {market_type.name} --write-snapshot {path.name}"
     if not path.exists():
         return [Failure("schema_snapshot", "", None, f"{path.name} does not exist; write it: {again}")]
