@@ -6,13 +6,9 @@ from collections.abc import Callable, Mapping
 
 from tradefair.evaluation.markets.double_auction.modes import (
     contradicted_analysis,
-    forfeited_round,
-    frozen_quote,
-    loss_trade,
-    missed_profit,
-    money_left,
-    parking,
     promise_broken,
+    quotes,
+    trades,
     value_leak,
     value_unseen,
 )
@@ -28,12 +24,12 @@ Detector = Callable[[AuctionSeat, Mapping[str, float]], Sign]
 
 # In the order of the page, which is the order of findings. The names are keys of `modes.toml`.
 DETECTORS: Mapping[str, Detector] = {
-    "loss_trade": loss_trade.detect,
-    "forfeited_round": forfeited_round.detect,
-    "missed_profit": missed_profit.detect,
-    "money_left": money_left.detect,
-    "frozen_quote": frozen_quote.detect,
-    "parking": parking.detect,
+    "loss_trade": trades.loss_trade,
+    "forfeited_round": quotes.forfeited_round,
+    "missed_profit": trades.missed_profit,
+    "money_left": trades.money_left,
+    "frozen_quote": quotes.frozen_quote,
+    "parking": quotes.parking,
     "value_unseen": value_unseen.detect,
     "contradicted_analysis": contradicted_analysis.detect,
     "value_leak": value_leak.detect,
