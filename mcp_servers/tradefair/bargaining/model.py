@@ -15,6 +15,7 @@ from tradefair.contract.policy import parse_policy
 from tradefair.trading.chance import ChanceKind
 from tradefair.trading.values import Acceptance, Law, Mix, Roster
 
+# Prices are 0..100 in every scenario, as in the public games; there is no other grid to choose.
 PRICE_MAX = 100
 BUYER: SeatId = "B1"
 SELLER: SeatId = "S1"
@@ -51,6 +52,7 @@ class MixPercent(BaseModel):
         return Mix(self.heavy_tailed, self.correlated_source, self.uniform, self.semi_bimodal)
 
 
+# 60 calls a round (section 2). One call more lapses the seat in the round's remaining phases too.
 _LIMITS = (Limit(counts=("read", "analysis", "action"), max=60, per="round", then="lapse"),)
 
 
@@ -77,6 +79,7 @@ class BargainingScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> BargainingScenario:
+        # All at once: the author of a scenario mends everything that is wrong in one go.
         if complaints := [*self._wrong_limits(), *self._wrong_chance(), *self._wrong_seats()]:
             raise ValueError("; ".join(complaints))
         return self
@@ -86,6 +89,7 @@ class BargainingScenario(Scenario):
             yield f"mix_percent: the weights sum to {sum(self.mix_percent.mix)}, not 100"
         given = {"buyer_value": self.buyer_value, "seller_cost": self.seller_cost}
         for name, points in given.items():
+            # Both ways: missing where they are required, and given where a law would override them.
             if (points is None) == (self.distribution == "fixed"):
                 needed = "required" if points is None else "only allowed"
                 yield f"{name}: {needed} with distribution = fixed"
@@ -95,10 +99,12 @@ class BargainingScenario(Scenario):
             yield f"clock = {self.clock}: quotes are sealed until both have acted; the clock must be 'turns'"
         if self.seat_order is not None and sorted(self.seat_order) != [BUYER, SELLER]:
             yield f"seat_order: must name {BUYER} and {SELLER} exactly once"
+        # Recorded orders and coins fit fixed limits too; only drawn ones need the log's law.
         if self.chance == "keyed" or (self.chance == "recorded" and self.distribution == "fixed"):
             return
         if self.distribution in ("mix", "fixed", "correlated_common"):
             yield f"chance = {self.chance}: needs the log's own distribution, not {self.distribution}"
+        # What the public games did: with anything else the stream would be asked for other draws.
         if (self.acceptance, self.half_tick, self.speaking_order) != ("pact", "coin", "shuffled"):
             yield f"chance = {self.chance}: needs acceptance = pact, half_tick = coin and speaking_order = shuffled"
 
@@ -108,6 +114,7 @@ class BargainingScenario(Scenario):
             if selector not in known:
                 yield f"seats.{selector}: no such seat or role; allowed are {BUYER}, {SELLER}, buyer, seller"
             try:
+                # The form only: whether the policy exists is for `create`, which knows the registry.
                 parse_policy(occupant)
             except ScenarioError as error:
                 yield f"seats.{selector}: {error}"
@@ -119,12 +126,19 @@ class BargainingScenario(Scenario):
 
     @property
     def accepted(self) -> Acceptance:
-        """The acceptance rule of the limits; the source's bounds on single values follow from the gap."""
+        """The acceptance rule of the limits; the source's bounds on single values follow from the gap.
+
+        min v >= 1 and max c <= 99 hold wherever v - c >= 1 does, so only the gap is passed on.
+        """
         return Acceptance("none") if self.acceptance == "none" else Acceptance(min_gap=self.min_gap)
 
 
 class PrivateLimits(NamedTuple):
-    """The buyer's value and the seller's cost, where they came from and how often both were redrawn."""
+    """The buyer's value and the seller's cost, where they came from and how often both were redrawn.
+
+    In ticks, fixed for the game. `redraws` counts the draws before the one that was kept. `gap` is negative where no
+    trade could gain, which only fixed limits or `acceptance = none` allow.
+    """
 
     value: int
     cost: int
@@ -146,7 +160,10 @@ class PrivateLimits(NamedTuple):
 
 
 class Message(NamedTuple):
-    """What one seat said, or its silence, in the order of speaking; `number` counts from 1 over the game."""
+    """What one seat said, or its silence, in the order of speaking; `number` counts from 1 over the game.
+
+    `place` is 1 for the round's first speaker and 2 for the second; empty text is silence.
+    """
 
     number: int
     round: int
@@ -157,7 +174,12 @@ class Message(NamedTuple):
 
 
 class RoundRecord(NamedTuple):
-    """A settled round. Null: a forfeited quote, no trade, an even sum (`rounded_up`)."""
+    """A settled round. Null: a forfeited quote, no trade, an even sum (`rounded_up`).
+
+    Prices and profits in ticks. `midpoint_x2` is bid plus ask, so it is whole; `lapsed` are the seats that others
+    decided for, also where their own limit was quoted (`lapse_quote`). `quote_order`, `rounded_up` and `maker` are
+    hidden.
+    """
 
     round: int
     speaking_order: tuple[SeatId, ...] | None
@@ -167,6 +189,7 @@ class RoundRecord(NamedTuple):
     lapsed: tuple[SeatId, ...]
     midpoint_x2: int | None
     price: int | None
+    # null: an even sum, which needs no coin
     rounded_up: bool | None
     maker: SeatId | None
     profit_buyer: int

@@ -23,6 +23,8 @@ class BargainingPolicy:
 
     Its first turn is its first round, whenever it joins. A refused reading or quote ends the turn; a refused message
     becomes silence.
+
+    A seller's strategy sees and decides in buyer terms, through the mirror.
     """
 
     def __init__(self, make: Callable[[bool], Strategy]) -> None:
@@ -43,6 +45,7 @@ class BargainingPolicy:
             self._start(answer.data, now)
         view = self._view
         assert view is not None
+        # In the quote phase of a round these rows are known from its talk.
         if self._shown < now.round - 1:
             new = yield from self._rounds()
             if new is None:
@@ -55,6 +58,7 @@ class BargainingPolicy:
             yield from self._speak(view)
 
     def _quote(self, now: TurnView, view: TraderView) -> Turns:
+        # Without chat there is no message tool to ask.
         if now.market["speaking_order"] is not None:
             yield from self._listen()
         price = self._decided(view)
@@ -65,6 +69,7 @@ class BargainingPolicy:
         said = self._said(view)
         answer = yield ToolCall("send_message", {"text": said})
         if answer.error is not None:
+            # A refused message leaves the seat's act due; silence is always accepted.
             yield ToolCall("send_message", {})
 
     def _listen(self) -> Turns:
@@ -75,6 +80,7 @@ class BargainingPolicy:
         assert self._strategy is not None
         for row in answer.data["messages"]:
             self._heard = row["number"]
+            # Its own messages are in the list too.
             if row["untrusted"]:
                 self._strategy.hear(row["text"])
 
@@ -103,6 +109,7 @@ class BargainingPolicy:
     def _show(self, view: TraderView, row: Mapping[str, Any]) -> None:
         own, theirs = (row["bid"], row["ask"]) if self._role == "buyer" else (row["ask"], row["bid"])
         price = row["price"]
+        # There are no other quotes on the own side: one seat each.
         view.close_round(own, price, [], [] if theirs is None else [theirs], [] if price is None else [price])
         self._shown = row["round"]
 
@@ -113,6 +120,7 @@ class BargainingPolicy:
     def _said(self, view: TraderView) -> str:
         assert self._strategy is not None
         if self._mirror is not None:
+            # Messages are composed in buyer terms too; `render` turns them round.
             view = self._mirror.mirrored(view)
         said = self._strategy.message(view)
         if isinstance(said, Said):
@@ -124,6 +132,10 @@ class Oracle:
     """Knows both limits: opens just inside the counterpart's and gives way a tenth of the gap after two dry rounds.
 
     Strong against stubborn counterparts, but no bound.
+
+    Privileged: in process only. Opens with a tenth of the gap for the counterpart and gives up to half of it.
+
+    Prices in the seat's own terms; an empty list where the counterpart forfeited or nothing was traded.
     """
 
     def __init__(self) -> None:
@@ -157,12 +169,15 @@ class Oracle:
         value, cost = (limits.value, limits.cost) if buys else (PRICE_MAX - limits.cost, PRICE_MAX - limits.value)
         if self._bid is not None and not traded:
             self._dry += 1
+            # A tenth more of the gap after two rounds without a trade, half of it at most (section 8).
             if self._dry == 2:
                 self._tenths, self._dry = min(5, self._tenths + 1), 0
         if value <= cost:
             bid = value
         else:
+            # Rounded up, and at least one tick: the counterpart must gain something.
             bid = cost + max(1, -(-(value - cost) * self._tenths // 10))
+            # After a trade the same bid again, else never a retreat.
             bid = bid if self._bid is None else (self._bid if traded else max(bid, self._bid))
         self._bid = bid
         return bid if buys else PRICE_MAX - bid
@@ -176,6 +191,7 @@ def _refuse_params(name: str, params: Params) -> None:
 def _spec(strategy: StrategySpec) -> PolicySpec:
     def make(params: Params, draw: Draw) -> Policy:
         _refuse_params(strategy.name, params)
+        # The role is known only when the seat has looked at its limit.
         return BargainingPolicy(lambda seller: strategy.make(draw, seller))
 
     return PolicySpec(

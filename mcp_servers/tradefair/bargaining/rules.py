@@ -56,7 +56,11 @@ class HiddenTruth(NamedTuple):
 
 
 class Bargaining(SealedRounds[Act]):
-    """A live bargaining game; `state` is read by the views and changed here only."""
+    """A live bargaining game; `state` is read by the views and changed here only.
+
+    Seats are B1 (buyer) and S1 (seller); prices, limits and profits are whole ticks. A round is a quote phase, with
+    chat two phases of speaking before it. Profits may be negative: a quote through the own limit is legal.
+    """
 
     def __init__(self, scenario: BargainingScenario, seed: int) -> None:
         super().__init__(seed, {seat: role_of(seat) for seat in ROSTER.seats}, scenario.rounds, scenario.phases)
@@ -68,20 +72,27 @@ class Bargaining(SealedRounds[Act]):
         # Payloads of recorded chance: payload n belongs to round n + 1.
         self._inputs: list[JsonValue] = []
         self.state = State(scenario, _private_limits(scenario, self._chance))
+        # Whether the open round's speaking order is known; None in `state.order` also stands for a game without chat.
         self._ordered = False
+        # Begun by the first digest, not here: `_replayed` gives a twin other limits after it is made.
         self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
+        # Closed rounds and messages that the running hashes hold already.
         self._hashed = (0, 0)
 
     # --- who is asked ---------------------------------------------------------------------------------------------
 
     def awaited(self) -> frozenset[SeatId]:
-        """The speaker of the open phase, or the seats that have not quoted."""
+        """The speaker of the open phase, or the seats that have not quoted.
+
+        None once the episode is over.
+        """
         if self.terminated is not None or self.clock.phase == "quote":
             return super().awaited()
         order = self.speaking_order()
         if order is None:
             # Recorded chance: no seat can speak before the orders of the round are fed.
             return frozenset(ROSTER.seats)
+        # One seat at a time: the second speaker has read the first message (section 4).
         return frozenset({order[self._place() - 1]}) - self.sealed.keys()
 
     def _place(self) -> int:
@@ -89,6 +100,7 @@ class Bargaining(SealedRounds[Act]):
         return 1 if self.clock.phase == "speak_first" else 2
 
     def _has_spoken(self, seat: SeatId) -> bool:
+        # The last two messages are all that the open round can hold.
         number, spoken = self.clock.round, self.state.messages[-2:]
         pending = self.clock.phase != "quote" and seat in self.sealed
         return pending or any(message.seat == seat and message.round == number for message in spoken)
@@ -107,6 +119,7 @@ class Bargaining(SealedRounds[Act]):
                 return
             self.state.order = self._chance.speaking_order(number)
         else:
+            # Alternating: the buyer first in odd rounds.
             first = {"buyer_first": BUYER, "seller_first": SELLER}.get(mode, BUYER if number % 2 else SELLER)
             self.state.order = (first, other(first))
         self._ordered = True
@@ -118,8 +131,10 @@ class Bargaining(SealedRounds[Act]):
 
         Raises EpisodeOver, or IllegalAction: stale_round, wrong_phase, already_acted, message_too_long.
         """
+        # Before the phase: a call for a past round must hear that it is late, not who is speaking.
         self._require_round(round_guard, "send_message")
         self._require_speaker(seat)
+        # A message that is too long changes nothing: the seat can shorten it and send again.
         words = sized_words(text, self.scenario.max_words, self.scenario.max_chars)
         self.sealed[seat] = text
         return MessageReceipt(round=self.clock.round, place=self._place(), words=words)
@@ -149,6 +164,7 @@ class Bargaining(SealedRounds[Act]):
                 "you are awaited to speak first" if own_turn else f"{phase} is open: quotes follow",
                 hint="send_message first; empty text is silence" if own_turn else "call await_turn",
             )
+        # In the quote phase both are awaited until they have quoted, so this one has.
         if seat not in self.awaited():
             raise IllegalAction(
                 "already_acted", f"the quote of round {number} is final", hint="call await_turn", retryable=False
@@ -173,6 +189,7 @@ class Bargaining(SealedRounds[Act]):
             return "", "silence"
         if self.scenario.lapse_quote == "forfeit":
             return None, "forfeit_round"
+        # As the public games did; forfeit is the default because a quoted limit gives itself away (section 12).
         return self.state.private.of(seat), "quote_own_limit"
 
     def lapse(self, seat: SeatId, reason: LapseReason) -> str:
@@ -186,6 +203,7 @@ class Bargaining(SealedRounds[Act]):
 
     def deliver(self, phase: str, acts: Mapping[SeatId, Act]) -> PublicMessage:
         """Publish the message of the phase's speaker, or its silence."""
+        # A phase of speaking has one act: its speaker's.
         ((seat, text),) = acts.items()
         assert isinstance(text, str)
         messages = self.state.messages
@@ -200,17 +218,22 @@ class Bargaining(SealedRounds[Act]):
             state.profit[seat] += record.profit_of(seat)
         state.rounds.append(record)
         state.lapsed.clear()
+        # The next round's order is drawn when it is first asked for.
         state.order, self._ordered = None, False
         return _public(record), self._facts(record)
 
     def _settled(self, acts: Mapping[SeatId, Act]) -> RoundRecord:
-        """The record of the round: match, price and profits."""
+        """The record of the round: match, price and profits.
+
+        Draws in the fixed order of section 7; changes neither ledger nor history.
+        """
         state, number, chance = self.state, self.clock.round, self._chance
         # Before the quote order: a log's single stream gives the draws in this order only.
         spoken = self.speaking_order()
         order = chance.quote_order(number)
         bid, ask = (price if isinstance(price := acts[seat], int) else None for seat in (BUYER, SELLER))
         bids, asks = ({} if price is None else {seat: price} for seat, price in ((BUYER, bid), (SELLER, ask)))
+        # The rule of the double auction with one seat on each side.
         matches = clear(
             bids,
             asks,
@@ -238,12 +261,14 @@ class Bargaining(SealedRounds[Act]):
 
     def _rounds_up(self, number: int, pair: Pair) -> bool:
         mode = self.scenario.half_tick
+        # A fixed direction draws nothing; in keyed play that moves no other draw.
         return self._chance.round_up(number, pair) if mode == "coin" else mode == "up"
 
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
         over = self.terminated is not None
         feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.clock.round, over=over)
+        # After the chance has taken it: a refused payload must not enter the digest.
         self._inputs.append(payload)
 
     # --- views and facts ------------------------------------------------------------------------------------------
@@ -254,6 +279,7 @@ class Bargaining(SealedRounds[Act]):
 
     def turn_view(self, seat: SeatId) -> TurnPart:
         """R, this round's speaking order and the own total; everything else has a tool of its own."""
+        # After the end the clock shows the last round, which has been settled: asking would draw an order again.
         order = None if self.terminated is not None else self.speaking_order()
         return TurnPart(
             rounds=self.scenario.rounds,
@@ -316,6 +342,8 @@ class Bargaining(SealedRounds[Act]):
         inputs = self._inputs[len(state.rounds) :]
         number, phase, _ = self.clock
         book = {seat: act for seat, act in self.sealed.items() if act is not None}
+        # Nothing of the chance: seed, scenario and rounds determine it. Another form of this list is another state
+        # digest in every trace, so a new rules version.
         now = [number, phase, book, sorted(state.lapsed), inputs, self.read_marks, self.terminated]
         return hashlib.blake2b(past + canonical(now), digest_size=32).digest()
 
@@ -339,9 +367,14 @@ class Bargaining(SealedRounds[Act]):
         assert len(spoken) == len(set(spoken)), "a seat spoke twice in a round"
 
     def perturbed(self, seat: SeatId, salt: int) -> Bargaining:
-        """The same public past, but another limit and another sealed quote of the counterpart."""
+        """The same public past, but another limit and another sealed quote of the counterpart.
+
+        Messages stay, because both seats have read them. The conformance kit compares what `seat` can read in both
+        worlds.
+        """
         chance, hidden = Chance(f"bargaining.perturb:{salt}"), other(seat)
         private = self.state.private
+        # 1 to 100 ticks further around the grid of 101 prices: never the old limit.
         moved = (private.of(hidden) + 1 + int(chance.uniform("limit", hidden) * 100)) % 101
         changed = private._replace(cost=moved) if hidden == SELLER else private._replace(value=moved)
         acts = dict(self.sealed)
@@ -356,6 +389,7 @@ class Bargaining(SealedRounds[Act]):
         twin.state.private = private
         for index, record in enumerate(self.state.rounds):
             twin._fed_again(self._inputs[index : index + 1])
+            # Messages are public: they stay.
             twin.state.messages += [message for message in self.state.messages if message.round == record.round]
             twin.state.lapsed.update(record.lapsed)
             twin.settle({seat: record.quote_of(seat) for seat in ROSTER.seats})

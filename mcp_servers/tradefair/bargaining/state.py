@@ -18,7 +18,11 @@ def _no_rounds() -> list[RoundRecord]:
 
 @dataclass
 class State:
-    """Private limits, ledger and history of one episode; read by the views, changed by the rules only."""
+    """Private limits, ledger and history of one episode; read by the views, changed by the rules only.
+
+    Amounts are in ticks; `profit` is cumulative over closed rounds. The clock and the sealed acts of the open phase
+    belong to the market (`SealedRounds`).
+    """
 
     scenario: BargainingScenario
     private: PrivateLimits

@@ -26,10 +26,12 @@ from tradefair.contract.policy import parse_policy
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 
+# Constant bounds: prices are 0..100 and games have at most 200 rounds in every scenario.
 _Price = Annotated[int, Field(ge=0, le=100)]
 _Round = Annotated[int, Field(ge=1, le=200)]
 _Limit = Annotated[int, Field(ge=1, le=100)]
 _RoundCursor = Annotated[str, Field(pattern=r"^round-([1-9]|[1-9][0-9]|1[0-9][0-9]|200)$")]
+# The row to go on with, as the answer names it: round and seat.
 _OfferCursor = Annotated[str, Field(pattern=r"^round-([1-9]|[1-9][0-9]|1[0-9][0-9]|200)-(B1|S1)$")]
 _Text = Annotated[str, Field(max_length=8_000), AfterValidator(plain_text)]
 
@@ -40,6 +42,7 @@ def _talks(scenario: BargainingScenario) -> bool:
 
 
 def _last_number(answer: Messages) -> int | None:
+    # What the answer has shown: the seat's next action moves its read mark there.
     return answer.messages[-1].number if answer.messages else None
 
 
@@ -158,6 +161,7 @@ _EVIDENCE: EvidenceMap = {
     "submit_quote": (
         Need(("private_limit",), "episode"),
         Need(("public_record",), "round", from_round=2),
+        # Even where the counterpart was silent: that is known only after a look.
         Need(("messages",), "round", when=_talks),
     ),
 }
@@ -189,6 +193,7 @@ class _BargainingType(SealedType):
     def create(self, scenario: BargainingScenario, seed: int) -> Bargaining:
         """A fresh episode. ScenarioError: no limits are accepted, or a seat's policy does not exist."""
         for selector, occupant in scenario.seats.items():
+            # Here and not in the model: the registry of policies imports the model.
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
                 raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
         return Bargaining(scenario, seed)

@@ -34,7 +34,9 @@ from tradefair.contract import Brief, SeatId
 from tradefair.trading.answers import rows_fitting
 from tradefair.trading.statements import Statement, read_statements
 
+# Rows of an answer without `limit`; fewer where 8 kB are full (section 5).
 _DEFAULT_ROWS = 20
+# Of the one quotient in an answer: the last digits of a double say nothing and take bytes.
 _DECIMALS = 6
 
 
@@ -121,8 +123,14 @@ def my_value(state: State, seat: SeatId) -> MyValue:
 
 
 def history(state: State, seat: SeatId, from_round: int, limit: int | None, cursor: int | None) -> History:
-    """Closed rounds from `from_round` on, oldest first."""
+    """Closed rounds from `from_round` on, oldest first.
+
+    Quotes, midpoints and profits in ticks; the counterpart's profit is left out, because with the price it gives away
+    its limit. IllegalAction: too_many_rows.
+    """
+    # A cursor before the asked round would show rows that the question excludes.
     start = max(from_round, cursor or 1)
+    # `or` is safe: a limit is at least 1.
     asked = state.rounds[start - 1 :][: limit or _DEFAULT_ROWS]
     rows = rows_fitting((_history_row(record, seat) for record in asked), limit, "lower limit")
     following = start + len(rows)
@@ -150,7 +158,12 @@ def _history_row(record: RoundRecord, seat: SeatId) -> HistoryRow:
 def messages(
     state: State, seat: SeatId, read_mark: int, from_round: int | None, limit: int | None, after: int | None
 ) -> Messages:
-    """Messages of both seats from a round, or after a number; with neither, those after the seat's read mark."""
+    """Messages of both seats from a round, or after a number; with neither, those after the seat's read mark.
+
+    At most `limit` rows, without it 20 or what fits into 8 kB; `total` counts all that fit the question. IllegalAction:
+    too_many_rows.
+    """
+    # A number or a round asks for the past; only a bare call begins at the read mark.
     start = after if after is not None else (read_mark if from_round is None else 0)
     # Message number n stands at n - 1, so a number is also the index behind it.
     chosen = [message for message in state.messages[start:] if from_round is None or message.round >= from_round]
@@ -174,10 +187,15 @@ def _message_row(message: Message, seat: SeatId) -> MessageRow:
 
 
 def surplus_if(state: State, seat: SeatId, my_quote: int, their_quote: int) -> SurplusIf:
-    """What a pair of quotes would earn the seat."""
+    """What a pair of quotes would earn the seat.
+
+    In ticks. The low and high price differ by the rounding of a half tick, which the scenario may fix. Arithmetic of
+    the seat's own limit only: no advice.
+    """
     buys = seat == BUYER
     bid, ask = (my_quote, their_quote) if buys else (their_quote, my_quote)
     limit = state.private.of(seat)
+    # Said without a trade too: through the limit is through the limit, whatever the quote meets.
     through = my_quote > limit if buys else my_quote < limit
     if bid < ask:
         return SurplusIf(
@@ -193,6 +211,7 @@ def surplus_if(state: State, seat: SeatId, my_quote: int, their_quote: int) -> S
     # Both roundings of a half tick; equal for an even sum.
     low, high = (bid + ask) // 2, -(-(bid + ask) // 2)
     if state.scenario.half_tick != "coin":
+        # A fixed direction leaves one price.
         low = high = low if state.scenario.half_tick == "down" else high
     # Sorted, because the higher price is the seller's better one and the buyer's worse one.
     profits = sorted(state.private.profit(seat, price) for price in (low, high))
@@ -212,9 +231,14 @@ def surplus_if(state: State, seat: SeatId, my_quote: int, their_quote: int) -> S
 
 
 def concession_path(state: State, window: int) -> ConcessionPath:
-    """How both sides' quotes moved over the last `window` closed rounds and the whole game."""
+    """How both sides' quotes moved over the last `window` closed rounds and the whole game.
+
+    `gap_now` is ask minus bid of the last of these rounds with both quotes, negative where they crossed. Figures are
+    null where too few quotes are known.
+    """
     recent = state.rounds[-window:]
     sides = [_side_path(state.rounds, recent, seat) for seat in ROSTER.seats]
+    # A gap needs two quotes: rounds with a forfeit say nothing about it.
     both = [record for record in recent if record.bid is not None and record.ask is not None]
     gap = closing = None
     if both:
@@ -226,6 +250,7 @@ def concession_path(state: State, window: int) -> ConcessionPath:
             first = both[0]
             assert first.bid is not None
             assert first.ask is not None
+            # Per round of the clock, not per pair of quotes: forfeited rounds in between count as time.
             closing = ((first.ask - first.bid) - gap) / (last.round - first.round)
     return ConcessionPath(
         window=window,
@@ -242,6 +267,7 @@ def _rounds_to_meet(gap: int | None, closing: float | None) -> int | None:
         return None
     if gap <= 0:
         return 0
+    # Null where the sides do not approach each other.
     return math.ceil(gap / closing) if closing is not None and closing > 0 else None
 
 
@@ -250,6 +276,7 @@ def _side_path(rounds: Sequence[RoundRecord], recent: Sequence[RoundRecord], sea
     sign = 1 if seat == BUYER else -1
     game, window = _quotes(rounds, seat), _quotes(recent, seat)
     moved = [later for (_, before), (later, now) in pairwise(game) if now != before]
+    # A side that has never moved stands since its first quote.
     since = moved[-1] if moved else (game[0][0] if game else None)
     best: Callable[[Iterable[int]], int] = max if seat == BUYER else min
     return SidePath(
@@ -264,7 +291,11 @@ def _side_path(rounds: Sequence[RoundRecord], recent: Sequence[RoundRecord], sea
 
 
 def _quotes(rounds: Sequence[RoundRecord], seat: SeatId) -> list[tuple[int, int]]:
-    """(round, quote) of the rounds that the seat quoted in."""
+    """(round, quote) of the rounds that the seat quoted in.
+
+    `rounds` is the whole game and `recent` the window, both oldest first. The two concessions are last minus first
+    quote, positive towards the counterpart.
+    """
     return [(record.round, quote) for record in rounds if (quote := record.quote_of(seat)) is not None]
 
 
@@ -272,10 +303,16 @@ def _quotes(rounds: Sequence[RoundRecord], seat: SeatId) -> list[tuple[int, int]
 
 
 def offers(state: State, from_round: int, limit: int | None, cursor: tuple[int, SeatId] | None) -> Offers:
-    """Per closed round and seat: the numbers named in chat by kind, the quote and the price."""
+    """Per closed round and seat: the numbers named in chat by kind, the quote and the price.
+
+    Rows in the order of rounds, B1 before S1; `cursor` is the (round, seat) to go on from. Numbers are read
+    mechanically (`trading.statements`) and may be misread. IllegalAction: too_many_rows.
+    """
+    # B1 before S1 in each round, which is also the order of the cursor's text.
     places = [(record, seat) for record in state.rounds[from_round - 1 :] for seat in ROSTER.seats]
     start = 0
     if cursor is not None:
+        # The first row not before the cursor: its own row may lie before the asked round.
         start = next((at for at, (record, seat) in enumerate(places) if (record.round, seat) >= cursor), len(places))
     said = {(message.round, message.seat): message for message in state.messages}
     asked = places[start:][: limit or _DEFAULT_ROWS]
@@ -296,6 +333,7 @@ def _offer_row(state: State, record: RoundRecord, seat: SeatId, message: Message
     found: Sequence[Statement] = ()
     if message is not None and message.text:
         role: Literal["buyer", "seller"] = role_of(seat)
+        # Read again at each call, from public text only: nothing of it is state.
         found = read_statements(message.text, role, record.round, state.scenario.rounds)
     return OfferRow(
         round=record.round,

@@ -15,6 +15,7 @@ from typing import NamedTuple
 
 from tradefair.double_auction.model import Role
 
+# Of what tools answer; `best_price` compares with it too, so that no rounding error decides between prices.
 _DECIMALS = 6
 
 
@@ -45,7 +46,11 @@ class GdCounts(NamedTuple):
 
 
 def gd_counts(price: int, rounds: Iterable[GdRound]) -> GdCounts:
-    """Counts of Gjerstad & Dickhaut (1998) at `price` (double_auction page, 8.2)."""
+    """Counts of Gjerstad & Dickhaut (1998) at `price` (double_auction page, 8.2).
+
+    A quote of the own side that traded at or below the price, or an opposite one, speaks for a fill; an own-side quote
+    at or above it that did not trade speaks against it.
+    """
     supporting = opposing = 0
     for past in rounds:
         supporting += sum(bid <= price for bid in past.matched) + sum(ask <= price for ask in past.opposite)
@@ -83,6 +88,7 @@ def _filled(known: Sequence[float | None]) -> list[float]:
     if len(certain) == len(known):
         return certain
     filled: list[float] = []
+    # The last known point: unknown ones lie on the line from there to the next known one.
     low, low_at = 0.0, 0
     for price, belief in enumerate(known):
         if belief is None:
@@ -124,7 +130,11 @@ def _met(price: int, rivals: Rivals) -> tuple[list[int], int]:
 
 
 def outlook(price: int, value: int, rounds: Sequence[Rivals]) -> PriceOutlook:
-    """Counterfactual replay of `price` against `rounds`, rivals held fixed (double_auction page, 5)."""
+    """Counterfactual replay of `price` against `rounds`, rivals held fixed (double_auction page, 5).
+
+    A price trades with the opposite quote of its rank, and a tie with rivals leaves several ranks open: each counts the
+    same.
+    """
     shares: list[float] = []
     prices: list[float] = []
     for past in rounds:
@@ -159,6 +169,7 @@ def best_price(utilities: Sequence[Sequence[float]]) -> int | None:
         if total <= highest:
             continue  # nor is its mean higher, rounded as it is
         highest, gain = total, _mean(gains)
+        # Upwards with >, so that of equal gains the smallest price stays.
         if gain > best_gain:
             best, best_gain = price, gain
     return best
@@ -188,12 +199,16 @@ def _mean(gains: Sequence[float]) -> float:
 def useful_prices(value: int, price_max: int) -> list[int]:
     """25 prices evenly spread from `value` to 40 % of P below it, within the grid, least shaded first."""
     # dict.fromkeys drops the repeats at 0 and keeps the order.
+    # 24 steps of P/60 are 40 % of P (section 5).
     spread = (max(0, value - round(step * price_max / 60)) for step in range(25))
     return list(dict.fromkeys(spread))
 
 
 def pair_best_reply(value: int, opposite: Iterable[int]) -> int | None:
-    """The largest b that maximises the sum over a <= b of (2v - a - b); null when nothing is gained (8.2)."""
+    """The largest b that maximises the sum over a <= b of (2v - a - b); null when nothing is gained (8.2).
+
+    In a pair the price is the middle of both quotes, so b earns (2v - a - b)/2 from each opposite quote a <= b.
+    """
     best: int | None = None
     best_gain = total = 0
     for count, ask in enumerate(sorted(opposite), start=1):
@@ -216,6 +231,7 @@ class SealedRivals(NamedTuple):
 def expected_payoff(value: int, price: int, rivals: SealedRivals) -> float:
     """Payoff of `price` with rivals and quote order fixed, the coin replaced by its mean (9.3)."""
     earlier, later, opposite = rivals
+    # Rivals that come first: better ones, and equal ones with an earlier place in the quote order.
     rank = len(earlier) - bisect_left(earlier, price) + len(later) - bisect_right(later, price)
     if rank >= len(opposite) or price < opposite[rank]:
         return 0.0
@@ -286,6 +302,7 @@ class PlayedRound:
     bids: Mapping[str, int]
     asks: Mapping[str, int]
     quote_order: Sequence[str]
+    # By role and grid: evaluation asks for each seat of a side, and all of them faced the same.
     _sides: dict[tuple[Role, int], SideOfRound] = field(
         default_factory=dict["tuple[Role, int]", SideOfRound], init=False, repr=False, compare=False
     )
@@ -314,6 +331,7 @@ class PlayedRound:
         split: tuple[list[int], list[int]] = ([], [])
         for place, other in enumerate(self.quote_order):
             if other != seat and other in own:
+                # False is 0: rivals that the quote order puts first go into the first list.
                 split[place > position].append(flip(own[other], price_max, role))
         met = sorted(flip(price, price_max, role) for price in opposite.values())
         return SealedRivals(sorted(split[0]), sorted(split[1]), met)
@@ -338,10 +356,12 @@ def hindsight(seat: str, role: Role, value: int, played: PlayedRound, price_max:
     fills = played.faced(role, price_max).fills(seat)
     quote = played.quote(seat, role)
     earned = 0 if quote is None else _doubled_at(flip(quote, price_max, role), own_value, fills)
+    # Within a fill the payoff falls with the price, so its first price is its best.
     filling = max((fill.doubled_payoff(own_value, fill.first) for fill in fills), default=None)
     within = [fill.doubled_payoff(own_value, fill.first) for fill in fills if fill.first <= own_value]
     return Hindsight(
         actual=earned / 2,
+        # Not trading earns 0, so the best is never a loss.
         best=max(0, filling or 0) / 2,
         best_filling=None if filling is None else filling / 2,
         best_within=max(within) / 2 if within else None,
@@ -371,6 +391,7 @@ def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], pri
     """
     own_value = flip(value, price_max, role)
     # Differences at the borders of the fills; their running sums below are the payoff at each price.
+    # One entry more than there are prices, for the ends of fills that reach P.
     starts, slopes = [0] * (price_max + 2), [0] * (price_max + 2)
     earned = peaks = 0
     for played in rounds:
@@ -385,11 +406,13 @@ def regret(seat: str, role: Role, value: int, rounds: Sequence[PlayedRound], pri
             peak = max(peak, worth - fill.first)
         quote = played.quote(seat, role)
         if quote is not None:
+            # Such facts contradict their scenario; counted as 0 the quote would pass for one that did not trade.
             if not 0 <= quote <= price_max:
                 raise IndexError(f"the quote {quote} lies outside 0..{price_max}")
             earned += _doubled_at(flip(quote, price_max, role), own_value, fills)
         peaks += peak
     falls = enumerate(zip(accumulate(starts), accumulate(slopes), strict=True))
     totals = [start - price * slope for price, (start, slope) in falls][: price_max + 1]
+    # Of equal totals the highest price in buyer terms, the least shaded.
     best = max(range(price_max + 1), key=lambda price: (totals[price], price))
     return Regret((totals[best] - earned) / 2, (peaks - earned) / 2, flip(best, price_max, role), earned / 2)

@@ -23,7 +23,9 @@ Phase = Literal["talk", "quote"]
 RecipientKind = Literal["all_traders", "all_sellers", "all_buyers", "seat"]
 Distribution = Literal[Law, "mix", "explicit"]
 
+# With more seats a redraw of all of them together is accepted too rarely (6.1).
 _VECTOR_SEATS = 16
+# The laws that public logs name; correlated_common and mix are in none of them.
 _LOG_LAWS = ("uniform", "semi_bimodal", "heavy_tailed", "correlated_source")
 
 
@@ -54,11 +56,16 @@ class Chat(BaseModel):
 
 
 class DoubleAuctionScenario(Scenario):
-    """A configuration of the double auction; bounds and meaning: double_auction page, section 2."""
+    """A configuration of the double auction; bounds and meaning: double_auction page, section 2.
+
+    Points are prices of the grid 0..price_max. Raises ValueError (ScenarioError for a file) that names every key that
+    does not fit the others.
+    """
 
     n_buyers: int = Field(default=4, ge=1, le=500, description="buyers B1..Bn")
     n_sellers: int = Field(default=4, ge=1, le=500, description="sellers S1..Sm")
     rounds: int = Field(default=30, ge=1, le=1000)
+    # A multiple of 100, so that the laws' constants scale by P/100 to whole points (6.1).
     price_max: int = Field(default=100, ge=100, le=10_000, multiple_of=100, description="P; prices are 0..P")
     distribution: Distribution = Field(default="mix", description="law of the private values")
     values: ExplicitValues | None = Field(default=None, description="only with distribution = explicit")
@@ -75,6 +82,7 @@ class DoubleAuctionScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> DoubleAuctionScenario:
+        # All at once: the author of a scenario mends everything that is wrong in one go.
         if complaints := [*self._wrong_market(), *self._wrong_values(), *self._wrong_chance(), *self._wrong_seats()]:
             raise ValueError("; ".join(complaints))
         return self
@@ -93,6 +101,7 @@ class DoubleAuctionScenario(Scenario):
             if points > self.price_max:
                 yield f"{name} = {points}: must lie in 0..price_max = {self.price_max}"
         if self.distribution == "explicit":
+            # No acceptance test follows: explicit values are taken as they are.
             yield from self._wrong_lists()
             return
         if self.values is not None:
@@ -117,6 +126,7 @@ class DoubleAuctionScenario(Scenario):
     def _wrong_chance(self) -> Iterator[str]:
         if self.seat_order is not None and sorted(self.seat_order) != sorted(self.roster.seats):
             yield f"seat_order: must name each of the {len(self.roster.seats)} seats B1.., S1.. exactly once"
+        # Recorded orders and coins fit any values; only drawn ones need the log's law.
         if self.chance == "keyed" or (self.chance == "recorded" and self.distribution == "explicit"):
             return
         if self.price_max != 100:
@@ -127,11 +137,13 @@ class DoubleAuctionScenario(Scenario):
             yield f"chance = {self.chance}: a log's values were accepted by 'vector', not {self.acceptance}"
 
     def _wrong_seats(self) -> Iterator[str]:
+        # A selector is a role or a single seat.
         known = {*get_args(Role), *self.roster.seats}
         for selector, occupant in self.seats.items():
             if selector not in known:
                 yield f"seats.{selector}: no such seat or role; seats are B1..B{self.n_buyers}, S1..S{self.n_sellers}"
             try:
+                # The form only: whether the policy exists is for `create`, which knows the registry.
                 parse_policy(occupant)
             except ScenarioError as error:
                 yield f"seats.{selector}: {error}"
@@ -149,6 +161,7 @@ class DoubleAuctionScenario(Scenario):
     @property
     def accepted(self) -> Acceptance:
         """The acceptance rule of the private values."""
+        # The source's bound, 99 for P = 100 (6.1).
         top = self.price_max - 1 if self.max_seller_cost is None else self.max_seller_cost
         return Acceptance(self.acceptance, self.min_buyer_value, top, self.min_gap, self.max_attempts)
 
@@ -213,7 +226,11 @@ class Message(NamedTuple):
 
 @dataclass(frozen=True)
 class ClosedRound:
-    """A settled round; immutable, so that what is derived from it is made once."""
+    """A settled round; immutable, so that what is derived from it is made once.
+
+    `bids` and `asks` hold the quotes by seat, in seat order and in points; `matches` are in rank order. `quote_order`
+    and the coins of `matches` are hidden: only `row` is public.
+    """
 
     round: int
     quote_order: tuple[SeatId, ...]
@@ -226,7 +243,10 @@ class ClosedRound:
 
     @cached_property
     def fills(self) -> Mapping[SeatId, int]:
-        """Price by seat that traded."""
+        """Price by seat that traded.
+
+        A seat trades at most once a round, so each has one price.
+        """
         return {seat: match.price for match in self.matches for seat in (match.buyer, match.seller)}
 
     @cached_property
@@ -252,7 +272,8 @@ class ClosedRound:
 
     @cached_property
     def row(self) -> HistoryRow:
-        """What everybody sees of the round."""
+        """What all seats see of the round."""
+        # The rules filled both mappings in seat order: the order of arrival must not show here.
         quotes = [PublicQuote(trader=seat, role="buyer", price=price) for seat, price in self.bids.items()]
         quotes += [PublicQuote(trader=seat, role="seller", price=price) for seat, price in self.asks.items()]
         return HistoryRow(

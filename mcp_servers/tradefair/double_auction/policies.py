@@ -69,6 +69,7 @@ class Revealed(NamedTuple):
         own, opposite = (self.bids, self.asks) if role == "buyer" else (self.asks, self.bids)
         quote = self.quotes.get(seat)
         if quote is not None:
+            # The list is shared by the views of all seats.
             own = own.copy()
             own.remove(quote)
         view.close_round(quote, self.fills.get(seat), own, opposite, self.prices)
@@ -103,6 +104,7 @@ class TradingPolicy:
 
     def turn(self, now: TurnView) -> Turns:
         """At most one view_my_value, the pages of new rounds and messages, one action."""
+        # Without a look: a trader that does not talk has nothing to read yet.
         if now.phase == "talk" and self._talker is None:
             yield ToolCall("send_message", SILENCE)
             return
@@ -115,6 +117,7 @@ class TradingPolicy:
         assert view is not None
         if self._shown < now.round - 1:
             new: list[Mapping[str, Any]] = []
+            # With a first round the rows are full, even with more than 40 seats.
             arguments: dict[str, Any] = {"first_round": self._shown + 1}
             while True:
                 answer = yield ToolCall("view_history", dict(arguments))
@@ -136,10 +139,12 @@ class TradingPolicy:
 
     def _speak(self, view: TraderView, seat: SeatId) -> Turns:
         assert self._talker is not None
+        # From the first talk on it listens before each quote.
         self._heard = self._heard or 0
         seen = view if self._mirror is None else self._mirror.mirrored(view)
         said = self._talker.say(seen, Speaker(seat, view.price_max))
         answer = yield ToolCall("send_message", _arguments(said))
+        # A refused message leaves the seat's act due; silence is always accepted.
         if answer.error is not None and said is not None:
             yield ToolCall("send_message", SILENCE)
 
@@ -153,6 +158,7 @@ class TradingPolicy:
                 return
             for row in answer.data["messages"]:
                 self._heard = row["number"]
+                # Its own messages are in the list too.
                 if row["untrusted"]:
                     self._talker.hear(Heard(row["sender"], row["text"]), speaker)
             more = answer.data["next_cursor"]
@@ -161,6 +167,7 @@ class TradingPolicy:
         self._role = own["role"]
         if self._role == "seller":
             self._trader = self._mirror = MirroredPolicy(self._trader)
+        # Rounds are those that are left: for a seat that joins late the game begins with its first turn.
         self._view = TraderView(own["value"], own["price_max"], own["rounds_left"])
         self._shown = own["round"] - 1
 
@@ -277,6 +284,7 @@ class _Player:
         try:
             market.say(self.seat, said.recipient if said else "", said.text if said else "")
         except IllegalAction:
+            # As over tools: what the rules refuse becomes silence.
             market.say(self.seat, "", "")
 
     def listen(self, market: DoubleAuction) -> None:
@@ -296,6 +304,7 @@ class _Player:
                 market.place(self.seat, price)
                 return
             except IllegalAction:
+                # Off the grid or through the value: over tools too the turn then ends without a quote.
                 pass
         market.lapse(self.seat, "agent_limit")
 
@@ -315,6 +324,7 @@ def play_fast(
     players = [_Player(market, seat, policies[seat], policy_key) for seat in market.seats]
     while market.terminated is None:
         if market.clock.phase == "talk":
+            # All speak before any of them hears, and all hear before any quotes.
             for player in players:
                 player.speak(market)
             market.advance()

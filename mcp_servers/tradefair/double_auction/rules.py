@@ -57,7 +57,11 @@ class HiddenTruth(NamedTuple):
 
 
 class DoubleAuction(SealedRounds[Act]):
-    """A live double auction; `state` is read by the views and changed here only."""
+    """A live double auction; `state` is read by the views and changed here only.
+
+    Seats are B1..Bn and S1..Sm; prices, values and payoffs are whole points. A round is one quote phase, with chat a
+    talk phase before it. `check` states what always holds.
+    """
 
     def __init__(self, scenario: DoubleAuctionScenario, seed: int) -> None:
         roster = scenario.roster
@@ -83,7 +87,9 @@ class DoubleAuction(SealedRounds[Act]):
         )
         # Payloads of recorded chance: payload n belongs to round n + 1.
         self._inputs: list[JsonValue] = []
+        # Begun by the first digest, not here: `_replayed` gives a twin other values after it is made.
         self._history: tuple[hashlib.blake2b, hashlib.blake2b] | None = None
+        # Closed rounds and messages that the running hashes hold already.
         self._hashed = (0, 0)
 
     def say(self, seat: SeatId, recipient: str, text: str, round_guard: int | None = None) -> MessageReceipt:
@@ -138,6 +144,7 @@ class DoubleAuction(SealedRounds[Act]):
             raise EpisodeOver(self.terminated)
         open_round = self.clock.round
         tool = "submit_quote" if phase == "quote" else "send_message"
+        # Before the phase: a call for a past round must hear that it is late, not that another phase is open.
         if round_guard is not None and round_guard != open_round:
             raise IllegalAction(
                 "stale_round",
@@ -179,6 +186,7 @@ class DoubleAuction(SealedRounds[Act]):
             message = acts[seat]
             if isinstance(message, Message):
                 state.messages.append(message)
+                # The sender too: messages are numbered over what a seat sent and was sent.
                 for reader in (message.sender, *message.addressees):
                     state.inbox[reader].append(message)
         return TalkClosed(round=self.clock.round)
@@ -197,7 +205,10 @@ class DoubleAuction(SealedRounds[Act]):
         return closed
 
     def _settled(self, acts: Mapping[SeatId, Act]) -> ClosedRound:
-        """Match, price and pay the round."""
+        """Match, price and pay the round.
+
+        Draws from the market's chance in the fixed order of 6.2, moves the ledger, and appends the round to the state.
+        """
         state, chance, number = self.state, self._chance, self.clock.round
         order = chance.quote_order(number)
         # In seat order: the published row lists the quotes as they stand here.
@@ -214,6 +225,7 @@ class DoubleAuction(SealedRounds[Act]):
         closed = ClosedRound(number, order, bids, asks, forfeited, tuple(matches), state.speaking_order)
         self._pay(closed)
         state.rounds.append(closed)
+        # Public answers are made from closed rounds, so each closure outdates all of them.
         state.memo.clear()
         if number < self.rounds:
             # The last order stays: it is in the state digest that ends the episode.
@@ -235,6 +247,7 @@ class DoubleAuction(SealedRounds[Act]):
         """Take a round's recorded orders, coins and makers (`chance = recorded`), before its first phase closes."""
         over = self.terminated is not None
         feed_chance(self._chance, self.scenario.chance, source, payload, open_round=self.clock.round, over=over)
+        # After the chance has taken it: a refused payload must not enter the digest.
         self._inputs.append(payload)
 
     def rules_view(self, seat: SeatId) -> RulesView:
@@ -252,6 +265,7 @@ class DoubleAuction(SealedRounds[Act]):
 
     def news_mark(self, seat: SeatId) -> int:
         """Closed rounds and messages of others: nothing else ever reaches a seat."""
+        # A seat's own messages are no news to it.
         heard = sum(message.sender != seat for message in self.state.inbox[seat])
         return len(self.state.rounds) + heard
 
@@ -266,6 +280,7 @@ class DoubleAuction(SealedRounds[Act]):
         for match in closed.matches:
             gains[match.buyer] = values[match.buyer] - match.price
             gains[match.seller] = match.price - values[match.seller]
+        # By quote and not by trade: the risk was taken even where nothing was traded.
         through = [seat for seat, bid in closed.bids.items() if bid > values[seat]]
         through += [seat for seat, ask in closed.asks.items() if ask < values[seat]]
         return RoundFacts(
@@ -277,10 +292,12 @@ class DoubleAuction(SealedRounds[Act]):
             through_value=through,
             matches=[MatchFacts(**match._asdict()) for match in closed.matches],
             payoff=gains,
+            # The round is paid already: `_settled` has moved the ledger.
             cumulative_payoff=state.payoff,
             surplus=sum(gains.values()),
             max_surplus=state.private.benchmarks.max_surplus,
             residual_spread=closed.residual_spread,
+            # Once: it is the same in all rounds.
             opening=self._opening() if closed.round == 1 else None,
         )
 
@@ -321,6 +338,8 @@ class DoubleAuction(SealedRounds[Act]):
         self._hashed = len(state.rounds), len(state.messages)
         quoting = self.clock.phase == "quote"
         acts = {seat: [*act] if isinstance(act, Message) else act for seat, act in self.sealed.items()}
+        # Nothing of the chance: seed, scenario and rounds determine it. Only rounds that were fed and are open count.
+        # Another form of this list is another state digest in every trace, so a new rules version.
         now = [
             self.clock.round,
             self.clock.phase,
@@ -352,14 +371,20 @@ class DoubleAuction(SealedRounds[Act]):
         assert len(state.rounds) == self.clock.round - (0 if self.terminated else 1), "a round is missing"
 
     def perturbed(self, seat: SeatId, salt: int) -> DoubleAuction:
-        """What the seat knows is the same; other values, sealed actions and messages among others are not."""
+        """What the seat knows is the same; other values, sealed actions and messages among others are not.
+
+        Values and sealed quotes of the other seats differ for certain; messages that the seat never saw may differ in
+        text, addressees and existence. The kit compares what `seat` can read in both worlds.
+        """
         chance = Chance(f"double_auction.perturb:{salt}")
         span = self.scenario.price_max + 1
         quoting = self.clock.phase == "quote"
+        # While the seats talk, what is sealed are messages, which `talk.perturbed` changes.
         values, book = dict(self.state.private.by_seat), dict(self.sealed) if quoting else {}
         for table, stream in ((values, "value"), (book, "quote")):
             for other, points in table.items():
                 if other != seat and isinstance(points, int):
+                    # 1 to P points further around the grid: never the old one.
                     table[other] = (points + 1 + int(chance.uniform(stream, other) * (span - 1))) % span
         messages = {sender: act for sender, act in self.sealed.items() if not isinstance(act, int)}
         return self._replayed(values, book, talk.perturbed(self.state, seat, chance, None if quoting else messages))
@@ -378,6 +403,7 @@ class DoubleAuction(SealedRounds[Act]):
             if closed.speaking_order is not None:
                 twin.sealed.update(said[closed.round])
                 twin.advance()
+            # Past `place`: under other values budget_constraint might refuse a quote that was made.
             twin.sealed.update({**closed.bids, **closed.asks, **dict.fromkeys(closed.forfeited)})
             twin.close_round()
         for payload in self._inputs[len(self.state.rounds) :]:
@@ -385,6 +411,7 @@ class DoubleAuction(SealedRounds[Act]):
         if self.terminated is None and self.clock.phase == "talk":
             twin.sealed.update(said[self.clock.round])
         elif self.terminated is None:
+            # The talk of the open round has closed, so it is played before the open book.
             if self.state.speaking_order is not None:
                 twin.sealed.update(said[self.clock.round])
                 twin.advance()
@@ -397,6 +424,7 @@ def _private_values(scenario: DoubleAuctionScenario, chance: TradingChance) -> P
     if scenario.distribution == "explicit":
         given = scenario.values
         listed = () if given is None else (*given.buyers, *given.sellers)
+        # 0 draws: no acceptance test applies.
         return _private(scenario, dict(zip(scenario.roster.seats, listed, strict=True)), "explicit", 0)
     law = Mix() if scenario.distribution == "mix" else scenario.distribution
     drawn = chance.limits(law, scenario.accepted)
@@ -412,6 +440,7 @@ def _private(scenario: DoubleAuctionScenario, by_seat: Mapping[SeatId, int], law
 
 def _check_round(closed: ClosedRound, everyone: frozenset[SeatId]) -> None:
     traded = [seat for match in closed.matches for seat in (match.buyer, match.seller)]
+    # The laws of section 13, each with the sentence that a failing test shows.
     assert len(traded) == len(set(traded)), "a seat traded twice"
     assert {*closed.bids, *closed.asks, *closed.forfeited} == everyone, "a seat is missing"
     spread = closed.residual_spread

@@ -23,7 +23,11 @@ def _no_messages() -> list[Message]:
 
 @dataclass
 class State:
-    """Private values, ledger and history of one episode; read by the views, changed by the rules only."""
+    """Private values, ledger and history of one episode; read by the views, changed by the rules only.
+
+    All amounts are in points. `payoff`, `rounds_traded` and `rounds_forfeited` count closed rounds, by seat. The clock
+    and the sealed acts of the open phase belong to the market (`SealedRounds`).
+    """
 
     scenario: DoubleAuctionScenario
     roster: Roster

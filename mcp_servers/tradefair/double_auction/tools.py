@@ -30,6 +30,8 @@ from tradefair.double_auction.rules import DoubleAuction
 from tradefair.trading.chance import TradingStream
 from tradefair.trading.talk import plain_text
 
+# Constant bounds hold for every scenario: the largest price_max, number of rounds and roster that the model allows.
+# What a scenario narrows further is refused by views and rules.
 _Price = Annotated[int, Field(ge=0, le=10_000)]
 _Round = Annotated[int, Field(ge=1, le=1000)]
 _Window = Annotated[int, Field(ge=1, le=200)]
@@ -55,6 +57,7 @@ def _talks(scenario: DoubleAuctionScenario) -> bool:
 
 
 def _last_number(answer: Messages) -> int | None:
+    # What the answer has shown: the seat's next action moves its read mark there.
     return answer.messages[-1].number if answer.messages else None
 
 
@@ -236,6 +239,7 @@ class _DoubleAuctionType(SealedType):
     def create(self, scenario: DoubleAuctionScenario, seed: int) -> DoubleAuction:
         """A fresh episode. ScenarioError: no values are accepted, or a seat's policy does not exist."""
         for selector, occupant in scenario.seats.items():
+            # Here and not in the model: the registry of policies imports the model.
             if occupant != "agent" and parse_policy(occupant)[0] not in POLICIES:
                 raise ScenarioError(f"seats.{selector} = {occupant}: not one of agent, {', '.join(POLICIES)}")
         return DoubleAuction(scenario, seed)

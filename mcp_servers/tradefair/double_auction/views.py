@@ -42,12 +42,17 @@ from tradefair.double_auction.model import (
 from tradefair.double_auction.state import State
 from tradefair.trading.answers import count_fitting, json_bytes, rows_fitting
 
+# With more seats a history call without arguments answers totals only (section 5).
 _MANY_SEATS = 40
+# With more prices than this the depth is pooled into as many bins (section 5).
 _DEPTH_BINS = 40
+# Rows of an answer without `limit`; fewer where 8 kB are full (section 5).
 _DEFAULT_ROUNDS = 10
 _DEFAULT_TRADERS = 20
 _DEFAULT_MESSAGES = 20
+# Clients choose the arguments: without a bound they could fill the memory between two closures.
 _MEMO_SIZE = 256
+# Of means and spreads in answers: the last digits of a double say nothing and take bytes.
 _DECIMALS = 6
 
 
@@ -69,6 +74,7 @@ def _shared(state: State, key: Hashable, make: Callable[[], _R]) -> _R:
     found = state.memo.get(key)
     if found is None:
         found = make()
+        # A full memo answers all the same, it only keeps nothing more.
         if len(state.memo) < _MEMO_SIZE:
             state.memo[key] = found
     return found  # pyright: ignore[reportReturnType]  # a key belongs to one kind of answer
@@ -166,10 +172,16 @@ def _round_semantics(scenario: DoubleAuctionScenario, unit: str, quote: str) -> 
 def messages(
     state: State, seat: SeatId, read_mark: int, first_round: int | None, limit: int | None, after: int | None
 ) -> Messages:
-    """Delivered messages of the seat from a round, or after a number; with neither, those after its read mark."""
+    """Delivered messages of the seat from a round, or after a number; with neither, those after its read mark.
+
+    At most `limit` rows, without it 20 or what fits into 8 kB; `total` counts all that fit the question. IllegalAction:
+    too_many_rows.
+    """
+    # A number or a round asks for the past; only a bare call begins at the read mark.
     start = after if after is not None else (read_mark if first_round is None else 0)
     numbered = enumerate(state.inbox[seat][start:], start + 1)
     chosen = [(number, sent) for number, sent in numbered if first_round is None or sent.round >= first_round]
+    # `or` is safe: a limit is at least 1.
     asked = chosen[: limit or _DEFAULT_MESSAGES]
     rows = rows_fitting([_message_row(number, sent, seat) for number, sent in asked], limit, "limit")
     more = len(chosen) > len(rows)
@@ -189,7 +201,10 @@ def _message_row(number: int, message: Message, seat: SeatId) -> MessageRow:
 
 
 def turn_part(state: State, seat: SeatId) -> TurnPart:
-    """Rounds left, the open one included, and the own last round."""
+    """Rounds left, the open one included, and the own last round.
+
+    `view_turn` holds no value and no history: evidence must be asked for, so that looking can be counted (section 5).
+    """
     last = None
     if state.rounds:
         closed = state.rounds[-1]
@@ -224,6 +239,7 @@ def history(state: State, query: HistoryQuery) -> History:
 def _history(state: State, query: HistoryQuery) -> History:
     newest, oldest = _round_range(state, query)
     start = newest if query.cursor is None else query.cursor
+    # A cursor goes on with the same question: of another range it would skip or repeat rounds.
     if query.cursor is not None and not oldest <= start <= newest:
         raise _bad_range(state, f"cursor round-{start} is not in the rounds asked for")
     chosen = state.rounds[oldest - 1 : start][::-1][: query.limit or _DEFAULT_ROUNDS]
@@ -231,15 +247,18 @@ def _history(state: State, query: HistoryQuery) -> History:
         _require_trader(state, query.trader)
         rows = [_row_of(closed, query.trader) for closed in chosen]
         sizes = [json_bytes(row) for row in rows]
+    # Without the cursor, the fifth field: the next page is a call without arguments too.
     elif query[:4] == (None, None, None, None) and len(state.roster.seats) > _MANY_SEATS:
         rows = [_totals_row(closed) for closed in chosen]
         sizes = [json_bytes(row) for row in rows]
     else:
         rows = [closed.row for closed in chosen]
+        # Made once per round: full rows are equal for all seats.
         sizes = [closed.row_bytes for closed in chosen]
     count = count_fitting(
         sizes, explicit=query.limit is not None, narrower="limit, first_round and last_round, or trader"
     )
+    # Newest first: the list goes on downwards.
     following = start - count
     return History(
         rounds=rows[:count],
@@ -253,6 +272,7 @@ def _round_range(state: State, query: HistoryQuery) -> tuple[int, int]:
     closed = len(state.rounds)
     oldest = 1 if query.first_round is None else query.first_round
     newest = closed if query.last_round is None else query.last_round
+    # Without a range an empty history is an answer; a range that is not closed is a mistake.
     ranged = query.first_round is not None or query.last_round is not None
     if newest > closed or (ranged and oldest > newest):
         raise _bad_range(state, f"rounds {oldest}..{newest} are not closed rounds in rising order")
@@ -281,6 +301,7 @@ def _row_of(closed: ClosedRound, trader: SeatId) -> HistoryRow:
     full = closed.row
     return HistoryRow(
         round=closed.round,
+        # Only the lists are narrowed; the totals stay those of the whole round.
         quotes=[quote for quote in full.quotes or () if quote.trader == trader],
         trades=[trade for trade in full.trades or () if trader in (trade.buyer, trade.seller)],
         forfeited=[seat for seat in closed.forfeited if seat == trader],
@@ -306,12 +327,16 @@ def _spread(numbers: Sequence[int]) -> float | None:
     count = len(numbers)
     if not count:
         return None
+    # In integers until the root: the difference of two large float sums could fall below 0.
     squares = count * sum(number * number for number in numbers) - sum(numbers) ** 2
     return round(math.sqrt(squares) / count, _DECIMALS)
 
 
 def book_statistics(state: State, window: int) -> BookStatistics:
-    """Figures of the last `window` closed rounds; empty before the first one closes."""
+    """Figures of the last `window` closed rounds; empty before the first one closes.
+
+    Prices in points, means and deviations to six decimals. Nothing of the open round enters.
+    """
     return _shared(state, ("book", window), lambda: _book_statistics(state, window))
 
 
@@ -334,6 +359,7 @@ def _book_statistics(state: State, window: int) -> BookStatistics:
 
 def _book_row(closed: ClosedRound) -> BookRow:
     prices = [match.price for match in closed.matches]
+    # Trades are in rank order, so the last pair is the marginal one.
     last = closed.matches[-1] if closed.matches else None
     return BookRow(
         round=closed.round,
@@ -355,6 +381,7 @@ def _depth(closed: ClosedRound, price_max: int) -> tuple[int, list[DepthRow]]:
     """Quotes per price; beyond 40 prices, per bin of equal width over the whole grid."""
     bids, asks = list(closed.bids.values()), list(closed.asks.values())
     prices = {*bids, *asks}
+    # Rounded up, so that the bins cover the whole grid 0..P.
     step = 1 if len(prices) <= _DEPTH_BINS else -(-(price_max + 1) // _DEPTH_BINS)
     starts = sorted({price - price % step for price in prices})
     return step, [
@@ -385,9 +412,13 @@ def _require_price(state: State, prices: Sequence[int]) -> None:
 
 
 def fill_belief(state: State, seat: SeatId, price: int, window: int) -> FillBelief:
-    """GD counts at `price` from the seat's side (8.2). IllegalAction: no_history, price_out_of_range."""
+    """GD counts at `price` from the seat's side (8.2). IllegalAction: no_history, price_out_of_range.
+
+    `price` is in the seat's own terms; `probability` is null where nothing was counted (0/0).
+    """
     _require_history(state)
     _require_price(state, [price])
+    # By role: own-side counts hold the seat's own quotes too, so the belief is equal for a whole side.
     return _shared(
         state, ("fill", role_of(seat), price, window), lambda: _fill_belief(state, role_of(seat), price, window)
     )
@@ -411,12 +442,17 @@ def _gd_round(closed: ClosedRound, role: Role, top: int) -> analysis.GdRound:
     own, opposite = (closed.bids, closed.asks) if role == "buyer" else (closed.asks, closed.bids)
     split: tuple[list[int], list[int]] = ([], [])
     for seat, price in own.items():
+        # False is 0: quotes that traded go into the first list.
         split[seat not in closed.fills].append(analysis.flip(price, top, role))
     return analysis.GdRound(*split, [analysis.flip(price, top, role) for price in opposite.values()])
 
 
 def surplus_estimate(state: State, seat: SeatId, prices: Sequence[int] | None, window: int) -> SurplusEstimate:
-    """Counterfactual replay for the seat (section 5). IllegalAction: no_history, price_out_of_range."""
+    """Counterfactual replay for the seat (section 5). IllegalAction: no_history, price_out_of_range.
+
+    Prices in the seat's own terms; without `prices` the 25 of `analysis.useful_prices`. Rivals are held fixed, which
+    the answer says.
+    """
     _require_history(state)
     _require_price(state, prices or ())
     role, top = role_of(seat), state.scenario.price_max
@@ -425,7 +461,9 @@ def surplus_estimate(state: State, seat: SeatId, prices: Sequence[int] | None, w
     asked = (
         analysis.useful_prices(value, top) if prices is None else [analysis.flip(price, top, role) for price in prices]
     )
+    # Not shared: these rows rest on the seat's private value.
     rows = [analysis.outlook(price, value, rounds) for price in asked]
+    # Of equal means the higher price in buyer terms, the least shaded (section 5).
     best = max(rows, key=lambda row: (row.mean_surplus, row.price))
     return SurplusEstimate(
         rows=[_price_row(row, role, top) for row in rows],
@@ -456,7 +494,10 @@ def _rivals(closed: ClosedRound, seat: SeatId, role: Role, top: int) -> analysis
 def summaries(
     state: State, role: Literal["buyer", "seller", "any"], window: int, limit: int | None, cursor: SeatId | None
 ) -> TraderSummaries:
-    """Published behaviour per trader, in seat order. IllegalAction: no_history, unknown_id, too_many_rows."""
+    """Published behaviour per trader, in seat order. IllegalAction: no_history, unknown_id, too_many_rows.
+
+    Statistics of published quotes and trades only, in points: neither payoffs nor values.
+    """
     _require_history(state)
     key = ("traders", role, window, limit, cursor)
     return _shared(state, key, lambda: _summaries(state, role, window, limit, cursor))
@@ -470,6 +511,7 @@ def _summaries(
     start = 0
     if cursor is not None:
         _require_trader(state, cursor)
+        # The cursor of another role has no place in this list.
         if cursor not in traders:
             raise IllegalAction(
                 "unknown_id", f"{cursor} is no {role}", hint="use the cursor with the role it came from"
@@ -492,6 +534,7 @@ def _trader_row(seat: SeatId, rounds: Sequence[ClosedRound]) -> TraderRow:
     books = [closed.bids if role == "buyer" else closed.asks for closed in rounds]
     quotes = [book[seat] for book in books if seat in book]
     paid = [closed.fills[seat] for closed in rounds if seat in closed.fills]
+    # From one quote to the next, over rounds without one.
     changes = [abs(later - earlier) for earlier, later in pairwise(quotes)]
     return TraderRow(
         trader=seat,

@@ -39,6 +39,7 @@ TEMPLATES: Mapping[str, str] = {
 }
 """x, y and z are prices, the other fields counts."""
 
+# Only prices are mirrored: counts, rounds and gains are the same on both sides.
 _PRICES = frozenset({"x", "y", "z"})
 _SWAPS = {
     "bid": "ask",
@@ -50,6 +51,7 @@ _SWAPS = {
     "above": "below",
     "less": "more",
 }
+# All swaps in one pass: one after the other would turn a swapped word back.
 _WORD = re.compile(r"\b(?:" + "|".join(_SWAPS) + r")\b", re.IGNORECASE)
 
 
@@ -61,9 +63,13 @@ class Said(NamedTuple):
 
 
 def render(said: Said, role: Role) -> str:
-    """The text as the role says it."""
+    """The text as the role says it.
+
+    `role` is that of the seat that speaks. KeyError for a template or a number that is missing.
+    """
     template, numbers = TEMPLATES[said.template], dict(said.numbers)
     if role == "seller":
+        # Before the numbers are filled in: a canary may hold any word.
         template = _WORD.sub(_swapped, template)
         numbers = {
             name: PRICE_MAX - number if name in _PRICES and isinstance(number, int) else number
@@ -74,4 +80,5 @@ def render(said: Said, role: Role) -> str:
 
 def _swapped(found: re.Match[str]) -> str:
     word = _SWAPS[found[0].lower()]
+    # "Bidding" at the start of a sentence stays a start.
     return word.capitalize() if found[0][0].isupper() else word

@@ -20,6 +20,7 @@ _GROUPS = ("all_traders", "all_sellers", "all_buyers")
 def recipients(scenario: DoubleAuctionScenario) -> list[str]:
     """What may stand as a recipient, equal for all seats: group names, and a range of seat ids where seats may be."""
     chat, roster = scenario.chat, scenario.roster
+    # all_traders reaches the own side too, so it goes where that is forbidden (6.6).
     named = [group for group in _GROUPS if group in chat.recipients and (chat.same_role or group != "all_traders")]
     if "seat" in chat.recipients:
         named += [f"{side[0]}..{side[-1]}" for side in roster]
@@ -33,6 +34,7 @@ def written(
 
     IllegalAction: message_too_long, unknown_id, recipient_is_self, recipient_not_allowed.
     """
+    # First: silence has no recipient that could be wrong (6.6).
     if not words_of(text):
         return None
     words = sized_words(text, scenario.chat.max_words, scenario.chat.max_chars)
@@ -43,6 +45,7 @@ def written(
 def _addressees(scenario: DoubleAuctionScenario, sender: SeatId, recipient: str) -> tuple[SeatId, ...]:
     """The seats that a recipient stands for, in seat order and without the sender."""
     chat, roster = scenario.chat, scenario.roster
+    # Before the roster, which would take it for any other seat.
     if recipient == sender:
         raise IllegalAction("recipient_is_self", "that is your own seat", hint=_allowed(scenario))
     if recipient in _GROUPS:
@@ -65,6 +68,7 @@ def _forbidden(chat: Chat, sender: SeatId, recipient: str, reached: Sequence[Sea
     kind = recipient if recipient in _GROUPS else "seat"
     if kind not in chat.recipients:
         return "messages to single seats are not allowed here" if kind == "seat" else f"{kind} is not allowed here"
+    # The sender is the only member of that group.
     if not reached:
         return f"{kind} reaches nobody but you"
     if not chat.same_role and any(role_of(seat) == role_of(sender) for seat in reached):
@@ -90,6 +94,9 @@ def perturbed(state: State, seat: SeatId, chance: Chance, sealed: Outbox | None)
     """By round, what all seats said, where all that `seat` cannot know is different: texts, addressees, existence.
 
     `sealed` holds the messages of the open talk phase; None while none is open.
+
+    The outer key is the round, from 1 to the open one; empty without chat. Messages that `seat` sent or has heard stay
+    as they are.
     """
     boxes: dict[int, dict[SeatId, Message | None]] = {}
     if not state.scenario.chat.enabled:
@@ -103,6 +110,7 @@ def perturbed(state: State, seat: SeatId, chance: Chance, sealed: Outbox | None)
     for number, box in boxes.items():
         pending = sealed is not None and number == state.round
         for sender, message in box.items():
+            # What the seat sent or heard must stay as it was; a sealed message has been heard by no seat yet.
             heard = message is not None and seat in message.addressees and not pending
             if sender != seat and not heard:
                 box[sender] = _another(state, number, sender, seat, chance, message, sealed=pending)
@@ -113,14 +121,17 @@ def _another(
     state: State, number: int, sender: SeatId, unaware: SeatId, chance: Chance, message: Message | None, *, sealed: bool
 ) -> Message | None:
     """Something else that the seat may have said, or its silence, out of hearing of `unaware` unless it is sealed."""
+    # Half of them disappear: that a message exists is private too (section 3).
     if message is not None and chance.uniform("silence", number, sender) < 0.5:
         return None
     candidates = [recipient for recipient in (*_GROUPS, *state.roster.seats) if recipient != sender]
     start = int(chance.uniform("recipient", number, sender) * len(candidates))
     text = f"perturbed-{int(chance.uniform('text', number, sender) * 1_000)}"[: state.scenario.chat.max_chars]
+    # Onwards from a drawn one, to the first that the rules allow and that leaves the seat out.
     for recipient in (*candidates[start:], *candidates[:start]):
         try:
             made = written(state.scenario, number, sender, recipient, text)
+        # A recipient that this scenario's chat rules exclude.
         except IllegalAction:
             continue
         if made is not None and (sealed or unaware not in made.addressees):

@@ -18,7 +18,10 @@ from tradefair.trading.mirror import TraderView
 
 
 class _Privileged:
-    """Quotes by hidden truth, without a look at its own tools."""
+    """Quotes by hidden truth, without a look at its own tools.
+
+    In process only: `see` is called before each turn, and no tool answers what it gives.
+    """
 
     def __init__(self) -> None:
         self._truth: HiddenTruth | None = None
@@ -51,6 +54,7 @@ class OracleSealed(_Privileged):
 
     def _bid(self, value: int, role: Role, truth: HiddenTruth) -> int:
         sides: dict[Role, list[int]] = {"buyer": [], "seller": []}
+        # Its own seat is not among them: it is asked while its quote is still awaited.
         for seat, price in truth.book.items():
             sides[role_of(seat)].append(flip(price, truth.price_max, role))
         others, opposite = sorted(sides[role]), sorted(sides["seller" if role == "buyer" else "buyer"])
@@ -68,6 +72,7 @@ class OracleValues(_Privileged):
         price = benchmarks(values["buyer"], values["seller"], truth.price_max).p_star
         if price is None:
             return value
+        # One point better than p*, so it ranks before all that quote p* itself.
         return math.floor(price if role == "buyer" else truth.price_max - price) + 1
 
 
@@ -99,6 +104,7 @@ class Contrary:
             earned: dict[int, float] = {}
             if told.error is None:
                 earned = {row["price"]: row["mean_surplus"] for row in told.data["rows"]}
+            # Replay answers for prices within the value only, so the worst of them is a waste and no loss.
             price = min(earned, key=lambda asked: earned[asked], default=price)
         yield ToolCall("submit_quote", {"price": price})
 
@@ -128,7 +134,10 @@ class Stubborn:
 
 
 class Punisher:
-    """Shades a little until it is outbid on its side, then outbids all of them for two rounds."""
+    """Shades a little until it is outbid on its side, then outbids all of them for two rounds.
+
+    Being outbid while it punishes prolongs nothing.
+    """
 
     def __init__(self) -> None:
         self._until = 0
@@ -139,6 +148,7 @@ class Punisher:
         for past in range(self._seen, len(view.quotes)):
             own, others = view.quotes[past], view.own[past]
             if own is not None and others and max(others) > own and past + 1 > self._until:
+                # Index `past` is round past + 1, so these are the two rounds after it.
                 self._until = past + 3
         self._seen = len(view.quotes)
         if view.round <= self._until and view.own and view.own[-1]:

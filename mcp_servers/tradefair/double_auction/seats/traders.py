@@ -20,6 +20,7 @@ from tradefair.trading.mirror import Trader, TraderView
 
 def points(view: TraderView, amount: int) -> int:
     """An amount in points for P = 100 on the view's own grid."""
+    # Exact: P is a multiple of 100.
     return amount * view.price_max // 100
 
 
@@ -63,6 +64,7 @@ def lowest_winning_bid(view: TraderView, past: int) -> int | None:
         return None
     quote = view.quotes[past]
     side = list(view.own[past]) if quote is None else sorted([*view.own[past], quote], reverse=True)
+    # The best quotes trade, so the winning ones are the first of the side.
     return side[trades - 1]
 
 
@@ -113,6 +115,7 @@ class LinearEquilibrium:
 
     def quote(self, view: TraderView) -> int:
         """min(v, round(2v/3 + P/12))."""
+        # 2v/3 + P/12 in one division: added as two doubles a half could fall to the wrong side.
         return min(view.value, round((8 * view.value + view.price_max) / 12))
 
 
@@ -125,6 +128,7 @@ class Zip:
 
     def __init__(self, draw: Draw) -> None:
         self._uniform = draw.uniform
+        # Starting laws of 8.3: margin, learning rate and the weight of the past.
         self._margin = -self._between(0.05, 0.35, "margin")
         self._rate = self._between(0.1, 0.5, "rate")
         self._inertia = self._between(0.0, 0.1, "inertia")
@@ -154,6 +158,7 @@ class Zip:
 
     def _target(self, view: TraderView, past: int, price: float) -> float | None:
         """Below the own trade price, above a missed reference that the own price did not exceed; None: stay."""
+        # Under the number of the round that is learned from, so that it does not matter when that happens.
         step = self._between(0.0, 5.0, "step", past + 1) * view.price_max / 100
         fill = view.fills[past]
         if fill is not None:
@@ -161,6 +166,7 @@ class Zip:
         reference = lowest_winning_bid(view, past)
         if reference is None:
             reference = view.opp[past][0] if view.opp[past] else None
+        # A price above the reference has nothing to raise for (8.3).
         if reference is None or price > reference:
             return None
         return reference * self._between(1.0, 1.05, "factor", past + 1) + step
@@ -192,14 +198,18 @@ class Kaplan:
         winning = lowest_winning_bid(view, len(view.opp) - 1)
         if winning is None or view.fills[-1] is not None:
             return lowest_ask
+        # It missed the trade: to win a place it must also beat the last own-side winner.
         return max(lowest_ask, winning + 1)
 
     def _jumps(self, view: TraderView, lowest_ask: int, need: int) -> bool:
         """Integer forms of the conditions: the last fifth of the game, a good price, a small gap with a profit."""
+        # At most a fifth of the rounds is left, rounded up, the open one included.
         if 5 * (view.rounds - view.round + 1) <= view.rounds + 4:
             return True
+        # No worse than the mean of all trades so far.
         if self._count and need * self._count <= self._total:
             return True
+        # At most a tenth above the best ask, with a profit of at least 2 % of the value.
         near = 10 * (need - lowest_ask) <= need and 50 * (view.value - need) >= view.value
         return near and bool(self._count) and need <= self._highest
 
@@ -208,7 +218,10 @@ class Kaplan:
 
 
 class Book:
-    """The past rounds of a view in the form that beliefs and replay need; each is translated once."""
+    """The past rounds of a view in the form that beliefs and replay need; each is translated once.
+
+    `beliefs` and `rivals` hold one entry per closed round, oldest first, in buyer terms.
+    """
 
     def __init__(self) -> None:
         self.beliefs: list[GdRound] = []
@@ -225,7 +238,10 @@ class Book:
 
 
 class FictitiousPlay:
-    """Pair best reply to every opposite quote so far."""
+    """Pair best reply to every opposite quote so far.
+
+    Its belief is the plain frequency of all opposite quotes, as if each were as likely in the next round.
+    """
 
     def __init__(self) -> None:
         self._seen = 0
@@ -253,7 +269,11 @@ class Jammer:
 
 
 class Replayer:
-    """Best reply in counterfactual replay of the last rounds: `exploiter` and `cara` (ours)."""
+    """Best reply in counterfactual replay of the last rounds: `exploiter` and `cara` (ours).
+
+    `window` is the number of past rounds that are replayed. With `aversion` a surplus x counts (1 - exp(-a·x))/a
+    (CARA), else as it is.
+    """
 
     def __init__(self, window: int, aversion: float = 0.0) -> None:
         self._window = window
@@ -264,12 +284,15 @@ class Replayer:
     def quote(self, view: TraderView) -> int:
         """The smallest maximiser of mean utility; v without a gain or data."""
         self._book.follow(view)
+        # Aversion is per point of P = 100, and a finer grid has smaller points.
         scale = self._aversion * 100 / view.price_max
 
         def utility(surplus: float) -> float:
             return (1.0 - math.exp(-scale * surplus)) / scale
 
+        # A round is replayed once: its utilities never change.
         for past in self._book.rivals[len(self._utilities) :]:
+            # Aversion 0 is the limit of the formula, where it would divide by 0.
             self._utilities.append(round_utilities(view.value, past, utility if scale else float))
         reply = best_price(self._utilities[-self._window :])
         return view.value if reply is None else reply
@@ -288,7 +311,11 @@ class Shaver:
 
 
 class Prices:
-    """Mean prices of the rounds that traded, and a smoothed one."""
+    """Mean prices of the rounds that traded, and a smoothed one.
+
+    `means` holds one price per round that traded, oldest first; `smooth` is their exponential mean with weight
+    `smoothing` on the newest, 1 for the newest alone.
+    """
 
     def __init__(self, smoothing: float = 1.0) -> None:
         self._smoothing = smoothing
@@ -302,6 +329,7 @@ class Prices:
             price = mean_price(trades)
             if price is None:
                 continue
+            # The first price has none before it, so its change is 0.
             self.before = self.smooth if self.means else price
             self.smooth = self.before + self._smoothing * (price - self.before)
             self.means.append(price)
@@ -338,6 +366,7 @@ class Contrarian:
         self._prices.follow(view)
         if not self._prices.means:
             return _half_way(view)
+        # The last price minus its last change is the price before it.
         return capped(view, self._prices.before + points(view, 2))
 
 
@@ -394,6 +423,7 @@ class Bayesian:
             if price is None:
                 continue
             self._means.append(price)
+            # 25 is a variance (8.3), so it scales by the square.
             noise = 25 * scale * scale + _variance(self._means[-5:])
             gain = self._variance / (self._variance + noise)
             self._mean += gain * (price - self._mean)
@@ -429,6 +459,7 @@ class WindowBidder:
 
     def quote(self, view: TraderView) -> int:
         """lo + (5 + 13(r - 1)) mod (v - lo + 1), lo = ceil(.6 v)."""
+        # ceil(.6 v) in whole numbers.
         low = -(-6 * view.value // 10)
         return low + (5 + 13 * (view.round - 1)) % (view.value - low + 1)
 

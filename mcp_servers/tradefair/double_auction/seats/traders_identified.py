@@ -1,7 +1,7 @@
 """Traders identified in the public BAZAAR logs, in buyer terms (double_auction page, 8.4).
 
 `truthful`, `shading_5`, `shading_10` and `fictitious_play` of `traders` are exact as they are. The rules here were read
-off the logged quotes; those called laws have an unknown algorithm whose frequencies are imitated. Constants in points
+off the logged quotes; those called laws imitate the frequencies of an unknown algorithm. Constants in points
 are for P = 100 and scale by P/100. Every bid lies within 0..v.
 """
 
@@ -59,6 +59,7 @@ class MomentumStep:
         self._seen = len(view.trades)
         centre = view.price_max / 2 if self._smooth is None else self._smooth
         base = round(min(view.value, (view.value + centre) / 2))
+        # Rule M of 8.4; the weights .4 and .6 below were read off the same logs.
         step = max(2.5 * view.price_max / 100, abs(self._change) / 2) if self._change else 0.0
         return capped(view, base + (step if self._change > 0 else -step))
 
@@ -110,6 +111,9 @@ class CalendarSniper:
     """`sniper_bazaar`: a fixed calendar around the best own-side quote, known for R = 30 and counted from the end.
 
     Before the calendar's first round every even round is a raising one.
+
+    Raising rounds bid two ticks above the highest own-side quote of the last round, other rounds repeat it; v - 1 caps
+    the former, v - 2 the latter (rule S of 8.4).
     """
 
     _RAISING = frozenset({2, 3, 4, 6, 7, 13, 14, 15, 19, 20, 22, 24})
@@ -117,6 +121,7 @@ class CalendarSniper:
 
     def quote(self, view: TraderView) -> int:
         """v − 1 at the end or for v <= 48; 48 first; the closing ladder in the last five rounds but one."""
+        # The round's number in a game of 30 rounds, counted from the end: the logs have no other length.
         place = view.round + 30 - view.rounds
         if view.value <= points(view, 48) or place >= 30:
             return max(0, view.value - 1)
@@ -127,6 +132,7 @@ class CalendarSniper:
         highest = _highest_own(view)
         if highest is None:
             return points(view, 48)
+        # Before the calendar begins there are no logs: every even round raises.
         raising = place in self._RAISING if place >= 2 else view.round % 2 == 0
         return capped(view, min(highest + 2 * raising, view.value - 2 + raising))
 
@@ -155,6 +161,7 @@ class SlowBeliever:
             if price is not None:
                 self._count, self._total = self._count + 1, self._total + price
         self._seen = len(view.trades)
+        # Nine imagined rounds at the middle of the grid, as the logged bids show (8.4).
         mean = (9 * view.price_max / 2 + self._total) / (9 + self._count)
         return capped(view, (view.value + mean) / 2)
 
@@ -163,6 +170,7 @@ class SlowBeliever:
 
 
 def _pick(draw: Draw, choices: Sequence[int], *key: int | str) -> int:
+    # A uniform is below 1, so the index stays within.
     return choices[int(draw.uniform(*key) * len(choices))]
 
 
@@ -170,6 +178,7 @@ class FixedShadeLaw:
     """`cliff_bazaar`: one shade for the episode, mostly 1."""
 
     def __init__(self, draw: Draw) -> None:
+        # The share of seats in the logs that shade by 1 (8.4).
         steady = draw.uniform("steady") < 0.69
         self._shade = 1 if steady else _pick(draw, range(2, 17), "shade")
 
@@ -194,7 +203,10 @@ class MarginLaw:
 
 
 class ShadeLaw:
-    """A shade drawn per round from `early` (rounds 1 to 4) or `late`; with `avoid`, never twice after a fill."""
+    """A shade drawn per round from `early` (rounds 1 to 4) or `late`; with `avoid`, never twice after a fill.
+
+    Shades are in points of P = 100, each of a list with equal chance, drawn under the round's number.
+    """
 
     def __init__(self, draw: Draw, early: Sequence[int], late: Sequence[int], *, avoid: bool = False) -> None:
         self._draw = draw
@@ -206,6 +218,7 @@ class ShadeLaw:
         """v − shade."""
         choices = self._early if view.round <= 4 else self._late
         if self._avoid and self._last is not None and view.fills and view.fills[-1] is not None:
+            # In the logs no shade stands twice in a row behind a fill.
             choices = [shade for shade in choices if shade != self._last]
         self._last = _pick(self._draw, choices, "shade", view.round)
         return max(0, view.value - points(view, self._last))
@@ -252,6 +265,7 @@ IDENTIFIED_TRADERS: tuple[TraderSpec, ...] = (
     TraderSpec("collusive_bazaar", "shades in round 1 only (law)", OpeningShadeLaw),
 )
 
+# The rules of the nine last are unknown: plain traders stand for them (8.4).
 BAZAAR_FIELD: dict[str, str] = {
     "truthful": "truthful",
     "shading5": "shading_5",

@@ -28,7 +28,11 @@ def _belief_bid(value: int, belief: Sequence[float]) -> int:
 
 
 class Gd:
-    """Maximises believed gain over the last five rounds (Gjerstad & Dickhaut 1998)."""
+    """Maximises believed gain over the last five rounds (Gjerstad & Dickhaut 1998).
+
+    f(b) counts quotes of the last five rounds on both sides (`analysis.gd_belief`); the bid maximises f(b)(v - b), the
+    smallest of equal ones.
+    """
 
     def __init__(self) -> None:
         self._book = Book()
@@ -53,6 +57,7 @@ def gdx_value(
     for left in range(1, chances + 1):
         for unit in range(1, units + 1):
             sold, kept = discount * worth[unit - 1][left - 1], discount * worth[unit][left - 1]
+            # With nothing to gain the bid is v: any other must gain more than waiting does.
             best, first = kept, value
             for bid in range(value + 1):
                 gain = belief[bid] * (value - bid + sold) + (1.0 - belief[bid]) * kept
@@ -76,6 +81,7 @@ class Gdx:
 
 def _aged_belief(book: Book, price_max: int, window: int, weight: float) -> list[float]:
     recent = book.beliefs[-window:]
+    # The newest round stands last and has age 0.
     ages = range(len(recent) - 1, -1, -1)
     return gd_belief(recent, price_max, [weight**age for age in ages])
 
@@ -100,6 +106,7 @@ class GdEvolved:
         gains = {bid: mean_utility(bid, view.value, recent) for bid in set(bids)}
         order = sorted(range(8), key=lambda place: (-gains[bids[place]], place))
         best = order[0]
+        # After the bid is chosen: mutants bid from the next round on.
         for place in order[-2:]:
             self._genomes[place] = self._mutant(self._genomes[best], place, view.round)
         return bids[best]
@@ -112,6 +119,7 @@ class GdEvolved:
 
     def _mutant(self, genome: tuple[int, float], place: int, past: int) -> tuple[int, float]:
         """Window moved by up to 3 rounds, weight by up to .05."""
+        # -3 to 3
         step = int(7 * self._uniform("step", place, past)) - 3
         shift = 0.1 * (self._uniform("shift", place, past) - 0.5)
         return max(1, min(20, genome[0] + step)), max(0.7, min(1.0, genome[1] + shift))
@@ -141,7 +149,11 @@ class Adaptive:
 
 
 class RothErev:
-    """Reinforcement of shades 0, 2, .., 20 (Roth & Erev 1995): forgetting .1, experimentation .2."""
+    """Reinforcement of shades 0, 2, .., 20 (Roth & Erev 1995): forgetting .1, experimentation .2.
+
+    After each round all propensities shrink by .1; the chosen shade gets .8 of the reward, the other ten share .2. The
+    reward is the own profit over max(1, v), at least 0.
+    """
 
     _SHADES = range(0, 21, 2)
 
@@ -155,6 +167,7 @@ class RothErev:
         if view.fills:
             self._reinforce(max(0, _profit(view, -1)) / max(1, view.value))
         mark = self._uniform("shade", view.round) * math.fsum(self._propensities)
+        # Rounding may leave a rest of the mark behind the last propensity.
         self._chosen = len(self._SHADES) - 1
         for place, propensity in enumerate(self._propensities):
             mark -= propensity
@@ -165,6 +178,7 @@ class RothErev:
 
     def _reinforce(self, reward: float) -> None:
         for place, propensity in enumerate(self._propensities):
+            # The .2 of experimentation is shared by the ten other shades; none dies out below .001 (8.3).
             part = 0.8 if place == self._chosen else 0.2 / 10
             self._propensities[place] = max(0.001, 0.9 * propensity + reward * part)
 
@@ -186,8 +200,10 @@ class QLearning:
         traded = bool(view.fills) and view.fills[-1] is not None
         worth = self._worth.setdefault((self._bin(view), traded), [0.0] * len(self._SHADES))
         if self._last is not None:
+            # The reward of the last round belongs to the state and shade of that round.
             row, arm = self._last
             row[arm] += 0.2 * (_profit(view, -1) + 0.9 * max(worth) - row[arm])
+        # The first of equals, which is the smallest shade (8.3).
         arm = worth.index(max(worth))
         if self._uniform("explore", view.round) < max(0.02, 0.3 * 0.9 ** (view.round - 1)):
             arm = int(len(self._SHADES) * self._uniform("arm", view.round))
@@ -198,11 +214,15 @@ class QLearning:
         if not self._prices.means:
             return None
         gap = (self._prices.means[-1] - view.value) * 100 / view.price_max
+        # Edges of 8.3, in points of P = 100.
         return sum(gap > edge for edge in (-20, -5, 5, 20))
 
 
 class ShadingBandit:
-    """UCB1 over eight shades (Auer et al. 2002)."""
+    """UCB1 over eight shades (Auer et al. 2002).
+
+    The reward of an arm is the own profit over max(1, v), 0 for a round without a trade; t counts all pulls so far.
+    """
 
     _SHADES = (0, 2, 4, 6, 8, 10, 15, 20)
 
@@ -216,10 +236,12 @@ class ShadingBandit:
         if self._arm is not None and view.fills:
             self._pulls[self._arm] += 1
             self._rewards[self._arm] += _profit(view, -1) / max(1, view.value)
+        # The bound of an arm that was never pulled would be infinite: each is pulled once first.
         self._arm = self._pulls.index(0) if 0 in self._pulls else self._most_promising()
         return max(0, view.value - points(view, self._SHADES[self._arm]))
 
     def _most_promising(self) -> int:
+        # All arms were pulled by now, so no count below is 0.
         bonus = 2 * math.log(sum(self._pulls))
         bounds = [
             reward / pulls + 0.5 * math.sqrt(bonus / pulls)
@@ -229,9 +251,15 @@ class ShadingBandit:
 
 
 class Aa:
-    """Adaptive aggressiveness (Vytelingum, Cliff & Jennings 2008); its bidding layer would need a live book."""
+    """Adaptive aggressiveness (Vytelingum, Cliff & Jennings 2008); its bidding layer would need a live book.
+
+    The degree rho in -1..1 says how eagerly it bids: 0 bids the estimated equilibrium price, 1 its value, -1 bids 0.
+    theta bends the curve between them. Both learn after each round, rho from the own trade or the quote that would have
+    won, theta from the volatility of prices.
+    """
 
     def __init__(self, draw: Draw) -> None:
+        # Starting laws of 8.3: passive at first, both learning rates U(.1, .5).
         self._degree = -0.3 * draw.uniform("degree")
         self._shape = -2.0
         self._rate_degree = 0.1 + 0.4 * draw.uniform("rate", 1)
@@ -260,6 +288,7 @@ class Aa:
     def _curve(self, x: float) -> float:
         """phi(x) = (e^(x theta) - 1)/(e^theta - 1)."""
         shape = self._shape
+        # For theta near 0 the quotient is 0/0 and tends to x; expm1 keeps the digits that e^x - 1 loses there.
         return x if abs(shape) < 1e-9 else math.expm1(x * shape) / math.expm1(shape)
 
     def _inverse(self, y: float) -> float:
@@ -303,7 +332,9 @@ class Aa:
         low, high = self._spread or (volatility, volatility)
         low, high = min(low, volatility), max(high, volatility)
         self._spread = low, high
+        # Relative to the episode's own extremes: no market's volatility is large by itself.
         level = (volatility - low) / (high - low) if high > low else 0.5
+        # From 2 in a calm market to -8 in a restless one (8.3).
         goal = 10.0 * (1.0 - level * math.exp(2.0 * (level - 1.0))) - 8.0
         self._shape = max(-8.0, min(2.0, self._shape + self._rate_shape * (goal - self._shape)))
 
