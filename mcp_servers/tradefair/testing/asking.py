@@ -46,7 +46,10 @@ class Seated:
 
     @property
     def tools(self) -> list[Tool]:
-        """The offered tools that Core itself carries out and for which there are services."""
+        """The offered tools that Core itself carries out and for which there are services, in the market's order.
+
+        Recorded tools are left out: their results come from the host and not from the rules.
+        """
         return [
             tool
             for tool in self.core.tools(self.seat).values()
@@ -54,7 +57,10 @@ class Seated:
         ]
 
     def ask(self, question: Question) -> Answer:
-        """Make the call. Raises HarnessFailure when the market fails at it."""
+        """Make the call and note what it showed: ids for later questions, and the error code.
+
+        Raises HarnessFailure when the market fails at it; a refusal is an answer like any other.
+        """
         tool = self.core.tools(self.seat).get(question.tool)
         inputs = {} if tool is None else self._inputs(tool, question.arguments)
         answer = self.core.call(self.seat, question.tool, question.arguments, inputs=inputs).answer
@@ -78,7 +84,7 @@ class Seated:
         yield from self._invented([tool for tool in reads if tool.subject == "market"], key, times)
 
     def actions(self, key: Sequence[KeyPart], *, times: int = 3) -> Iterator[Question]:
-        """Every action, `times` times with made-up arguments."""
+        """Every action, `times` times with made-up arguments. `key` names the place in the episode."""
         yield from self._invented([tool for tool in self.tools if tool.kind == "action"], key, times)
 
     def nonsense(self) -> Iterator[Question]:
@@ -120,7 +126,10 @@ def _refused(tool: Tool, arguments: object) -> bool:
 
 
 def some_seats(core: Core, turn: int, most: int) -> list[SeatId]:
-    """At most `most` seats, other ones at each `turn`, so that many turns reach every seat."""
+    """At most `most` seats, different ones at each `turn`, so that many turns reach every seat.
+
+    Where the market has no more than `most` seats, all of them at each turn.
+    """
     seats = list(core.market.seats)
     if len(seats) <= most:
         return seats

@@ -22,7 +22,10 @@ _T = TypeVar("_T")
 
 
 class Stopped(BaseException):
-    """The kit stops code of the market. Not an `Exception`: Core would answer it as a fault of one call."""
+    """The kit stops code of the market. Not an `Exception`: Core would answer it as a fault of one call.
+
+    The author's own `except Exception` does not swallow it either.
+    """
 
 
 class TookTooLong(Stopped):
@@ -54,7 +57,10 @@ def collected(work: Callable[[], Iterable[_T]], *, slow: bool = False) -> tuple[
 
 
 def described(error: BaseException) -> str:
-    """One line: the message, then file, line and function where the market's own code was last."""
+    """One line: the message, then file, line and function where the market's own code was last.
+
+    The kit's own errors are given by their message alone, all others with the name of their class.
+    """
     # HarnessFailure wraps what a tool raised; the author needs the first cause.
     root = error
     while root.__cause__ is not None:
@@ -68,6 +74,7 @@ def described(error: BaseException) -> str:
 
 
 def _last_place(error: BaseException) -> str:
+    """File, line and function of the last frame that is the author's; "" where there is none."""
     frames = [
         (frame.f_globals.get("__name__", ""), frame, line) for frame, line in traceback.walk_tb(error.__traceback__)
     ]

@@ -32,7 +32,11 @@ class Failure(NamedTuple):
 
 
 class Bench:
-    """A market on the test bench. Playing is done once, when a check first asks for it."""
+    """A market on the test bench. Playing is done once, when a check first asks for it.
+
+    The other arguments are those of `check_market`. What could not be played is in `unplayable` and
+    never raises.
+    """
 
     def __init__(
         self,
@@ -55,7 +59,10 @@ class Bench:
 
     @cached_property
     def scenarios(self) -> list[Scenario]:
-        """What is played: the given scenarios, or those of the market's package that can be loaded."""
+        """What is played: the given scenarios, or those of the market's package that can be loaded.
+
+        Presets that cannot be loaded are noted in `unplayable` as failures of `presets_play`.
+        """
         if self._given is not None:
             return list(self._given)
         # Loading runs the author's validators, so it can fail like any other code of the market.
@@ -66,7 +73,10 @@ class Bench:
 
     @cached_property
     def played(self) -> list[Playthrough]:
-        """Every scenario under every seed, as far as they could be played."""
+        """Every scenario under every seed with `random_legal` in all seats, as far as they could be played.
+
+        Episodes come scenario by scenario, in the order of `seeds`.
+        """
         return [
             played for scenario in self.scenarios for played in self.play(scenario, self.seeds, "random_legal_finishes")
         ]
@@ -119,6 +129,7 @@ class Bench:
 
 
 def _short(policies: str | Mapping[str, str]) -> str:
+    """Policies as a message names them, cut at 100 characters."""
     if isinstance(policies, str):
         return f"{policies} in every seat"
     # Policies and not seats: a market may have hundreds of seats.

@@ -29,12 +29,17 @@ _MAX_CALLS = 200
 
 
 def call_keys(bench: Bench) -> list[Failure]:
-    """Each action of the first seat is sent several times with one call key, through a real Episode and its log."""
+    """Each action of the first seat is sent several times with one call key, through a real Episode and its log.
+
+    Every repetition must get the stored answer and leave state and log alone; the key with another
+    request is refused.
+    """
     first_seed = [played for played in bench.probed if played.seed == bench.seeds[0]]
     return check("call_keys", bench, first_seed, lambda played: _complaints(bench, played))
 
 
 def _complaints(bench: Bench, played: Playthrough) -> list[str]:
+    """What is wrong with the keys in one scenario, played again in a temporary folder."""
     # A thread of its own, so that the check can also be called where an event loop runs.
     with tempfile.TemporaryDirectory() as folder, ThreadPoolExecutor(1) as pool:
         trial = _Trial(bench, played, Path(folder) / "keys.trace")
@@ -51,6 +56,8 @@ class _Sent:
 
 
 class _Trial:
+    """One episode that is played through the host, with what was sent and what was wrong."""
+
     def __init__(self, bench: Bench, played: Playthrough, path: Path) -> None:
         self._kind = bench.market_type
         self._scenario: Scenario = played.scenario
@@ -116,6 +123,7 @@ class _Trial:
                 await episode.lapse(self._seat, "agent_limit")
 
     async def _send(self, episode: Episode, call: ToolCall) -> CallResult:
+        """Make a call of the policy; an action is sent twice at once, later again, and with another request."""
         tool = episode.core.tools(self._seat).get(call.tool)
         if tool is None or tool.kind != "action":
             return await episode.call(self._seat, call.tool, dict(call.arguments))
@@ -142,6 +150,7 @@ class _Trial:
             self._said.append(f"{sent.call.tool} was carried out again when its key was repeated {when}")
 
     async def _reuse(self, episode: Episode, sent: _Sent) -> None:
+        """Send another request under a used key: it must be refused as `key_reused`."""
         before = episode.core.market.digest()
         answer = await episode.call(self._seat, sent.call.tool, {"another": "request"}, call_key=sent.key)
         code = answer.error.code if answer.error else answer.status
@@ -154,6 +163,7 @@ async def _answer(service: Service, payload: JsonValue) -> JsonValue:
 
 
 def _differences(sent: _Sent, other: CallResult, when: str) -> Iterator[str]:
+    """At most one line: what a repetition was answered, and what the first answer was."""
     first = sent.answer
     if (first.call, first.status, first.body, first.error) != (other.call, other.status, other.body, other.error):
         yield f"{sent.call.tool} repeated {when} gave {other[2:5]!r:.200} and not {first[2:5]!r:.200}"

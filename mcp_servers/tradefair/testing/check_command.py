@@ -67,6 +67,7 @@ def check(
 
 
 def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
+    """Raise ScenarioError with the nearest known name when there is no such `what`."""
     if name not in names:
         raise ScenarioError(
             f"there is no {what} {name[:80]!r}; {hint(name, names, which + ' are ' + ', '.join(names))}"
@@ -74,6 +75,7 @@ def _known(name: str, names: Sequence[str], what: str, which: str) -> None:
 
 
 def _loaded(market: str) -> MarketType:
+    """The market type. Raises ScenarioError with the author's file and line when it cannot be imported."""
     # A module that fails while it is imported is for its author to mend: usage (2), not a failure of the harness (3).
     found, fault = collected(lambda: [market_type(market)])
     if fault is not None:

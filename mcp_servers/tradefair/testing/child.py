@@ -12,6 +12,7 @@ from tradefair.testing.playthrough import play_scripted
 
 
 def _main() -> None:
+    """Play what the parent process asks for and print the head hashes as one line of JSON, in the same order."""
     # Written by the parent process, over a pipe of its own.
     order: Any = pickle.load(sys.stdin.buffer)
     market_type, wanted = order

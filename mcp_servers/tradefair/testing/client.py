@@ -20,7 +20,7 @@ from tradefair.testing.playthrough import policy_maker
 
 
 class OpenSeat(NamedTuple):
-    """A client that is in the seat, and the episode behind it."""
+    """A client that is in the seat, and the episode behind it. Both are closed when the block of `open_seat` ends."""
 
     client: Client
     episode: Episode

@@ -63,6 +63,7 @@ def keeps_the_protocol(bench: Bench) -> list[Failure]:
 
 
 def _protocol(bench: Bench) -> Iterator[str]:
+    """What breaks the protocol: first attributes of the type, then of the first market that is created."""
     kind = bench.market_type
     missing = list(_missing(kind, MarketType))
     yield from missing
@@ -88,6 +89,7 @@ def _protocol(bench: Bench) -> Iterator[str]:
 
 
 def _missing(subject: object, protocol: type) -> Iterator[str]:
+    """Attributes and methods of a protocol that `subject` lacks, or that have another type or other parameters."""
     annotated = inspect.get_annotations(protocol)
     for name, declared in {**dict.fromkeys(annotated), **vars(protocol)}.items():
         # Protocols have private names of `typing`, which no market needs.
@@ -104,6 +106,7 @@ def _missing(subject: object, protocol: type) -> Iterator[str]:
 
 
 def _misfit(label: str, found: Any, declared: Callable[..., Any]) -> Iterator[str]:
+    """At most one line: a method that is none, or that cannot take the protocol's parameters."""
     if not callable(found):
         yield f"{label} is a {type(found).__name__}; it must be a method"
         return
@@ -141,6 +144,7 @@ def tools_take_no_seat(bench: Bench) -> list[Failure]:
 
 
 def _named_seats(bench: Bench) -> Iterator[str]:
+    """Parameters that name a seat, token or episode: by their name, their choices, or by what they accept."""
     seats = {seat for played in bench.played for seat in played.core.market.seats}
     for tool in bench.market_type.tools.values():
         for parameter in _parameters(tool):
@@ -201,6 +205,7 @@ def _parameters(tool: Tool) -> Iterator[_Parameter]:
 
 
 def _fields(model: type[BaseModel], above: frozenset[type]) -> Iterator[_Parameter]:
+    """The fields of a model and of the models within it. `above` are the models that hold this one."""
     for name, field in model.model_fields.items():
         hints = list(_hints(field.annotation))
         marks = [*field.metadata, *(mark for hint in hints for mark in getattr(hint, "__metadata__", ()))]
@@ -246,6 +251,7 @@ def errors_are_declared(bench: Bench) -> list[Failure]:
 
 
 def _codes(bench: Bench) -> Iterator[str]:
+    """Codes without a text, and codes that were met or stand in the source and are declared nowhere."""
     declared = bench.market_type.errors
     for code, text in declared.items():
         if not (isinstance(text, str) and text.strip()):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -27,6 +27,6 @@ def check(
 
 
 def check_once(name: str, bench: Bench, complaints: Callable[[Bench], Iterable[str]]) -> list[Failure]:
-    """The complaints about the market as a whole."""
+    """The complaints about the market as a whole, as failures of the check `name` without scenario and seed."""
     texts, fault = collected(lambda: complaints(bench), slow=bench.slow)
     return [Failure(name, "", None, text) for text in (*texts, *([] if fault is None else [fault]))]

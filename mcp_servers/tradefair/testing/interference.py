@@ -42,6 +42,8 @@ class _Heard(NamedTuple):
 
 
 class _Trial:
+    """One playthrough that is put to the test, seat by seat and place by place."""
+
     def __init__(self, bench: Bench, played: Playthrough) -> None:
         self._bench = bench
         self._played = played
@@ -96,6 +98,7 @@ class _Trial:
             yield from _differences("in its own turn, as last and as first", own, self._act(first, attempts))
 
     def _at(self, place: int, seat: SeatId) -> Seated:
+        """A seat in a fresh copy of the episode as it was at a place."""
         return Seated(self._played.at(place), seat, self._bench)
 
     def _others_act(self, core: Core, seat: SeatId, policy_key: int) -> None:

@@ -119,11 +119,12 @@ def new_market(name: str, into: Path) -> list[Path]:
 
 
 def next_commands(name: str, into: Path) -> list[str]:
-    """What to type after `new_market`."""
+    """What to type after `new_market`: install the package, check it, play it. Paths are quoted for a shell."""
     return [f"pip install -e {shlex.quote(str(into / name))}", f"tradefair check {name}", f"tradefair play {name}"]
 
 
 def _check_name(name: str) -> None:
+    """Raise ScenarioError for a name that cannot be a package, is taken, or would hide another package."""
     said = repr(name[:80])
     if not _NAME.fullmatch(name):
         raise ScenarioError(f"{said} cannot name a market: a small letter, then 1 to 40 small letters, digits or _")

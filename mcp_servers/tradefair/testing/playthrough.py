@@ -66,11 +66,13 @@ class BoundedCore(Core):
         return super().lapse(seat, reason)
 
     def _count_events(self) -> None:
+        """Raise NoEnd after `MAX_EVENTS` events: seats may act without an end within one phase."""
         if self.seq > MAX_EVENTS:
             raise NoEnd(f"no end after {self.seq:,} events: {self._open()} is open")
 
     # Also reached while no seat is awaited, when Core closes phase after phase within one command.
     def _close(self, records: list[Record]) -> None:
+        """As in `Core`; raises NoEnd after too many closures."""
         self._closures += 1
         self._phases.add(self.market.clock.phase)
         if self._closures > max(MIN_CLOSURES, self._most * len(self._phases)):
@@ -78,12 +80,17 @@ class BoundedCore(Core):
         super()._close(records)
 
     def _open(self) -> str:
+        """Round and phase that are open, for the message of NoEnd."""
         clock = self.market.clock
         return f"round {clock.round}, phase {clock.phase!r}"
 
 
 class Playthrough:
-    """One episode, finished unless it was cut short. `at` goes back to any event number between two commands."""
+    """One episode, finished unless it was cut short. `at` goes back to any event number between two commands.
+
+    `bodies` are the events' bytes in order: `bodies[number - 1]` is event `number`. `core` is the
+    episode at its end.
+    """
 
     def __init__(self, market_type: MarketType, core: Core, bodies: list[bytes]) -> None:
         self.market_type = market_type
@@ -95,7 +102,7 @@ class Playthrough:
 
     @cached_property
     def head(self) -> str:
-        """The chain's hash after the last event: equal for equal episodes, byte by byte."""
+        """The chain's hash after the last event in hexadecimal digits: equal for equal episodes, byte by byte."""
         head = first_hash(canonical(self.manifest.model_dump(mode="json")))
         for body in self.bodies:
             head = next_hash(head, body)
@@ -108,7 +115,11 @@ class Playthrough:
 
     @cached_property
     def awaited(self) -> Mapping[int, frozenset[SeatId]]:
-        """The seats that are awaited after each event after which a seat decides, by event number."""
+        """The seats that are awaited after each event after which a seat decides, by event number.
+
+        Computed by one replay of the whole episode; events in the middle of a command are not among the
+        keys.
+        """
         follower = self.follower()
         found: dict[int, frozenset[SeatId]] = {}
         for number, body in enumerate(self.bodies, 1):
@@ -122,7 +133,7 @@ class Playthrough:
 
     @cached_property
     def places(self) -> list[int]:
-        """The numbers of events after which a seat decides; `at` takes one of them."""
+        """The numbers of events after which a seat decides, in order; `at` takes one of them."""
         return list(self.awaited)
 
     @cached_property
@@ -136,7 +147,7 @@ class Playthrough:
         return evenly(self.places, count)
 
     def follower(self) -> Replayed:
-        """A fresh episode that can be stepped through the events."""
+        """A fresh episode that can be stepped through the events. It is bounded like the one that was played."""
         return Replayed(BoundedCore(self.market_type, self.manifest, self.scenario))
 
     def at(self, place: int) -> Core:
@@ -199,7 +210,10 @@ def evenly(items: Sequence[_T], count: int) -> list[_T]:
 def policy_maker(
     market_type: MarketType, spec: SeatSpec, policy_text: str, seed: int, policy_key: int = 0
 ) -> Callable[[], Policy]:
-    """Makes a seat's policy afresh. Raises ScenarioError when the market has none of this name for its role."""
+    """Makes a seat's policy afresh, each time with the same draws. `policy_key` chooses other draws.
+
+    Raises ScenarioError when the market has no policy of this name for the seat's role.
+    """
     name, params = parse_policy(policy_text)
     known = market_type.policies.get(name)
     if known is None or spec.role not in known.roles:

@@ -35,6 +35,7 @@ def determinism(bench: Bench) -> list[Failure]:
 
 
 def _played_again(policy: str, played: Playthrough) -> Iterator[str]:
+    """At most one line: the first event that differs when the episode is played a second time in this process."""
     again = play_scripted(played.market_type, played.scenario, played.seed, policy)
     if again.head != played.head:
         bodies = zip(played.bodies, again.bodies, strict=False)
@@ -43,6 +44,7 @@ def _played_again(policy: str, played: Playthrough) -> Iterator[str]:
 
 
 def _elsewhere(bench: Bench, played: Sequence[tuple[str, Playthrough]]) -> list[Failure]:
+    """Failures of the same episodes in other processes, one process per hash seed."""
     try:
         order = pickle.dumps((bench.market_type, [(item.scenario, item.seed, policy) for policy, item in played]))
     except Exception as error:  # pickle raises whatever it likes
@@ -88,4 +90,5 @@ def _play_elsewhere(order: bytes, hash_seed: str) -> list[str] | str:
 
 
 def _last_words(stderr: bytes) -> str:
+    """The end of what a process printed on stderr: a traceback names the error in its last line."""
     return stderr.decode(errors="replace").strip()[-400:]

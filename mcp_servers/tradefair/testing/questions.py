@@ -62,7 +62,10 @@ def hostile_arguments(tool: Tool) -> Iterator[Any]:
 
 
 def words_in(value: Any) -> Iterator[str]:
-    """Every short text in a result: ids and cursors that a client would send back."""
+    """Every text of at most 80 characters in a result: ids and cursors that a client would send back.
+
+    Keys of mappings count where they look like ids, that is, are not all in small letters.
+    """
     if isinstance(value, str):
         if 0 < len(value) <= 80:
             yield value
@@ -77,10 +80,13 @@ def words_in(value: Any) -> Iterator[str]:
 
 
 def _boundary(schema: Mapping[str, Any]) -> object:
+    """A value at the bound of a schema; it need not fit, because the call is refused for what is left out."""
     return schema.get("minimum", schema.get("default", 0))
 
 
 class _Inventor:
+    """Values that fit a JSON schema, drawn from the key: the same key always gives the same value."""
+
     def __init__(self, definitions: Mapping[str, Any], words: Sequence[str]) -> None:
         self._definitions = definitions
         self._words = words
@@ -128,6 +134,7 @@ class _Inventor:
                 raise _Impossible
 
     def _number(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> int:
+        """A number within the schema's bounds: one of the bounds, a small one above the lower, or any."""
         low = int(schema.get("minimum", schema.get("exclusiveMinimum", -_WIDE - 1) + 1))
         high = int(schema.get("maximum", schema.get("exclusiveMaximum", low + _WIDE + 1) - 1))
         # Bounds, the small numbers that rounds and counts are made of, and anything.
@@ -135,6 +142,7 @@ class _Inventor:
         return (*choices, low + self._pick(high - low + 1, key))[self._pick(6, (*key, "which"))]
 
     def _text(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> str:
+        """A text that fits length and pattern, out of those that the seat has read. Raises _Impossible."""
         low, high = schema.get("minLength", 0), schema.get("maxLength", 200)
         pattern = schema.get("pattern")
         if pattern is not None:
@@ -146,9 +154,11 @@ class _Inventor:
         return fitting[self._pick(len(fitting), key)]
 
     def _list(self, schema: Mapping[str, Any], key: tuple[KeyPart, ...]) -> list[Any]:
+        """A list of the least allowed number of items or a few more."""
         low = schema.get("minItems", 0)
         size = low + self._pick(max(min(schema.get("maxItems", _MAX_ITEMS), _MAX_ITEMS) - low, 0) + 1, (*key, "size"))
         return [self.value(schema.get("items", {}), (*key, index)) for index in range(size)]
 
     def _pick(self, count: int, key: tuple[KeyPart, ...]) -> int:
+        """A number from 0 to `count - 1` by the key."""
         return int(count * _CHANCE.uniform(_STREAM, *key))

@@ -27,6 +27,7 @@ def random_legal_finishes(bench: Bench) -> list[Failure]:
 
 
 def _finishes(played: Playthrough) -> Iterator[str]:
+    """How an episode of `random_legal` ended if not by the rules, and the first action that was refused."""
     if not (played.core.ended or "").startswith("terminated:"):
         yield f"the episode ended as {played.core.ended}"
     called = [event for event in played.events if event["event"] == "tool_called"]
@@ -60,6 +61,7 @@ def conservation(bench: Bench) -> list[Failure]:
 
 
 def _conserves(played: Playthrough) -> Iterator[str]:
+    """The first closure after which `MarketType.check` objects."""
     follower = played.follower()
     for body in played.bodies:
         step = follower.step(body)
@@ -79,6 +81,7 @@ def reads_change_nothing(bench: Bench) -> list[Failure]:
 
 
 def _reads(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first look that changes the state or is answered differently when repeated."""
     for turn, place in enumerate(played.spread(_PLACES)):
         core = played.at(place)
         before = core.market.digest()
@@ -101,6 +104,7 @@ def refusals_change_nothing(bench: Bench) -> list[Failure]:
 
 
 def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first refused call after which the state's digest is another."""
     for turn, place in enumerate(played.spread(_PLACES)):
         core = played.at(place)
         for seat in some_seats(core, turn, _SEATS):
@@ -125,6 +129,7 @@ def default_results_are_small(bench: Bench) -> list[Failure]:
 
 
 def _sizes(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first answer without arguments that is larger than `DEFAULT_RESULT_BYTES`."""
     # From the end: histories are longest there, so answers are as large as they get.
     for turn, place in enumerate(reversed(played.spread(_PLACES))):
         core = played.at(place)

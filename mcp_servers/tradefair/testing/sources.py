@@ -45,7 +45,10 @@ class Source(NamedTuple):
 
     @property
     def imported(self) -> list[tuple[str, str]]:
-        """What it imports anywhere: dotted names (leading dots where relative), and the names they get here."""
+        """What it imports anywhere: dotted names (leading dots where relative), and the names they get here.
+
+        Imports within functions count as well: they run when the rules do.
+        """
         return [found for node in ast.walk(self.tree) for found in _imports(node)]
 
     @property
@@ -75,7 +78,10 @@ def _impurities(bench: Bench) -> Iterator[str]:
 
 
 def impurities(source: Source) -> Iterator[tuple[int, str]]:
-    """What a module asks the world outside for: line number and a few words each."""
+    """What a module asks the world outside for: line number and a few words each.
+
+    Found by reading the syntax tree, so what is called through a variable is not seen.
+    """
     clocks = {name.rpartition(".")[2] for name, _ in source.imported if name.partition(".")[0] == "datetime"}
     clocks |= {alias for name, alias in source.imported if name.partition(".")[0] == "datetime"}
     for node in ast.walk(source.tree):
@@ -117,10 +123,12 @@ def _imports(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _called(node: ast.Call) -> str:
+    """The last name of what is called: `b` of `a.b()`."""
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
 def _leftmost(node: ast.expr) -> str:
+    """The first name of a dotted expression: `a` of `a.b.c`; "" where it is none."""
     while isinstance(node, ast.Attribute):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""
@@ -143,6 +151,7 @@ def sources(market_type: MarketType, bench: Bench) -> list[Source]:
 
 
 def _with_imports(names: Iterable[str]) -> list[Source]:
+    """The modules of these names and all they import from the same package, by name."""
     found: dict[str, Source] = {}
     waiting = sorted(names)
     while waiting:
@@ -169,6 +178,7 @@ def _root(module: str) -> str:
 
 @cache
 def _source(name: str) -> Source | None:
+    """Name, path and syntax tree of a module; None where it has no Python source that can be read."""
     try:
         # `find_spec` raises for a loaded module that has no spec.
         loaded = sys.modules.get(name)
@@ -184,7 +194,10 @@ def _source(name: str) -> Source | None:
 
 
 def raised_codes(source: Source) -> Iterator[tuple[int, str]]:
-    """Line number and code of every `IllegalAction("code", …)` that names its code as text."""
+    """Line number and code of every `IllegalAction("code", …)` that names its code as text.
+
+    A code that is computed cannot be seen here; it is met when a call is refused with it.
+    """
     for node in ast.walk(source.tree):
         if isinstance(node, ast.Call) and node.args and _called(node) == "IllegalAction":
             code = node.args[0]

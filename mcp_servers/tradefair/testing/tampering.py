@@ -33,6 +33,7 @@ def conservation_can_fail(bench: Bench) -> list[Failure]:
 
 
 def _accepts_everything(played: Playthrough) -> Iterator[str]:
+    """One line when `check` accepts every tampered state; nothing as soon as it objects to one."""
     tried = 0
     # The latest place first: it has the most past to contradict, and one objection is enough.
     for place in reversed(played.spread(_PLACES)):
@@ -70,6 +71,7 @@ def _numbers(market: object) -> Iterator[tuple[Any, _Put]]:
 
 
 def _replace(owner: tuple[Any, ...], index: int, put: _Put, value: Any) -> None:
+    """Put a tuple with one item replaced in its owner's place; named tuples keep their type."""
     make: Callable[[Iterable[Any]], Any] = getattr(type(owner), "_make", tuple)
     put(make([*owner[:index], value, *owner[index + 1 :]]))
 

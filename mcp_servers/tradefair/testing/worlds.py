@@ -44,6 +44,7 @@ def arrival_leaves_no_mark(bench: Bench) -> list[Failure]:
 
 
 def _arrivals(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first difference that the order of arrival makes: a closure, the digest, or what a seat can read."""
     # With a single awaited seat there is no order of arrival.
     crowded = [place for place in played.openings if len(played.awaited[place]) > 1]
     for turn, place in enumerate(evenly(crowded, _places(bench))):
@@ -135,6 +136,7 @@ def closures_tell_nothing(bench: Bench) -> list[Failure]:
 
 
 def _tellings(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first field of a closure that depends on what is private to seats other than the one looked at."""
     kind = bench.market_type
     revealed = [tuple(path.split(".")) for path in (kind.revealed if isinstance(kind, Reveals) else ())]
     for turn, place in enumerate(evenly(played.openings, 2 * _places(bench))):
@@ -216,6 +218,7 @@ def digest_sees_everything(bench: Bench) -> list[Failure]:
 
 
 def _changes(played: Playthrough) -> Iterator[str]:
+    """The first act, lapse or closure that leaves the digest as it was."""
     follower = played.follower()
     core = follower.core
     before: bytes = b""
@@ -234,6 +237,7 @@ def _changes(played: Playthrough) -> Iterator[str]:
 
 
 def _histories(bench: Bench, played: Playthrough) -> Iterator[str]:
+    """The first opening at which two worlds with different acts of one seat have the same digest."""
     for turn, place in enumerate(evenly(played.openings, _places(bench))):
         seats = [seat for seat in played.core.market.seats if seat in played.awaited[place]]
         for seat in seats[turn % len(seats) :][:1] if seats else ():
@@ -275,6 +279,7 @@ def _two_histories(bench: Bench, played: Playthrough, place: int, seat: SeatId, 
 
 
 def _studied(bench: Bench) -> list[Playthrough]:
+    """The playthroughs that the costly checks look at."""
     # Two worlds at each index are costly in a market of twenty seats: one seed keeps the kit below twice its old cost.
     return [played for played in bench.probed if bench.slow or played.seed == bench.seeds[0]]
 
