@@ -70,6 +70,7 @@ def evaluate(
         _print_json(content)
     elif output is None:
         terminal.show_evaluations(evaluations, whole=whole)
+    # Printed after the results: the reason would be gone from the screen above long tables.
     complaint = _complaint(evaluations)
     if complaint:
         _say(f"exit code 1: {complaint}")
@@ -120,6 +121,7 @@ def _traces(place: str) -> Sequence[str | Path]:
 
 def _logs(paths: Iterable[Path]) -> list[Path]:
     """The log files named, those of folders in order of name. Raises TraceError where there is none."""
+    # Files that are named are taken whatever their ending; of folders only `*.jsonl`.
     files = [file for path in paths for file in (sorted(path.glob("*.jsonl")) if path.is_dir() else [path])]
     if not files:
         raise TraceError(f"{', '.join(map(str, paths))}: no log here (*.jsonl)")

@@ -23,7 +23,10 @@ _MAY_DIFFER = ("seats", "rivals", "description", "record", "timing")
 
 
 class Populations:
-    """Finds populations in `folders` and in the folder of references next to a trace. Raises TraceError for none."""
+    """Finds populations in `folders` and in the folder of references next to a trace. Raises TraceError for none.
+
+    The files of `folders` are opened once, when the first trace asks for a population.
+    """
 
     def __init__(self, folders: Iterable[Path] = ()) -> None:
         self._files = [file for folder in folders for file in find_traces(folder)]
@@ -89,6 +92,7 @@ def _plays(trace: Trace, policy: str) -> bool:
 
 
 def _played(trace: Trace, known: Evaluator) -> Outcome[Any, Any] | None:
+    """The outcome of a population's trace; None where its facts break the evaluator."""
     try:
         return known.outcomes(trace)
     except Exception:
@@ -97,6 +101,7 @@ def _played(trace: Trace, known: Evaluator) -> Outcome[Any, Any] | None:
 
 
 def _outcome(path: Path, known: Evaluator, policy: str, wanted: str) -> Outcome[Any, Any] | None:
+    """The outcome of a file, None when it is no population of this policy with the wanted key."""
     try:
         with open_trace(path) as trace:
             return _played(trace, known) if _plays(trace, policy) and _key(trace) == wanted else None

@@ -155,7 +155,10 @@ def _show_populations(console: Console, evaluations: Sequence[Evaluation]) -> No
 
 
 def show_import(report: ImportReport) -> None:
-    """Tallies by kind, then the first findings."""
+    """Print how many games were imported, tallies by kind of check, then the first findings.
+
+    A tally with anything unmatched is red: the log says something else than re-execution.
+    """
     console = Console(highlight=False)
     imported = [game for game in report.games if game.trace is not None]
     rounds = sum(game.rounds for game in imported)
@@ -175,6 +178,7 @@ def show_import(report: ImportReport) -> None:
 
 
 def _show_outcome(console: Console, path: str, outcome: Outcome[Any, Any], whole: bool) -> None:
+    """How one episode ended, a table of seats per set of columns, the market's figures, and findings."""
     ended = outcome.end_reason or "unfinished"
     censored = ", censored: sums run over the closed rounds only" if outcome.censored else ""
     head = f"{outcome.scenario} · seed {outcome.seed} · {outcome.rounds_closed} rounds · {ended}{censored}"
@@ -207,7 +211,10 @@ def _seats_by_columns(outcome: Outcome[Any, Any]) -> dict[tuple[str, ...], list[
 
 
 def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns: Sequence[str]) -> None:
-    """One table; `refused` and `lapses` are columns only where a seat has any."""
+    """One table of seats with the same columns, in the order of the manifest.
+
+    `refused` and `lapses` are columns only where a seat has any.
+    """
     conduct = any(result.refused or result.lapses for result in results.values())
     rows: list[list[Cell]] = []
     for seat, result in results.items():
@@ -222,6 +229,7 @@ def _show_seats(console: Console, results: Mapping[SeatId, SeatOutcome], columns
 def _show_tables(
     console: Console, outcome: Outcome[Any, Any], population: Outcome[Any, Any] | None, brief: bool
 ) -> None:
+    """The tables that the market's evaluator adds, with their footnotes."""
     for shown in tables_of(outcome, population, brief=brief):
         console.print(_plain(f"\n{shown.title}"), style="bold")
         show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
@@ -231,6 +239,7 @@ def _show_tables(
 
 
 def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
+    """The figures by stage (not where `brief`), then the failure modes."""
     if not brief:
         for stage in diagnosis.stages:
             console.print(_plain(f"\n{stage.name}"), style="bold")
@@ -245,7 +254,9 @@ def _show_diagnosis(console: Console, diagnosis: Diagnosis, brief: bool, whole: 
 def _show_findings(console: Console, diagnosis: Diagnosis, brief: bool, whole: bool) -> None:
     """Failure modes that were found, then notes on those that were not, then the modes that are clear.
 
-    Costliest first. A mode that another diagnosis counts (`counted_by`) is not listed as clear.
+    Costliest first, in the unit of each mode; modes without a cost come last. A mode that another
+    diagnosis counts (`counted_by`) is not listed as clear. `brief` leaves notes and clear modes out,
+    `whole` shows every finding.
     """
     raised = diagnosis.raised
     # Ids, not findings: a mode that is checked for every seat counts once.
@@ -298,6 +309,7 @@ def _whose(diagnosis: Diagnosis, finding: Finding) -> str:
 
 
 def _some(seats: Sequence[SeatId]) -> str:
+    """The first seats by name, and how many more there are."""
     more = f" and {len(seats) - _MAX_SEATS} more" if len(seats) > _MAX_SEATS else ""
     return f"{', '.join(seats[:_MAX_SEATS])}{more}"
 
@@ -315,6 +327,7 @@ def _mean(values: Sequence[object]) -> float | None:
 
 
 def _short(diagnosis: Diagnosis, figure: Figure) -> str:
+    """The id of a figure without the market's name, which the heading has."""
     return figure.id.removeprefix(f"{diagnosis.market}.")
 
 
@@ -326,6 +339,7 @@ def _counts(figure: Figure) -> str:
 
 
 def _aside(figure: Figure) -> str:
+    """The parts of a figure and its note in one line; "" where it has neither."""
     parts = [f"{name} {number_text(value)}" for name, value in figure.parts.items()]
     return "; ".join([*([", ".join(parts)] if parts else []), *([figure.note] if figure.note else [])])
 
@@ -338,7 +352,7 @@ def _seqs(finding: Finding) -> str:
 
 
 def _show_footnotes(console: Console, shown: Iterable[str]) -> None:
-    """What a reader of these figures could get wrong."""
+    """What a reader of these figures could get wrong: a line per figure that has a footnote."""
     for name in shown:
         if name in FOOTNOTES:
             console.print(_plain(f"{name.replace('_', ' ')}: {FOOTNOTES[name]}"), style="dim")

@@ -130,7 +130,8 @@ def _message(error: TraceError, path: str | Path) -> str:
 def verify(trace: Trace, *, chain_only: bool = False) -> Check:
     """Check chain, blobs, seal and, unless `chain_only`, every byte by re-execution. Never raises for what is stored.
 
-    An unfinished episode can be identical too; `sealed` is false then.
+    The verdict names the first thing that is wrong; `OUTCOMES_OF_VERIFY` explains each verdict. An
+    unfinished episode can be identical too; `sealed` is false then.
     """
     inspection = _Inspection(trace)
     flaw: _Flaw | None = None
@@ -158,7 +159,10 @@ def verify(trace: Trace, *, chain_only: bool = False) -> Check:
 
 
 class _Inspection:
-    """One pass over the events; chain and re-execution side by side, so that the bytes are read once."""
+    """One pass over the events; chain and re-execution side by side, so that the bytes are read once.
+
+    `events` and `head` always say how far everything was good, also after a flaw.
+    """
 
     def __init__(self, trace: Trace) -> None:
         self.trace = trace
@@ -171,7 +175,11 @@ class _Inspection:
         self._last_closure: tuple[int, bytes] | None = None
 
     def run(self, chain_only: bool) -> None:
-        """Everything, in the order of what depends on what; raises _Flaw or TraceError."""
+        """Everything, in the order of what depends on what; raises _Flaw or TraceError.
+
+        First the blobs, then event by event chain and re-execution, then what only the whole trace can
+        show.
+        """
         # A live trace grows while it is read; blobs, events and head must be of one moment.
         self.trace.freeze()
         core = self._manifest()
@@ -199,6 +207,7 @@ class _Inspection:
             self._check_outcome(follower)
 
     def _manifest(self) -> ManifestCore:
+        """The manifest's core, whose hash begins the chain. Raises _Flaw where the seal does not fit."""
         manifest = self.trace.manifest
         core = manifest.core
         self.head = manifest.first_hash
@@ -224,6 +233,7 @@ class _Inspection:
             self.events, self.head = due, follows
 
     def _step(self, follower: Replayed, stored: StoredEvent) -> Mapping[str, Any]:
+        """Re-execute one event and return what the rules gave. Raises _Flaw where they give other bytes."""
         try:
             event = follower.step(stored.body).event
         except Divergence as error:
@@ -256,6 +266,7 @@ class _Inspection:
             raise _Flaw("damaged", f"event {stored.seq}: {complaint}", stored.seq)
 
     def _check_stray_blobs(self) -> None:
+        """Results that no event names: findings, or damage where one does not fit its own hash."""
         for name, blob in self._blobs.items():
             if name not in self._used and not blob.holds:
                 # A stray result that fits its hash is only a finding: nothing that the events say
@@ -265,7 +276,10 @@ class _Inspection:
                 self.findings.append(TraceFinding(None, f"the stored result {name[:16]} is named by no event"))
 
     def _check_end(self) -> None:
-        """The head against the seal, and the last closure against the head that is stored next to the events."""
+        """The head against the seal, and the last closure against the head that is kept next to the events.
+
+        An open trace has only the second; a closed one that was cut contradicts both.
+        """
         about = self.trace.manifest.about
         if self.sealed:
             self._compare_head("seal", about.get("head_seq"), about.get("head_hash"), self.events, self.head)
@@ -294,6 +308,7 @@ class _Inspection:
             raise _Flaw("damaged", f"the {what} has another hash at event {seq}: the chain was rewritten", seq)
 
     def _check_outcome(self, follower: Replayed) -> None:
+        """The end by the rules against the stored events, and what they reached against the seal."""
         about = self.trace.manifest.about
         try:
             # The rules expect more events than are stored: the tail is missing, even if all hashes fit.
@@ -334,7 +349,10 @@ class _Inspection:
 
 
 def _check_copied(stored: StoredEvent) -> None:
-    """A call that is copied, not re-executed, must at least be a refusal: known fields, an error, no result."""
+    """A call that is copied, not re-executed, must at least be a refusal: known fields, an error, no result.
+
+    Raises _Flaw otherwise: nothing else would notice a result that was forged into such a call.
+    """
     try:
         event = parse_event(stored.body)
     except TraceError as error:
@@ -371,6 +389,7 @@ def _follower(core: ManifestCore) -> tuple[Replayed | None, _Flaw | None]:
 
 
 def _plain(stored: StoredEvent) -> Mapping[str, Any]:
+    """A decoded event; empty where it is JSON but no object. Raises _Flaw where it is no JSON."""
     try:
         event: Any = orjson.loads(stored.body)
     except orjson.JSONDecodeError:
@@ -394,6 +413,7 @@ def _differing(error: Divergence) -> tuple[str, str]:
 
 
 def _shown(value: object) -> str:
+    """A value as JSON, cut to the length that `Check` promises."""
     return _cut(orjson.dumps(value))
 
 

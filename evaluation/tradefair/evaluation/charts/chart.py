@@ -35,6 +35,7 @@ class Axis(_Record):
     unit: str = ""
 
 
+# Columns instead of pairs: a line of 20,000 points is two lists in the page's JSON.
 class Line(_Record):
     """One series; `y` is null where there is no value. Lines of the same `panel` share one of the small multiples.
 
@@ -135,6 +136,7 @@ class IntervalChart(_Chart):
 
     @model_validator(mode="after")
     def _as_many(self) -> IntervalChart:
+        # All four are read by index in the page.
         if not len(self.names) == len(self.values) == len(self.lows) == len(self.highs):
             raise ValueError(f"intervals {self.id[:40]!r}: names, values, lows and highs must be as many")
         return self

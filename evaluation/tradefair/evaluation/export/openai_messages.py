@@ -35,6 +35,7 @@ def openai_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[b
 
 
 def _line(source: Source, seat: SourceSeat) -> bytes:
+    """The transcript of one seat as a line of JSON. Raises TraceError where it cannot be written again."""
     core = source.core
     scenario = core.scenario.get("id")
     head = {
@@ -97,6 +98,7 @@ def _words(reply: Reply) -> Message:
 
 
 def _tool_call(event: Mapping[str, Any]) -> Message:
+    """A call as the message format has it; arguments are JSON as text there."""
     arguments = orjson.dumps(event.get("arguments")).decode()
     function = {"name": str(event.get("tool")), "arguments": arguments}
     return {"id": str(event.get("call")), "type": "function", "function": function}

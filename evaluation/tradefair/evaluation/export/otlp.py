@@ -36,7 +36,10 @@ _NETWORK = {"stdio": "pipe", "http": "tcp", "streamable-http": "tcp"}
 
 
 def otlp_lines(trace: Trace, seat: SeatId | None, odd: OddTrace) -> Iterator[bytes]:
-    """Lines of an episode's spans, all seats or one. Raises SeatError for a seat that there is not, TraceError."""
+    """Lines of an episode's spans, all seats or one. Raises SeatError for a seat that there is not, TraceError.
+
+    Each line is a request of at most a thousand spans; a span always comes after the spans below it.
+    """
     source = Source.whole(trace, odd) if seat is None else Source.of_seat(trace, seat, odd)
     clock = _Clock.of(source)
     waiting: list[Span] = []
@@ -55,7 +58,10 @@ def trace_id(episode: str) -> str:
 
 
 def span_id(episode: str, *place: str | int) -> str:
-    """16 hex digits from the episode's id and a place in it: ("event", seq), ("seat", id), ("reply", seat, number)."""
+    """16 hex digits from the episode's id and a place in it: ("event", seq), ("seat", id), ("reply", seat, number).
+
+    The same place always gets the same id, so that exporting again gives the same spans.
+    """
     return hashlib.blake2b("\n".join(map(str, ("span", episode, *place))).encode(), digest_size=8).hexdigest()
 
 
@@ -84,7 +90,10 @@ class _Clock:
         return cls(source.timings, logical=not (known and source.timings))
 
     def of_event(self, seq: int) -> _Interval:
-        """When the event took place; a call's latency ends with its commit."""
+        """When the event took place; a call's latency ends with its commit.
+
+        Logical times are one millisecond long: event n begins n milliseconds after the epoch.
+        """
         timing = self.timings.get(seq, Timing())
         if self.logical or timing.at_ms is None or timing.at_ms >= _MOST_MS:
             return _Interval(seq * _LOGICAL_MS * _MS, (seq + 1) * _LOGICAL_MS * _MS)
@@ -95,7 +104,10 @@ class _Clock:
 
 @dataclass
 class _Agent:
-    """A seat while its spans are made; `span` is open from its first call to its last."""
+    """A seat while its spans are made; `lasts` grows from its first call to its last.
+
+    `programs` maps calls to their spans, by which inner calls of programs find their parent.
+    """
 
     seat: SourceSeat
     replies: Replies
@@ -149,6 +161,7 @@ class _Episode:
             yield self._whole(self._lasts)
 
     def _call(self, agent: _Agent, seq: int, event: Mapping[str, Any], when: _Interval) -> Iterator[Span]:
+        """The spans of a call: those of the replies that end where it begins, then its own."""
         agent.reach(when)
         own, call, tool = span_id(self._source.episode, "event", seq), str(event.get("call")), str(event.get("tool"))
         # Calls of a program hang below the `execute_code` call that ran it, if that is known.
@@ -247,6 +260,7 @@ class _Episode:
         return span_id(self._source.episode, "seat", agent.seat.id)
 
     def _span(self, own: str, parent: str, name: str, kind: SpanKind, when: _Interval) -> Span:
+        """A span without attributes. Times are texts of nanoseconds, as the protocol's JSON has 64-bit numbers."""
         span: Span = {"traceId": trace_id(self._source.episode), "spanId": own}
         if parent:
             span["parentSpanId"] = parent
@@ -270,6 +284,7 @@ def _place(event: Mapping[str, Any], seq: int) -> dict[Name, Any]:
 
 
 def _said(event: Mapping[str, Any], name: str) -> str | None:
+    """A text of a call's error, cut at 2,000 characters."""
     error = event.get("error")
     value: object = error.get(name) if isinstance(error, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     return value[:2_000] if isinstance(value, str) else None
@@ -288,6 +303,7 @@ def _attributes(values: Mapping[Name, Any]) -> list[dict[str, Any]]:
 
 
 def _value(value: Any) -> dict[str, Any]:
+    """A value with its type, as the protocol's JSON has it."""
     # JSON of the protocol writes 64-bit integers as strings, since many readers have doubles only.
     if isinstance(value, int):
         return {"intValue": str(value)}

@@ -45,7 +45,7 @@ class Exported:
     problems: list[Problem] = field(default_factory=list[Problem])
 
     def to_json(self) -> dict[str, Any]:
-        """Plain data for `--json`."""
+        """Plain data for `--json`: `traces`, `written`, `rows` by table, `problems`."""
         problems = [problem._asdict() for problem in self.problems]
         written = [item._asdict() for item in self.written]
         return {"traces": self.traces, "written": written, "rows": self.rows, "problems": problems}
@@ -84,12 +84,14 @@ def export_files(
 
 
 def _needed(output: Path | None, form: str, what: str) -> Path:
+    """The output, which this format cannot do without. Raises ScenarioError."""
     if output is None:
         raise ScenarioError(f"--format {form} needs {what}: name it with -o")
     return output
 
 
 def _lines(path: Path, form: str, seat: SeatId | None, exported: Exported, only: bool) -> Iterator[bytes]:
+    """The lines of one trace. A damaged trace is a problem of the export; as the `only` one it raises TraceError."""
     try:
         with open_trace(path) as trace:
 
@@ -113,6 +115,7 @@ def _lines(path: Path, form: str, seat: SeatId | None, exported: Exported, only:
 def _to_parquet(
     paths: Sequence[Path], folder: Path, seat: SeatId | None, exported: Exported, progress: Progress | None
 ) -> None:
+    """Write the tables of all traces and take over what was counted and what was wrong."""
     from tradefair.evaluation.store.sweep import write_sweep
 
     written = write_sweep(paths, folder, seat=seat, progress=progress)

@@ -78,6 +78,7 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
 
 
 def _known(core: ManifestCore) -> _Known | None:
+    """The market of a trace with its scenario, as far as they are there; None without the market."""
     try:
         # Two separate questions: without the market nothing is known of its tools; without a readable
         # scenario the tools are still known, and only what was offered is not.
@@ -167,6 +168,7 @@ def _tools(known: _Known, seat: str, role: str, calls: Sequence[CallRow]) -> lis
 def _tool_row(
     seat: str, tool: str, title: str, evidence: Sequence[str], offered: bool, calls: Sequence[CallRow]
 ) -> AuditRow:
+    """How a seat used one tool. Rounds are those with an answered call; refused calls are counted apart."""
     rounds = [call.round for call in calls if call.status == "ok"]
     return AuditRow(
         seat=seat,

@@ -35,7 +35,7 @@ def boards_of(made: Leaderboards) -> Boards:
 
 
 def boards_page(made: Leaderboards) -> bytes:
-    """A self-contained page of leaderboards alone."""
+    """A self-contained page of leaderboards alone: what `tradefair rate -o page.html` writes."""
     boards = boards_of(made)
     return html_page(PageData(mode="boards", version=version("tradefair"), boards=boards.pages, rated=boards.rated))
 
@@ -48,6 +48,7 @@ def rated_boards(paths: Sequence[str | Path]) -> Boards:
 
 
 def _page(board: Board) -> BoardPage:
+    """One leaderboard as the page's record: charts, tables, cautions, what is left out, and how it was made."""
     return BoardPage(
         title=board_name(board),
         charts=leaderboard_charts(board),

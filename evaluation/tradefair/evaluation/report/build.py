@@ -46,7 +46,10 @@ class Report(NamedTuple):
         return all(check is None or check.sound for check in checks)
 
     def summary(self) -> dict[str, object]:
-        """Sizes and verdicts, for the terminal."""
+        """Sizes and verdicts for the terminal: `bytes`, `data_bytes`, `episodes`, `events`, `cut` texts and `verdict`.
+
+        `data_bytes` is what the traces add to the page's fixed part.
+        """
         episodes = self.data.episodes
         met = {episode.verification.verdict if episode.verification else "not verified" for episode in episodes}
         # The page without its data: what remains is the fixed part, which is the same for each report.
@@ -141,7 +144,7 @@ def shown_name(path: Path) -> str:
 
 
 def verification(verdict: Check) -> Verification:
-    """A verdict as the badge shows it."""
+    """A check's result as the page's record; findings keep their messages only."""
     return Verification(
         verdict=verdict.verdict,
         sound=verdict.sound,
@@ -156,6 +159,7 @@ def verification(verdict: Check) -> Verification:
 
 
 def _episode(trace: Trace, check: bool, populations: Populations) -> EpisodePage:
+    """The page's record of an opened trace: outcome, findings, charts, events, notes and problems."""
     core, about = trace.manifest.core, trace.manifest.about
     outcome = evaluate(trace)
     diagnosis, broken = _diagnosis(trace)

@@ -67,7 +67,7 @@ class EventColumns:
     _rows: dict[str, int] = field(default_factory=dict[str, int])
 
     def packed(self) -> Packed:
-        """The columns as the page reads them."""
+        """The columns as the page reads them: one JSON object of name and column, deflated."""
         columns = ("names", "seq", "event", "round", "phase", "seat", "tool", "kind", "status", "parent")
         return pack_json({name: getattr(self, name) for name in (*columns, "latency_us", "size", "reply")})
 
@@ -114,7 +114,10 @@ class EventColumns:
 
 @dataclass
 class NoteColumns:
-    """What the runner noted about agents: one entry per note. Numbers are −1 where the note has none."""
+    """What the runner noted about agents: one entry per note. Numbers are −1 where the note has none.
+
+    `asked` names the tools that a reply asked for; it stays here and is not part of the page.
+    """
 
     seat: list[str] = field(default_factory=list[str])
     kind: list[str] = field(default_factory=list[str])
@@ -222,6 +225,7 @@ def _ref(body: bytes) -> str | None:
 
 
 def _blob_size(event: Any) -> int:
+    """Bytes of a result that is stored apart, as its event states them; 0 where there is none."""
     fields = _object(event)
     return max(0, _number(fields.get("result_size"))) if fields.get("result_ref") else 0
 

@@ -52,7 +52,7 @@ def pack_texts(rows: Iterable[Row], limit: int) -> Packed:
 
 
 def pack_json(content: Any) -> Packed:
-    """Any JSON as a single row."""
+    """Any JSON value as a single row that is never cut."""
     return Packed(starts=[0], chunks=[_squeeze(content)], rows=1, limit=0, cut=0)
 
 
@@ -74,6 +74,7 @@ def _chunked(rows: Iterable[Row], limit: int) -> Iterator[list[_Cut]]:
 
 
 def _shortened(text: str | None, limit: int) -> list[str | int | None]:
+    """A text cut at `limit`, and its length before; null where nothing was cut."""
     if text is None or len(text) <= limit:
         return [text, None]
     return [text[:limit], len(text)]

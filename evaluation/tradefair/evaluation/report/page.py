@@ -77,6 +77,7 @@ def json_for_script(data: PageData) -> bytes:
 
 
 def _title(data: PageData) -> str:
+    """The page's title: the folder, or scenario and seed of at most two episodes."""
     if data.mode == "boards":
         return f"Leaderboards{f' of {data.folder}' if data.folder else ''} · tradefair"
     if data.mode == "list":
@@ -87,8 +88,10 @@ def _title(data: PageData) -> str:
 
 @cache
 def _asset(name: str) -> bytes:
+    """A file of the bundle, read once: each page of the viewer needs it, and its hash, again."""
     return files("tradefair.evaluation.report").joinpath("assets", name).read_bytes()
 
 
 def _source(content: bytes) -> str:
+    """A hash as the policy writes it."""
     return f"'sha256-{base64.b64encode(hashlib.sha256(content).digest()).decode()}'"

@@ -44,7 +44,10 @@ class Verification(_Record):
 
 
 class SeatPage(_Record):
-    """A seat: who sat there, what it took, and its economic result by the columns of its market's evaluator."""
+    """A seat: who sat there, what it took, and its economic result by the columns of its market's evaluator.
+
+    `privileged`: it was played by a policy that sees what seats cannot see.
+    """
 
     id: str
     role: str
@@ -63,7 +66,10 @@ class TablePage(_Record):
 
 
 class EvidenceRow(_Record):
-    """Executed actions of one kind, and how many had a look at each category earlier in the same round."""
+    """Executed actions of one kind, and how many had a look at each category earlier in the same round.
+
+    `looked` counts by category; `needed` are the categories that the evidence map asks for.
+    """
 
     seat: str
     action: str
@@ -135,7 +141,10 @@ class EpisodePage(_Record):
 
 
 class PairPage(_Record):
-    """Two traces side by side: what differs in how they were made, and the first decision that differs."""
+    """Two traces side by side: what differs in how they were made, and the first decision that differs.
+
+    `note` says why there is no divergence: none differs, or the events cannot be compared.
+    """
 
     attributes: list[Attribute]
     divergence: Divergence | None

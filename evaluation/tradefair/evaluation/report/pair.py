@@ -50,6 +50,7 @@ def _value(named: dict[str, str], name: str) -> list[str]:
 
 
 def _named(trace: Trace) -> Iterator[tuple[str, str]]:
+    """Name and value of everything that says how an episode was made: market, rules, seed, scenario, players."""
     core, about = trace.manifest.core, trace.manifest.about
     yield "market", core.market
     yield "rules_version", core.rules_version

@@ -44,6 +44,7 @@ def report(
 
 
 def _tell(output: Path, summary: dict[str, object], as_json: bool) -> None:
+    """Print what was written, as one line for people or as JSON."""
     if as_json:
         import orjson
 

@@ -50,7 +50,7 @@ def object_paths(market: MarketType | None) -> Collection[str]:
 
 
 def given_rows(market: MarketType | None) -> Iterator[Row]:
-    """Rows of `gives`."""
+    """Rows of `gives`: market, tool, category. Only reads and analyses give evidence."""
     for tool in tools_of(market).values():
         if market is not None and tool.read_only:
             # A category that a tool names twice would count its looks twice.

@@ -107,7 +107,10 @@ class ParquetTables:
         return Answer(columns, rows[:limit] if cut else rows, cut)
 
     def fold(self, query: Query, select: str, **parameters: int) -> list[Row]:
-        """One row per slice: `SELECT <select>` over the query's answer, for sums that need not be held row by row."""
+        """One row per slice: `SELECT <select>` over the query's answer, for sums that need not be held row by row.
+
+        The caller adds up the slices: no episode is in two of them.
+        """
         bound = query.parameters(parameters)
         rows: list[Row] = []
         for _ in self._slices():

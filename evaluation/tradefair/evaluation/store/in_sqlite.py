@@ -29,7 +29,10 @@ _MAX_HEAP_BYTES = 1_000_000_000
 
 
 class TraceTables:
-    """The tables of one trace, or of the part of it that a seat saw. A context manager."""
+    """The tables of one trace, or of the part of it that a seat saw. A context manager.
+
+    `rows` are read to their end at once; the tables can only be read afterwards.
+    """
 
     def __init__(self, rows: Iterable[TableRow]) -> None:
         # A nameless database lives in memory and moves to a file of its own where that becomes too
@@ -94,6 +97,7 @@ class TraceTables:
             self._database.set_progress_handler(None, 0)
 
     def _answer(self, sql: str, parameters: Any, limit: int | None) -> Answer:
+        """Columns and at most `limit` rows of a statement."""
         with closing(self._database.execute(sql, parameters)) as cursor:
             columns = [column[0] for column in cursor.description or ()]
             # One row more than asked for: it says whether the answer is cut.
@@ -102,6 +106,7 @@ class TraceTables:
         return Answer(columns, rows[:limit] if cut else rows, cut)
 
     def _fill(self, rows: Iterable[TableRow]) -> None:
+        """Insert the rows, collected by table: one transaction for thousands of rows instead of one each."""
         waiting: dict[str, list[Any]] = {name: [] for name in TABLES}
         for table, row in rows:
             waiting[table].append(row)

@@ -60,11 +60,15 @@ def objects_of(
 
 
 def named_ids(value: object, seats: Collection[str] = (), paths: Collection[str] = ()) -> Iterator[Named]:
-    """Every id in plain data, in order; not deeper than eight levels. What stands at one of `paths` is an id."""
+    """Every id in plain data, in order; not deeper than eight levels. A text at one of `paths` is an id.
+
+    Ids that occur several times are yielded several times.
+    """
     return _walk(value, "", "", _Known(frozenset(seats), frozenset(paths)), 0)
 
 
 def _unique(ids: Iterator[Named]) -> Iterator[tuple[str, str]]:
+    """Object and path, each object once with its first path; at most `MAX_OBJECTS`."""
     known: set[str] = set()
     for path, name in ids:
         if name not in known:

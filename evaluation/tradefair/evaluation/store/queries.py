@@ -52,7 +52,7 @@ class Query:
         return f"{self.sql}\nORDER BY {', '.join(str(place) for place in range(1, self.key + 1))}"
 
     def parameters(self, given: Mapping[str, int]) -> dict[str, int]:
-        """The defaults with what is given. ScenarioError for a parameter that there is not."""
+        """The defaults with what is given. Raises ScenarioError, which names the known parameters, for another one."""
         # A misspelt parameter would otherwise be ignored, and the answer would be to another question.
         unknown = sorted(given.keys() - self.defaults.keys())
         if unknown:
@@ -65,7 +65,7 @@ class QueryEngine(Protocol):
     """What answers named queries: one trace in SQLite, or a folder of Parquet in DuckDB."""
 
     def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
-        """The answer, ordered by the query's key, `limit` rows at most."""
+        """The answer, ordered by the query's key, `limit` rows at most. `parameters` replace the query's defaults."""
         ...
 
 

@@ -19,7 +19,7 @@ from tradefair.tracestore import open_trace
 
 
 class Part(NamedTuple):
-    """One table of an answer, under its title."""
+    """One table of an answer, under its title. A question may be answered by several."""
 
     title: str
     answer: Answer
@@ -81,6 +81,7 @@ _OF_EPISODE = ("episode", "market", "scenario", "end_reason", "rounds")
 
 
 def _summary(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
+    """The episode, its seats, its tools by number of calls, and findings where there are any."""
     by_tool = (
         "SELECT tool, kind, COUNT(*) AS calls, SUM(CASE WHEN status <> 'ok' THEN 1 ELSE 0 END) AS refused,"
         " MIN(seq) AS first_seq, MAX(seq) AS last_seq FROM calls GROUP BY tool, kind ORDER BY COUNT(*) DESC, tool, kind"
@@ -104,6 +105,7 @@ def _calls(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
 
 
 def _object(tables: TraceTables, name: str, filters: Filters) -> Sequence[Part]:
+    """Sums by seat and kind of call, then the calls about the object in order."""
     # The object is the question itself here, not one filter more.
     narrowed = filters._replace(object=None)
     found = (
@@ -121,6 +123,7 @@ def _object(tables: TraceTables, name: str, filters: Filters) -> Sequence[Part]:
 
 
 def _errors(tables: TraceTables, _: str, filters: Filters) -> Sequence[Part]:
+    """Refused calls by seat, tool and code, the most frequent first; then those repeated with equal arguments."""
     grouped = (
         "SELECT seat, tool, status, error_code, COUNT(*) AS calls, MIN(seq) AS first_seq, MAX(seq) AS last_seq"
         " FROM calls AS c"
@@ -192,6 +195,7 @@ ORDER BY l.seq, l.object
 
 
 def _evidence(tables: TraceTables, argument: str, filters: Filters) -> Sequence[Part]:
+    """What an action needed, what it named, and what its seat had looked at before."""
     seq = _number(argument, "SEQ")
     action = tables.select(
         "SELECT seq, round, seat, tool, kind, status, object_ids, arguments FROM calls WHERE seq = ?", [seq]
@@ -313,6 +317,7 @@ def _odd(tables: TraceTables) -> Iterator[Part]:
 
 
 def _number(text: str, what: str) -> int:
+    """A number of an event from the command line. Raises ScenarioError for anything else."""
     # 18 digits stay within 64 bits, the largest number that SQLite binds.
     if not text.isdecimal() or len(text) > 18:
         raise ScenarioError(f"{what} is the number of an event, not {text[:40]!r}")

@@ -17,7 +17,10 @@ _MAX_AHEAD = 50
 
 
 class Reply(NamedTuple):
-    """One model call as it was noted, with what cannot be used left out. `number` counts a seat's replies from 1."""
+    """One model call as it was noted, with what cannot be used left out. `number` counts a seat's replies from 1.
+
+    `calls` are the names of the tools that it asked for, in order; `latency_s` is in seconds.
+    """
 
     number: int
     model: str
@@ -40,7 +43,7 @@ class Matched(NamedTuple):
 
 @dataclass
 class Replies:
-    """One seat's replies, handed out call by call."""
+    """One seat's replies, handed out call by call; `waiting` are those that no call has matched yet."""
 
     waiting: deque[Reply]
     _left: deque[str] = field(default_factory=deque[str])
@@ -74,7 +77,7 @@ class Replies:
         return Matched([], None, continues=False)
 
     def rest(self) -> list[Reply]:
-        """Replies after the last call."""
+        """Replies after the last call: a model's closing words. They are handed out once."""
         left, self.waiting = list(self.waiting), deque()
         return left
 

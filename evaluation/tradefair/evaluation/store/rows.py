@@ -40,7 +40,10 @@ class TableRow(NamedTuple):
 
 @dataclass
 class Findings:
-    """What could not be used, the first hundred; give `take` to whatever reads."""
+    """What could not be used, the first hundred; give `take` to whatever reads.
+
+    `found` has (seq, message); seq is 0 where it belongs to no event.
+    """
 
     found: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
 
@@ -108,6 +111,7 @@ class _Reading:
                 self._findings.take(seq, str(odd))
 
     def _taken(self, seq: int, event: Mapping[str, Any]) -> Iterator[TableRow]:
+        """The rows of one event. Raises _Odd where it fits no table."""
         match event.get("event"):
             case "tool_called":
                 yield from self._call(seq, event)
@@ -124,6 +128,7 @@ class _Reading:
                 raise _Odd(f"an event of an unknown kind: {str(tag)[:80]}")
 
     def _call(self, seq: int, event: Mapping[str, Any]) -> Iterator[TableRow]:
+        """The row of a call, then one row per object that it was about."""
         tool, kind, status = _text(event, "tool"), _text_or_empty(event, "kind"), _text(event, "status")
         seat, number, revision = _text(event, "seat"), _number(event, "round"), _number(event, "revision")
         # A call of an undeclared seat would join with no role, and distort counts by seat.
@@ -187,6 +192,7 @@ def _count(value: object) -> int:
 
 
 def _error_code(event: Mapping[str, Any]) -> str:
+    """The code of a refusal, "" for an answered call. Raises _Odd for an error without a code."""
     error = event.get("error")
     if error is None:
         return ""
@@ -197,6 +203,7 @@ def _error_code(event: Mapping[str, Any]) -> str:
 
 
 def _json(value: object) -> str:
+    """A value as JSON text. Raises _Odd where it is nested too deeply or too long for a cell."""
     try:
         text = orjson.dumps(value).decode()
     except orjson.JSONEncodeError:

@@ -96,7 +96,7 @@ class Source:
 
 
 def episode_id(trace: Trace) -> str:
-    """The episode's id by the manifest, else by the file's name."""
+    """The episode's id by the manifest, else by the file's name; at most 200 characters, never empty."""
     named = _text(trace.manifest.about.get("episode"))
     return named or trace.path.name.removesuffix(".jsonl").removesuffix(".trace")[:_MAX_NAME] or "episode"
 
@@ -113,6 +113,7 @@ def _events(trace: Trace, odd: OddTrace) -> Iterator[tuple[int, Mapping[str, Any
 
 
 def _decoded(trace: Trace, seq: int, body: bytes, odd: OddTrace) -> Mapping[str, Any] | None:
+    """The event with its large result filled in; None, with a report, where it is no JSON object."""
     try:
         event: Any = orjson.loads(body)
     except orjson.JSONDecodeError:

@@ -28,7 +28,7 @@ class SweepProblem(NamedTuple):
 
 
 class WrittenSweep(NamedTuple):
-    """How many traces and rows there are, and what could not be used."""
+    """How many traces and rows there are, and what could not be used. `rows` counts by table."""
 
     traces: int
     rows: Mapping[str, int]

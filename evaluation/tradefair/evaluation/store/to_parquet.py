@@ -123,6 +123,7 @@ class ParquetFolder:
             raise StorageUnavailable(f"{self._folder}: cannot be written: {str(error)[:500]}") from None
 
     def _finish(self) -> None:
+        """Write the last parts and the note, then put the folder in the place of an older export."""
         for table in TABLES:
             # Every table gets at least one part, if empty: a reader need not know which tables may be
             # missing.

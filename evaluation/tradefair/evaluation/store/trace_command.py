@@ -73,6 +73,7 @@ def trace(
 
 
 def _show(path: Path, argument: str | None, as_json: bool) -> None:
+    """Print one event in full, as text or JSON. Exit code 1 when something on the way could not be used."""
     if argument is None or not argument.isdecimal() or len(argument) > 18:
         raise ScenarioError("show needs the number of an event: tradefair trace TRACE show SEQ")
     odd: list[str] = []
@@ -92,6 +93,7 @@ def _show(path: Path, argument: str | None, as_json: bool) -> None:
 
 
 def _print(path: Path, query: str, parts: Sequence[Part], as_json: bool) -> None:
+    """Print an answer's tables, as text or JSON."""
     if as_json:
         tables = [{"title": part.title, "rows": part.answer.dicts(), "cut": part.answer.cut} for part in parts]
         return _print_json({"query": query, "trace": str(path), "tables": tables})
@@ -131,6 +133,7 @@ def _table(answer: Answer, width: int) -> Table:
 
 
 def _cell(value: object) -> str:
+    """A cell as text: a dash for null, three decimals at most, cut at `_MAX_CELL` characters."""
     if value is None:
         return "–"
     text = f"{value:.3f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)

@@ -45,7 +45,11 @@ T = TypeVar("T")
 
 
 def viewer_app(folder: Folder, hosts: Iterable[str]) -> ASGIApp:
-    """The ASGI application for one folder. `hosts` are the values of the Host header that are answered."""
+    """The ASGI application for one folder. `hosts` are the values of the Host header that are answered.
+
+    `/` lists the traces, `/trace/ID` and `/compare/ID/ID` are pages; what ends in `.json` is data that
+    pages ask for.
+    """
     viewer = _Viewer(folder)
     routes = [
         Route("/", viewer.list_page),
@@ -81,7 +85,7 @@ class _Viewer:
     # --- pages ---
 
     async def list_page(self, _: Request) -> Response:
-        """Every trace of the folder."""
+        """Every trace of the folder, from manifests alone; outcomes follow when the page asks for them."""
         # Not under the limit of the slow tasks: the list must appear while an evaluation runs.
         rows = await to_thread.run_sync(self._list)
         data = PageData(
@@ -93,13 +97,13 @@ class _Viewer:
         return _html(data)
 
     async def trace_page(self, request: Request) -> Response:
-        """One trace."""
+        """One trace, without verification: the page asks for that apart, because it takes as long as playing did."""
         place = self._place(request, "id")
         page = await self._page(place)
         return _html(_data("report", [place], [page]))
 
     async def compare_page(self, request: Request) -> Response:
-        """Two traces."""
+        """Two traces side by side, and their first decision that differs. 422 when one cannot be read."""
         places = [self._place(request, "a"), self._place(request, "b")]
         pages = [await self._page(place) for place in places]
         pair = await self._work(partial(pair_page, places[0].path, places[1].path))
@@ -118,7 +122,11 @@ class _Viewer:
         return _json({"pages": [page.model_dump(mode="json") for page in boards.pages], "rated": boards.rated})
 
     async def outcomes(self, request: Request) -> Response:
-        """Outcomes of the traces that `ids` names, at most 64."""
+        """Outcomes of the traces that `ids` names (separated by commas), at most 64; unknown ids are left out.
+
+        The answer maps ids to `Computed`. What was computed before is remembered until the file
+        changes.
+        """
         ids = request.query_params.get("ids", "").split(",")[:_MAX_IDS]
         found: dict[str, Computed] = {}
         for trace_id in ids:
@@ -128,7 +136,7 @@ class _Viewer:
         return _json({trace_id: row.model_dump(mode="json") for trace_id, row in found.items()})
 
     async def page_json(self, request: Request) -> Response:
-        """The data of a trace's page."""
+        """The data of a trace's page, for a page that draws itself again after a round has closed."""
         page = await self._page(self._place(request, "id"))
         return _json(page.model_dump(mode="json"))
 
@@ -139,7 +147,11 @@ class _Viewer:
         return _json(verification(verdict).model_dump(mode="json"))
 
     async def live_json(self, request: Request) -> Response:
-        """Events after `after`, whether a round has closed among them, whether the trace is still open."""
+        """Events after `after`, whether a round has closed among them, whether the trace is still open.
+
+        The page polls this address while an episode runs, and draws its charts again when a round has
+        closed.
+        """
         place = self._place(request, "id")
         after = request.query_params.get("after", "0")
         return _json(await self._work(partial(_news, place, _number(after)), slow=False))
@@ -155,6 +167,7 @@ class _Viewer:
     # --- the work ---
 
     def _place(self, request: Request, name: str) -> Place:
+        """The trace file of an id in the address; 404 where the folder has none."""
         # One answer for an unknown id, a deleted file and a link that leads outside: nothing outside
         # can be probed.
         place = self._folder.find(request.path_params[name])
@@ -167,6 +180,7 @@ class _Viewer:
         return [self._rows.get(place) or self._rows.put(place, listed(place)) for place in places]
 
     def _rate(self) -> Boards:
+        """The leaderboards of the folder. Only files that are new or have changed are read."""
         places = [
             # Reference populations are what episodes are measured against; they are no contestants.
             place
@@ -180,6 +194,7 @@ class _Viewer:
         return boards_of(leaderboards(gathered(known for place in places if (known := self._results.get(place)))))
 
     async def _page(self, place: Place) -> EpisodePage:
+        """The page's record of a trace, remembered while its file does not change."""
         return await self._remembered(self._pages, place, lambda known: episode_page(known.path, check=False))
 
     async def _remembered(self, memory: Remembered[T], place: Place, make: Callable[[Place], T]) -> T:
@@ -199,6 +214,7 @@ class _Viewer:
 
 
 def _data(mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
+    """The data of a page of one trace or two, with the addresses at which it follows open traces."""
     live = [Live(id=place.id, open=page.end_reason is None) for place, page in zip(places, pages, strict=True)]
     known = "compare" if mode == "compare" else "report"
     return PageData(mode=known, version=version("tradefair"), episodes=pages, live=live)

@@ -15,7 +15,11 @@ _ID_LENGTH = 16
 
 
 class Place(NamedTuple):
-    """A trace file. `stamp` changes with its content: times and sizes of the file and of its write-ahead log."""
+    """A trace file. `stamp` changes with its content: times and sizes of the file and of its write-ahead log.
+
+    `id` is a digest of the path below the folder, `shown` that path as text, `changed_ns` in
+    nanoseconds since 1970.
+    """
 
     id: str
     path: Path
@@ -33,7 +37,7 @@ class Folder:
         self._known: dict[str, Path] = {}
 
     def scan(self) -> list[Place]:
-        """All traces now, in name order."""
+        """All traces now, in order of their paths. Folders and files that cannot be read are left out."""
         places = list(self._walk(os.fsencode(self.root)))
         self._known = {place.id: place.path for place in places}
         return sorted(places, key=lambda place: place.shown)
@@ -82,6 +86,7 @@ class Folder:
         return self._placed(path, known) if found.is_relative_to(self.root) else None
 
     def _placed(self, path: Path, known: os.stat_result) -> Place | None:
+        """The place of a plain file; None for a pipe, device or folder of that name."""
         # Opening a named pipe would block a thread until someone writes to it.
         if not stat.S_ISREG(known.st_mode):
             return None

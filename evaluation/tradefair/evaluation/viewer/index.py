@@ -52,7 +52,10 @@ class Listed(_Record):
 
 
 class Computed(_Record):
-    """What takes an evaluation: the market's first primary metric of the agents' seats, findings, the hash chain."""
+    """What takes an evaluation: the market's first primary metric of the agents' seats, findings, the hash chain.
+
+    `outcome` is a line of text, `value` the number in it, both empty where no seat has the metric.
+    """
 
     outcome: str
     value: float | None
@@ -144,12 +147,14 @@ def _labels(about: dict[str, Any]) -> str:
 
 
 def _texts(value: object) -> dict[str, str]:
+    """The entries of a mapping as texts of bounded length; empty for anything that is no mapping."""
     if not isinstance(value, dict):
         return {}
     return {str(key): str(text)[:_MAX_TEXT] for key, text in value.items()}  # pyright: ignore[reportUnknownArgumentType, reportUnknownVariableType]
 
 
 def _agents(place: Place) -> set[str]:
+    """The seats that agents played, by the manifest; empty where it does not say so."""
     try:
         with open_trace(place.path) as trace:
             seats = _texts(trace.manifest.about.get("seats"))
@@ -159,7 +164,10 @@ def _agents(place: Place) -> set[str]:
 
 
 def _primary(outcome: Outcome[Any, Any], agents: set[str]) -> tuple[str, float | None]:
-    """The first primary metric of these roles: the mean over the agents' seats, else over all seats."""
+    """The first primary metric of these roles: the mean over the agents' seats, else over all seats.
+
+    Returns the line that the list shows and the number in it.
+    """
     seats = [seat for seat in outcome.seats if seat in agents] or list(outcome.seats)
     metric = next(iter(primary_metrics(outcome.market, frozenset(outcome.seats[seat].role for seat in seats))), None)
     found = [(seat, getattr(outcome.seats[seat], metric.name, None)) for seat in seats] if metric else []
@@ -173,4 +181,5 @@ def _primary(outcome: Outcome[Any, Any], agents: set[str]) -> tuple[str, float |
 
 
 def _findings(evaluation: Evaluation, outcome: Outcome[Any, Any]) -> int:
+    """How many findings the list shows: of the evaluator, and raised failure modes."""
     return len(outcome.findings) + (len(evaluation.diagnosis.raised) if evaluation.diagnosis else 0)

@@ -45,5 +45,5 @@ class ViewerServer:
         self._server.run(sockets=[self._socket])
 
     def stop(self) -> None:
-        """Let `run` return."""
+        """Let `run` return, from any thread."""
         self._server.should_exit = True

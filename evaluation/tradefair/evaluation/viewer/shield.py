@@ -50,6 +50,7 @@ class Shield:
         await (self._app if refusal is None else refusal)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope) -> PlainTextResponse | None:
+        """The answer to a request that is refused, None for one that is let through."""
         hosts = [value for name, value in scope["headers"] if name == b"host"]
         # Two Host headers are ambiguous: proxies and servers disagree which of them counts.
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
