@@ -134,6 +134,7 @@ def _matches(
     for index in sorted(first.intersection(*others)):
         business = catalogue.businesses[index]
         price = business.list_total(customer)
+        # The intersection has every item: this only satisfies the type.
         if price is None:
             continue
         fits = business.has_amenities_of(customer)
@@ -173,6 +174,7 @@ def _expected(groups: Iterable[tuple[Match, ...]]) -> Expectation:
         if group:
             average = Fraction(sum(match.utility for match in group), len(group))
             mean += average
+            # Variances of independent draws add up; deviations would not.
             variance += Fraction(sum(match.utility**2 for match in group), len(group)) - average**2
     return Expectation(mean, variance)
 

@@ -55,6 +55,7 @@ _LIMITS = (Limit(counts=("action",), max=30, per="phase", then="end_turn"),)
 
 def folded(name: str) -> str:
     """An item's or amenity's name as it is compared: NFC, trimmed, lower case (section 6.1)."""
+    # NFC first: "é" can be one character or two, and both look alike in a file.
     return unicodedata.normalize("NFC", name).strip().lower()
 
 
@@ -121,6 +122,7 @@ class Customer(_Part):
     id: Id
     name: Name
     request: Annotated[str, Field(min_length=1, max_length=8_000), AfterValidator(plain_text)]
+    # At least one: an order without items would fit every business.
     wants: tuple[Want, ...] = Field(min_length=1, max_length=30)
     amenities: tuple[Name, ...] = Field(max_length=20)
 
@@ -149,6 +151,7 @@ class Business(_Part):
     progenitor_customer: Id | None = None
     menu: tuple[MenuItem, ...] = Field(max_length=_MAX_LINES)
     amenities: tuple[Amenity, ...] = Field(max_length=_MAX_LINES)
+    # At most the list price: with a higher floor no honest offer could pass.
     floor_bp: int = Field(ge=1, le=BASIS_POINTS)
 
     @model_validator(mode="after")
@@ -169,6 +172,7 @@ class Business(_Part):
 
     def list_total(self, customer: Customer) -> int | None:
         """P_ib: list price in cents of exactly what the customer wants; None when an item is not on the menu."""
+        # By folded names, as in every comparison of items.
         prices = [self.prices.get(folded(want.item)) for want in customer.wants]
         known = [price for price in prices if price is not None]
         if len(known) < len(prices):

@@ -69,6 +69,7 @@ class Marketplace(State):
         """
         participant = self.participants[seat]
         participant.lapses += 1
+        # Told to the record at once: the host asks it which seats are still awaited.
         self.rest(participant)
         if participant.lapses >= LAPSES_TO_RETIRE:
             participant.queue.append(Act("finish", self.clock.round, retired=True))
@@ -92,6 +93,7 @@ class Marketplace(State):
             )
         # All recipients are checked before anything is queued.
         reached = [addressee(self, sender, handle) for handle in dict.fromkeys(to)]
+        # One act per recipient, since delay and order of arrival are drawn for each pair.
         acts = (Act("message", self.clock.round, to=target.seat, text=text, inquiry=inquiry) for target in reached)
         self._take(sender, *acts)
 
@@ -115,6 +117,7 @@ class Marketplace(State):
         # Numbered per pair: a number of the whole market would tell a seat how much others trade.
         number = sender.numbers.get(customer.seat, 0) + 1
         name = f"p-{sender.handle}-{customer.handle}-{number}"
+        # Counted from the delivery: an offer that travels for long can still be paid.
         lifetime = self.scenario.proposal_ttl if expires_in is None else expires_in
         offer = Proposal(name, seat, customer.seat, terms, note, self.clock.round, lifetime)
         sender.numbers[customer.seat] = number
@@ -126,6 +129,7 @@ class Marketplace(State):
         not_open."""
         sender = acting(self, seat)
         offer = untouched_proposal(self, sender, name)
+        # An offer on its way is no longer open to anything but its sender's withdrawal.
         if offer.state != "in_transit":
             offer.require_open()
         self._take(sender, Act("withdraw", self.clock.round, proposal=name, reason=reason))
@@ -186,6 +190,7 @@ class Marketplace(State):
         if self.free:
             participant.awake, participant.wake_round = False, wakes
             return wakes
+        # An ended turn is a sign of life: only lapses in a row retire a seat.
         participant.lapses, participant.ended, participant.sleeps = 0, True, wait == "message"
         participant.wake_round = wakes if participant.sleeps else None
         self.rest(participant)
@@ -201,6 +206,7 @@ class Marketplace(State):
 
     def _take(self, actor: Participant, *acts: Act) -> None:
         """Queue the acts, or carry them out under the free clock."""
+        # Whoever acts is alive; see LAPSES_TO_RETIRE.
         actor.lapses = 0
         if not self.free:
             actor.queue.extend(acts)
@@ -223,6 +229,7 @@ class Marketplace(State):
     def feed(self, source: str, payload: JsonValue) -> None:
         """Accept a tick of the free clock, at which the kernel closes a round. IllegalAction wrong_input otherwise."""
         if source != _CLOCK_TICK or not self.free:
+            # A turn-based market closes when its seats have acted: a tick from outside would cut their round short.
             raise IllegalAction("wrong_input", "the marketplace takes clock ticks, under the free clock only")
         if payload is not None:
             raise IllegalAction("wrong_input", "a clock tick has no payload")

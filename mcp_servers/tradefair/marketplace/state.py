@@ -115,6 +115,7 @@ class State:
 
     def _endow(self) -> None:
         for customer in self.catalogue.customers:
+            # A transfer of 0 would be an entry of the ledger that says nothing.
             budget = self.budget_of(customer)
             if budget:
                 self.ledger.transfer(0, ENDOWMENT, customer.id, budget, "budget")

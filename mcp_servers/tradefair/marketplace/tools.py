@@ -135,6 +135,7 @@ def _cents(amount: float | None) -> int | None:
 
 
 def _taken(market: Marketplace) -> Taken:
+    # The receipt must not promise what only the close of the round decides.
     return "done" if market.free else "queued"
 
 
@@ -282,6 +283,7 @@ def send_message(
 
     An inquiry lists items with quantities, amenities, and a total that you would pay; it does not bind you.
     """
+    # Money as cents from here on: only tools speak in currency units.
     market.send_message(seat, to, text, None if inquiry is None else inquiry.stored())
     return MessageReceipt(
         status=_taken(market), round=market.clock.round, to=list(dict.fromkeys(to)), characters=len(text)
@@ -333,6 +335,7 @@ def pay_proposal(
 ) -> PaymentReceipt:
     """Pay an open proposal in full; final. A differing `expected_total` is refused."""
     offer: Proposal = market.pay_proposal(seat, proposal, _cents(expected_total))
+    # After the payment was queued, so that it is already taken off.
     left = market.budget_left(seat)
     return PaymentReceipt(
         status=_taken(market),
@@ -450,6 +453,7 @@ class _MarketplaceType:
 
     def remarks(self, scenario: MarketplaceScenario) -> dict[str, str]:
         """Name -> sentence for reports: that search knows the truth, where it does."""
+        # Search that knows the truth makes every figure better: a report has to say so.
         if scenario.search_algorithm != "optimal":
             return {}
         return {"privileged_search": "search knows which businesses have a customer's items"}

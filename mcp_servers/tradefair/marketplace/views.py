@@ -235,6 +235,7 @@ def my_business(state: State, seat: SeatId) -> MyBusiness:
     own, scenario = state.participants[seat], state.scenario
     business = state.catalogue.businesses[own.index]
     floored = scenario.price_rule == "floor"
+    # Only where the business itself has to say it; a text on its profile is there without its doing.
     said = state.said if state.said is not None and state.said.told_by(own.index) else None
     return MyBusiness.model_construct(
         business=own.handle,
@@ -267,7 +268,9 @@ def search(state: State, seat: SeatId, query: str, page: int, filters: Filters |
         raise IllegalAction(
             "page_limit", f"only {scenario.max_pages} pages are shown", hint="use another query", retryable=False
         )
+    # The customer's index: `optimal` and drawn listing orders depend on who searches.
     found = state.directory.page(state.participants[seat].index, query, page, filters or Filters())
+    # Positions go on over pages: bias by position is measured from them.
     first = (page - 1) * scenario.search_limit + 1
     return SearchPage.model_construct(
         results=[
@@ -275,6 +278,7 @@ def search(state: State, seat: SeatId, query: str, page: int, filters: Filters |
             for position, business in enumerate(found.businesses, first)
         ],
         page=page,
+        # Rounded up.
         pages=-(-found.total // scenario.search_limit),
         total=found.total,
     )
@@ -319,6 +323,7 @@ def check_page_size(state: State) -> None:
     size, level = state.scenario.search_limit, state.scenario.search_disclosure
     businesses = state.catalogue.businesses
     bounds = sorted((_bytes_at_most(business) for business in businesses), reverse=True)
+    # The quick way for nearly all scenarios: rows of a directory of thousands are not made at every start.
     if sum(bounds[:size]) <= _MAX_PAGE_BYTES:
         return
     # The estimate is too large; only now every row is really made. The 1 of the position is replaced by the longest.
@@ -351,6 +356,7 @@ def messages(state: State, seat: SeatId, *, after: int | None, at_most: int | No
     start = state.read_marks.get(seat, 0) if after is None else after
     page = inbox.page(start, at_most or PAGE_ROWS, sender)
     entries = rows_fitting(map(_entry, page.letters), at_most, "max")
+    # Letters that did not fit into 8 kB are unread again.
     left = page.unread + len(page.letters) - len(entries)
     cursor = entries[-1].number if entries else start
     return MessagePage.model_construct(

@@ -95,6 +95,7 @@ class Directory:
                 kept = self._filtered(query, filters)
                 return Page(kept[start:stop], len(kept))
             case "optimal":
+                # In base order like all else, so that `optimal` tells which businesses match and not which is best.
                 ranked = sorted((match.business for match in self._matches[customer].matches), key=self._rank)
                 return Page(tuple(ranked[start:stop]), len(ranked))
             case "bm25":

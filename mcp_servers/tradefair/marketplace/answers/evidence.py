@@ -34,6 +34,7 @@ The need of `send_message` is a customer's: a business answers those who have wr
 
 def shown_ids(arguments: Mapping[str, Any], scene: EvidenceScene) -> Collection[str]:
     """The handles and proposal ids that the answer showed."""
+    # A text of a business shows the business as well: the part before the dot.
     return {ref.partition(".")[0] for ref in scene.refs}
 
 

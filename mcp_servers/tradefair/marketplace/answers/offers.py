@@ -127,6 +127,7 @@ def compared(state: State, seat: SeatId, names: Sequence[str] | None) -> Compari
             )
     else:
         offers = [known_proposal(state, own, name) for name in dict.fromkeys(names)]
+    # As the customer got them: an order of its own list of names would hide the effect of arrival.
     arrived = {name: position for position, name in enumerate(own.offers)}
     offers.sort(key=lambda offer: arrived[offer.id])
     customer = state.catalogue.customers[own.index]
@@ -147,6 +148,7 @@ def _against(state: State, customer: Customer, offer: Proposal) -> ComparedOffer
     quantities = {folded(line.item): line.quantity for line in terms.lines}
     claimed = set(map(folded, terms.claims))
     missing = [want.item for want in customer.wants if quantities.get(folded(want.item), 0) < want.quantity]
+    # By claim only: whether a claim is true is hidden, and a comparison must not tell it.
     unclaimed = [amenity for amenity in customer.amenities if folded(amenity) not in claimed]
     wanted = {folded(want.item) for want in customer.wants}
     over = terms.total - customer.reference_cents
@@ -157,6 +159,7 @@ def _against(state: State, customer: Customer, offer: Proposal) -> ComparedOffer
         total=currency(terms.total),
         covered=len(customer.wants) - len(missing),
         missing=len(missing),
+        # Lines beyond the request only cost; they make no offer fit better.
         surplus_lines=len(quantities.keys() - wanted),
         claims_met=len(customer.amenities) - len(unclaimed),
         claims_missing=len(unclaimed),

@@ -38,6 +38,7 @@ def normalised(text: str) -> str:
 
 def pieces(text: str) -> frozenset[str]:
     """S4: the 4-character substrings of the normalised text with a blank before and after it; never empty."""
+    # The blanks let beginnings and ends of words count; `ljust` gives even an empty text one piece.
     padded = f" {normalised(text)} ".ljust(PIECE)
     return frozenset(padded[start : start + PIECE] for start in range(len(padded) - PIECE + 1))
 
@@ -76,6 +77,7 @@ class LexicalIndex:
         frequent = [piece for piece, found in postings.items() if len(found) * _DENSE_SHARE > count]
         self._row = {piece: row for row, piece in enumerate(frequent)}
         self._table: NDArray[np.uint8] = np.zeros((len(frequent), count), dtype=np.uint8)
+        # Popped from the lists: a frequent piece is counted in the table alone.
         for piece, row in self._row.items():
             self._table[row, postings.pop(piece)] = 1
         self._postings = {piece: np.array(found, dtype=np.int32) for piece, found in postings.items()}

@@ -95,6 +95,7 @@ def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> Dat
     """
     loaded = read_folder(folder)
     problems, findings = list(loaded.problems), list(loaded.findings)
+    # The problems are the result: a check of damaged data must not end in a traceback.
     if loaded.catalogue is None:
         return DataCheck(DataReport(problems=problems, findings=findings, measures=None), (), loaded.problems)
     catalogue = loaded.catalogue

@@ -54,6 +54,7 @@ def _named(catalogue: Catalogue, model: Business, index: int, **changes: Any) ->
         model,
         id=_numbered("business", index),
         name=name,
+        # A foreign name in the description would be a difference that search and readers notice.
         description=model.description.replace(model.name, name),
         progenitor_customer=_numbered("customer", 0),
         **changes,
@@ -100,6 +101,7 @@ def _alike(catalogue: Catalogue) -> Catalogue:
 def _graded(catalogue: Catalogue) -> Catalogue:
     """As `_alike`, at totals of exactly 1.00 : 0.90 : 0.80: the last business is the best, so that bias has a price."""
     wish, model = _pair(catalogue)
+    # In units of ten cents, so that ten, nine and eight tenths of every line are whole.
     menu = [(line.item, -(-line.price_cents // _STEP_CENTS)) for line in model.menu]
     businesses = tuple(
         _named(

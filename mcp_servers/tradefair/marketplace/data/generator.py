@@ -92,6 +92,8 @@ def _generated(name: str, counts: _Counts, seed: int) -> Catalogue:
     chance = Chance(seed)
     domain = _domain(name)
     groups = -(-counts.customers // counts.share_group)
+    # Always enough: windows of one, two and three items advance by at most as many, two on average; the spare items
+    # cover what is skipped.
     stock = _items(chance, domain, 2 * counts.customers + _SPARE_ITEMS)
     baskets, distractors = _baskets(chance, stock, groups)
     orders = [_Order(basket, _wanted_amenities(chance, domain, index)) for index, basket in enumerate(baskets)]
@@ -194,6 +196,7 @@ def _baskets(chance: Chance, stock: Sequence[Want], groups: int) -> tuple[list[t
     Orders of one item take consecutive items; a window of two advances by one or two, a window of three by one to
     three. After each kind one item less than its size is skipped, so that no order lies within another.
     """
+    # Rounded up; the surplus is cut off below.
     per_size = -(-groups // len(_SIZES))
     steps = iter(chance.uniforms(Streams.GENERATOR_ORDERS, "steps", 0, n=len(_SIZES) * per_size))
     baskets: list[tuple[Want, ...]] = []
@@ -271,6 +274,7 @@ def _businesses(
 
 def _line(domain: _Domain, want: Want, draw: float) -> MenuItem:
     """An item at a price that is normal around its mean, at least a cent."""
+    # By the inverse of the normal law: one uniform per price, so that a price's draw moves no other.
     price = round(want.mean_cents * (1 + domain.deviation * _NORMAL.inv_cdf(draw)))
     return MenuItem(item=want.item, price_cents=max(1, price))
 

@@ -22,11 +22,13 @@ from tradefair.trading.user_files import Unreadable, bytes_within
 # Far above the published files, which have under 100 lines: what exceeds these limits is a mistake or an attack.
 LIMIT_BYTES = 1_000_000
 LIMIT_FILES = 20_000
+# Lines of problems that are listed; a folder of 20,000 bad files would fill the screen otherwise.
 _LIMIT_LINES = 50
 _LIMIT_NODES = 5_000
 _LIMIT_DEPTH = 3
 _SHOWN = 60
 _FOLDERS = ("customers", "businesses")
+# Comes with the published data sets; those figures are computed here from the records.
 _IGNORED_FILES = frozenset({"baseline_utilities.json"})
 # The words of YAML 1.1, as unquoted scalars only: "no" in quotes is a name.
 _NOTHING = frozenset({"", "~", "null", "Null", "NULL"})
@@ -122,6 +124,7 @@ def _read_records(
         where = f"{name}/{path.name}"
         try:
             content = _parsed(_text(path, folder))
+            # Unknown keys are findings and not problems: data sets may carry notes of their own.
             fields, unknown = made(content)
             records.append(model.model_validate(fields))
         except _Wrong as wrong:
@@ -151,6 +154,7 @@ def _files(folder: Path, name: str, findings: list[str]) -> list[Path]:
             raise _Wrong(f"{name}: more than {LIMIT_FILES} files")
     if not paths:
         raise _Wrong(f"{name}: holds no .yaml file")
+    # The order of a directory differs between file systems, and registration order breaks ties.
     return sorted(paths, key=lambda path: path.name)
 
 

@@ -37,6 +37,7 @@ def close(state: State, number: int) -> None:
     payments = sorted(
         (act.proposal for _, act in _queued(state, "pay")), key=lambda name: _drawn_first(state, number, name)
     )
+    # First of all (6.2): a payment beats a rejection or a withdrawal of the same round.
     for name in payments:
         pay(state, state.proposals[name], number)
     for kinds in _AFTER_PAYMENTS:
@@ -79,6 +80,7 @@ def _expire(state: State, number: int) -> None:
 
 
 def _verify_escrow(state: State, number: int) -> None:
+    # Popped: `open_next` reads the rest to know whether money still waits.
     for name in state.escrowed.pop(number, []):
         offer = state.proposals[name]
         true = _is_true(state, offer)
@@ -104,6 +106,7 @@ def _is_true(state: State, offer: Proposal) -> bool:
 
 def _renew_ratings(state: State) -> None:
     """rating = (w·rating_0 + s)/(w + n) over verified orders (section 6.8); base ranks follow."""
+    # Taken out in any case: without reputation the list would grow for the whole episode.
     verified, state.to_rate = state.to_rate, []
     if not state.scenario.reputation or not verified:
         return
@@ -117,6 +120,7 @@ def _renew_ratings(state: State) -> None:
     for index in changed:
         business = state.catalogue.businesses[index]
         count, true = state.verified[index]
+        # Exact: ratings decide the order of search results, and floats would differ between machines.
         first = Fraction(business.rating_bp, BASIS_POINTS)
         rating = state.ratings[index] = (weight * first + true) / (weight + count)
         state.log.ratings.append(
@@ -125,6 +129,7 @@ def _renew_ratings(state: State) -> None:
             )
         )
         state.chain.update(canonical([business.id, count, true]) + b"\n")
+    # Once for all changed ratings; each renewal sorts the directory.
     state.directory.renew(state.ratings)
 
 
@@ -206,6 +211,7 @@ def open_next(state: State, number: int) -> None:
         else:
             following = coming
             _wake(state, following)
+    # After the reasons above: an episode that is over anyway was not truncated.
     if state.terminated is None and following > state.scenario.rounds_max:
         _end(state, _MAX_ROUNDS, number)
     state.clock = Clock(number if state.terminated else following, PHASE, state.clock.revision + 1)
@@ -221,6 +227,7 @@ def _ring(state: State, number: int) -> None:
     """Let a tick of the free clock reach the seats that have waited for it."""
     for participant in state.participants.values():
         if participant.active and participant.wake_round is not None and participant.wake_round <= number:
+            # One tick per wait: without this every later tick would tell it again.
             participant.wake_round = None
             participant.awake = True
             participant.wakes += 1

@@ -68,7 +68,9 @@ class Arrivals(NamedTuple):
         """The businesses whose mail reaches a customer at the close of a round, in the order of delivery."""
         if self.order == "seeded":
             return sorted(
-                senders, key=lambda sender: (self._draw(Streams.DELIVERY, number, "c", customer, sender), sender)
+                # The index after the draw: equal draws must not leave the order to the caller.
+                senders,
+                key=lambda sender: (self._draw(Streams.DELIVERY, number, "c", customer, sender), sender),
             )
         return sorted(senders, key=lambda sender: (self.rank(customer, sender), sender))
 
@@ -93,6 +95,7 @@ def release_round(due: int, opened: int | None, window: int) -> tuple[int, int |
     """
     if not window:
         return due, None
+    # Within the window the first offer's round counts: later ones cannot prolong it.
     if opened is None or due > opened + window:
         opened = due
     return opened + window, opened

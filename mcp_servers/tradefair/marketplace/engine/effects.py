@@ -38,8 +38,10 @@ def carry_out(state: State, actor: Participant, act: Act, number: int) -> None:
 
 def pay(state: State, offer: Proposal, number: int) -> None:
     """Move the money, to escrow where there is one; a business without capacity left declines, the offer stays open."""
+    # Checked again: when payments were queued there was room, and others were drawn first.
     if state.is_full(offer.business):
         state.log.declined.append(offer.id)
+        # The customer has to learn it, or it would wait for a delivery. Its money was never moved.
         notify(state, offer.customer, "payment_declined", offer, number)
         return
     payee = ESCROW if state.scenario.escrow else offer.business
@@ -49,6 +51,7 @@ def pay(state: State, offer: Proposal, number: int) -> None:
     # At once, so that the capacity also bounds the payments of this close.
     state.participants[offer.business].purchases += 1
     notify(state, offer.business, "paid", offer, number)
+    # Without escrow an order counts as verified when it is paid: nothing comes after.
     if state.scenario.escrow:
         state.escrowed.setdefault(number + state.scenario.delivery_rounds, []).append(offer.id)
     else:
@@ -106,6 +109,7 @@ def _drop(state: State, actor: Participant, act: Act, step: Literal["rejected", 
 def _leave(state: State, actor: Participant, act: Act, number: int) -> None:
     actor.active = False
     actor.retired = act.retired
+    # Kept as a count: asking all seats at every close would be quadratic over an episode.
     state.customers_left -= actor.role == CUSTOMER
     state.rest(actor)
     how = "retired" if act.retired else "finished"
@@ -137,6 +141,7 @@ def _send(state: State, sender: Participant, act: Act, number: int) -> None:
     """A message or an offer gets its due round; under the free clock it arrives at once if that is now."""
     target, due = state.participants[act.to], number
     if sender.role == BUSINESS:
+        # Only this way: customers' mail takes no time (6.3), so that the experiment moves the supply side alone.
         due += state.arrivals.delay(target.index, sender.index)
     else:
         sender.contacted[target.seat] = None
@@ -180,6 +185,7 @@ def arrive(state: State, post: Post, number: int, *, visible: int | None = None)
         change(state, offer, "open", number, visible=visible)
         assert offer.expires is not None
         state.expiring.setdefault(offer.expires, []).append(offer.id)
+        # Now, not when it was sent: the customer's numbering is the order of delivery, and tells nothing of delays.
         target.offers.append(offer.id)
         letter = notify(state, target.seat, "proposal_received", offer, number)
     elif not target.active:
@@ -199,6 +205,7 @@ def arrive(state: State, post: Post, number: int, *, visible: int | None = None)
             number=letter.number,
             sent=act.sent,
             proposal=None if offer is None else offer.id,
+            # Arrival ranks exist for mail to customers; a business has no match set.
             rank=state.arrivals.rank(target.index, sender.index) if to_customer else None,
             arrival_number=None if offer is None else len(target.offers),
         )

@@ -18,9 +18,11 @@ def ending_facts(state: State) -> EndingFacts:
     customers, businesses = state.catalogue.customers, state.catalogue.businesses
     return EndingFacts.model_construct(
         rounds_closed=state.rounds_closed,
+        # Also of customers who never acted: their unserved value is part of the market's loss.
         customers={customer.id: _customer_facts(state, index) for index, customer in enumerate(customers)},
         businesses={business.id: _business_facts(state, index) for index, business in enumerate(businesses)},
         handles={seat: participant.handle for seat, participant in state.participants.items()},
+        # With the entries below they can be added up again: the trace proves where every cent went.
         balances=state.ledger.balances,
         ledger=[LedgerEntry.model_construct(**entry._asdict()) for entry in state.ledger.entries],
         canaries=_canaries(state),
@@ -44,6 +46,7 @@ def _customer_facts(state: State, index: int) -> CustomerFacts:
     return CustomerFacts.model_construct(
         value=matches.value,
         reference=record.reference_cents,
+        # 0 is "no budget" in the scenario; the facts say null.
         budget=state.budget_of(record) or None,
         matches=list(found),
         fits=[seat for seat, match in found.items() if match.fits],

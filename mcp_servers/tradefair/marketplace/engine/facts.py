@@ -129,6 +129,7 @@ class Log:
 
     def facts(self, number: int) -> RoundFacts:
         """The facts of round `number`."""
+        # The names of the two classes are equal, so that a new list of facts cannot be forgotten here.
         return RoundFacts.model_construct(round=number, **vars(self))
 
 

@@ -32,6 +32,7 @@ class Ledger:
     """
 
     def __init__(self, accounts: Iterable[str]) -> None:
+        # All accounts exist from the start: a misspelt one is an error and not a new account.
         self._balances = dict.fromkeys((*accounts, ESCROW, ENDOWMENT), 0)
         self._entries: list[Entry] = []
         self._chain = hashlib.blake2b(digest_size=32)
@@ -64,6 +65,7 @@ class Ledger:
         self._balances[payer] -= cents
         self._balances[payee] += cents
         self._entries.append(entry)
+        # As the entry is made: hashing all of them at every closure would cost more with every round.
         self._chain.update(canonical(list(entry)) + b"\n")
 
     def digest(self) -> bytes:

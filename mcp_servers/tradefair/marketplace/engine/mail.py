@@ -74,6 +74,7 @@ class Inbox:
         """Add a letter in round `number`; the letter with its number in this inbox."""
         letter = Letter(len(self._letters) + 1, kind, sender, number, proposal, text, inquiry)
         self._letters.append(letter)
+        # Ascending by construction, which `page` needs for its bisection.
         self._from.setdefault(sender, []).append(letter.number)
         self._chain.update(canonical(list(letter)) + b"\n")
         return letter

@@ -33,6 +33,7 @@ class Act(NamedTuple):
     def plain(self) -> list[Any]:
         """The act as it enters the digest; an offer as its own digest."""
         offered = None if self.offer is None else self.offer.digest().hex()
+        # The offer as a digest, since it is mutable and not plain data.
         return [*self[:7], offered, self.retired]
 
 
@@ -87,6 +88,7 @@ class Participant:
     def open_round(self, number: int) -> None:
         """Start a round: the seat is awake, unless it sleeps and neither mail nor its wake round has come."""
         due = self.wake_round is not None and self.wake_round <= number
+        # Awake seats stay so without mail; only `end_turn` with a wait for messages puts one to sleep.
         stayed = self.awake and not self.sleeps
         self.awake = self.woken or due or stayed
         if self.awake:

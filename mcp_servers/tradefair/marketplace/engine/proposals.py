@@ -74,6 +74,7 @@ def checked_terms(
             raise IllegalAction(
                 "item_not_on_menu", f"line {number} is not on your menu", hint="view_my_business shows your menu"
             )
+    # Reached under lenient rules only: strict ones have refused above.
     if None in prices:
         flags.append("off_menu")
     if rules.price_rule == "posted":
@@ -102,6 +103,7 @@ def checked_terms(
 
 
 def _refuse_duplicates(lines: Sequence[Line]) -> None:
+    # By folded name: "Taco" and "taco " are one item of the menu and of a request.
     seen: dict[str, int] = {}
     for number, line in enumerate(lines, 1):
         first = seen.setdefault(folded(line.item), number)
@@ -196,5 +198,6 @@ class Proposal:
     def digest(self) -> bytes:
         """Digest of everything about the offer, its past included; 32 bytes."""
         terms = [list(map(list, self.terms.lines)), *self.terms[1:]]
+        # Note and reason too: what a counterpart reads is part of the state.
         content = [self.id, self.business, self.customer, terms, self.note, self.reason, self.lifetime, self.history]
         return hashlib.blake2b(canonical(content), digest_size=32).digest()

@@ -31,6 +31,7 @@ def acting(state: State, seat: SeatId) -> Participant:
 def counterpart_behind(state: State, seat: Participant, handle: str) -> Participant:
     """The seat of the other role behind a handle. IllegalAction unknown_id, also where a handle is of the same role."""
     found = state.by_handle.get(handle)
+    # One refusal for both: another one for a colleague's handle would tell which handles exist.
     if found is None or found.role == seat.role:
         raise IllegalAction("unknown_id", "there is no such counterpart", hint="use a handle as it was shown")
     return found
@@ -39,6 +40,7 @@ def counterpart_behind(state: State, seat: Participant, handle: str) -> Particip
 def addressee(state: State, sender: Participant, handle: str) -> Participant:
     """A counterpart that `sender` may write to. IllegalAction: unknown_id, counterpart_left, no_conversation."""
     found = counterpart_behind(state, sender, handle)
+    # After the lookup, since only a counterpart may learn that a seat has left.
     if not found.active:
         raise IllegalAction(
             "counterpart_left", "the counterpart has left", hint="write to somebody else", retryable=False
@@ -78,6 +80,7 @@ def terms_for(
 def untouched_proposal(state: State, seat: Participant, name: str) -> Proposal:
     """A proposal that this seat has sent or got, and not acted on in this round. IllegalAction: already_acted,
     unknown_id."""
+    # Two acts on one offer in a round have no order that a seat could rely on: payments come before all else.
     if any(act.proposal == name for act in seat.queue):
         raise IllegalAction(
             "already_acted", "this seat has acted on the proposal in this round", hint="end_turn", retryable=False

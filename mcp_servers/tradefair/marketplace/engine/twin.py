@@ -28,14 +28,21 @@ def perturbed(market: M, seat: SeatId, salt: int) -> M:
     """
     own = market.participants[seat]
     twin = type(market)(
-        market.scenario, _catalogue(market, own, salt), market.seed, indexed=market.indexed, said=market.said
+        # The index stays: results of a search, and their ranks, have been seen.
+        market.scenario,
+        _catalogue(market, own, salt),
+        market.seed,
+        indexed=market.indexed,
+        said=market.said,
     )
+    # Copies of all, also of this seat's own: a payment in one market must not close the offer in the other.
     twin.proposals = {name: _proposal(offer, seat) for name, offer in market.proposals.items()}
     twin.participants = {name: _participant(participant, own) for name, participant in market.participants.items()}
     twin.by_handle = {participant.handle: participant for participant in twin.participants.values()}
     twin.ledger = market.ledger.copy()
     # Through the ledger, so that the laws of conservation hold in the copy too.
     for other in twin.participants:
+        # The seat's own account is what it can see: it stays to the cent.
         if other != seat:
             twin.ledger.transfer(0, ENDOWMENT, other, 100 * (1 + salt), "budget")
     # After the proposals: posts on their way refer to the copies of their offers.
@@ -74,6 +81,7 @@ def _business(market: State, own: Participant, business: Business, salt: int) ->
     # A profile discloses at least as much as search does, so that what it hides has been seen nowhere.
     where = market.scenario.profile_disclosure
     fields = {name: getattr(business, name) for name in Business.model_fields}
+    # Never 0 and never above the list price: a floor out of bounds would fail the record's own checks.
     fields["floor_bp"] = (business.floor_bp + salt) % BASIS_POINTS + 1
     if own.role != CUSTOMER or not market.scenario.discloses(where, "prices"):
         fields["menu"] = tuple(
@@ -90,6 +98,7 @@ def _business(market: State, own: Participant, business: Business, salt: int) ->
 def _proposal(offer: Proposal, seat: SeatId) -> Proposal:
     """A copy of an offer, with another total and note unless this seat is a party to it."""
     copy = replace(offer)
+    # `replace` copies the reference: both markets would write one history.
     copy.history = list(offer.history)
     if seat not in (offer.business, offer.customer):
         copy.terms = offer.terms._replace(total=offer.terms.total + 1)

@@ -33,6 +33,7 @@ Handles: TypeAlias = list[str]
 
 def cents(amount: float) -> int:
     """Cents of an amount that a tool has shown, which has at most two decimals."""
+    # Exact: the float nearest to two decimals times 100 rounds to the cents that were meant.
     return round(amount * 100)
 
 
@@ -253,6 +254,7 @@ class Shopper:
         while groups:
             group = groups.pop(0)
             answer = yield ToolCall("send_message", {"to": list(group), **arguments})
+            # A refused message reached no business: it must not count as a business that has not answered.
             if answer.error is None:
                 self.asked.update(dict.fromkeys(group, self._cursor))
             elif len(group) > 1:
@@ -274,6 +276,7 @@ class Shopper:
         # Open proposals are counted from notices: a list of all proposals would be a call more in every round.
         kind, sender = row["kind"], row["counterpart"]
         if kind in ("message", "proposal_received"):
+            # The latest number per sender: an answer counts if it came after the inquiry.
             self._answers[sender] = row["number"]
         if kind == "proposal_received":
             self._open[row["proposal"]] = sender
@@ -292,6 +295,7 @@ class Shopper:
 
     def affordable(self, offer: Offer) -> bool:
         """Whether an offer is below the limit."""
+        # Below, not at: at V the purchase gains nothing.
         return self.order is None or self.order.limit is None or offer.total < self.order.limit
 
     def has_answered(self, handle: str) -> bool:
@@ -351,6 +355,7 @@ class FirstTaker(Shopper):
                 break
             answer = yield ToolCall("pay_proposal", {"proposal": offer.id, "expected_total": money(offer.total)})
             self._paid = answer.error is None
+        # Paid once, it only waits for its time to be over.
         self.eager = not self._paid
         if over:
             yield from self.leave()
@@ -388,7 +393,9 @@ class Bargainer(Shopper):
             return
         cheapest = fits[0].total
         last = cheapest if self.order.limit is None else min(self.order.limit, cheapest)
+        # x_0 is half of the cheapest offer, x_T that offer or the limit (6.7).
         self._ends = (cheapest // 2, last)
+        # Of all that it had asked only these two are waited for from now on.
         self.asked = dict.fromkeys(sellers, 0)
         yield from self._offer(now, cheapest // 2)
 

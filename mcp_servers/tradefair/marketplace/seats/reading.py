@@ -30,12 +30,14 @@ def named_in(text: str, names: Iterable[str]) -> list[Named]:
 
     Longer names are taken first, so that "Fish Taco" is not also read as "Taco".
     """
+    # Before normalisation, which would drop the brackets that make a number a quantity.
     read = normalised(_COUNT.sub(r" qty\1 ", text))
     plain = {name: normalised(name) for name in names}
     taken: list[_Span] = []
     found: list[tuple[int, Named]] = []
     for name in sorted(filter(plain.get, plain), key=lambda name: (-len(plain[name]), name)):
         spans = [span for span in _spans(read, plain[name]) if not any(map(span.overlaps, taken))]
+        # No shorter name may lie inside one that was found.
         taken += spans
         if spans:
             counts = [_COUNT_WORD.match(read, span.stop) for span in spans]

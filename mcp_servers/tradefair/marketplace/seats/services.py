@@ -88,6 +88,7 @@ class Books(NamedTuple):
         for row in reversed(list(rows)):
             inquiry = row["inquiry"]
             if inquiry is not None:
+                # Read from the latest message back: the first one that names an amount is the customer's last word.
                 offer = cents(inquiry["offer"]) if offer is None and inquiry["offer"] is not None else offer
                 if inquiry["items"]:
                     items = ((row["item"], row["quantity"]) for row in inquiry["items"])
@@ -156,12 +157,14 @@ class Honest:
 
     def lines(self, books: Books, customer: str, wanted: Wanted) -> list[Priced] | None:
         """The lines of its proposal; None when it cannot serve the order."""
+        # All or nothing: an offer that lacks an item is worth nothing to the customer.
         if any(folded(item) not in books.prices for item, _ in wanted.items):
             return None
         return [Priced(books.items[folded(item)], count, books.prices[folded(item)]) for item, count in wanted.items]
 
     def claims(self, books: Books, wanted: Wanted) -> list[str]:
         """The asked amenities that it says it has."""
+        # Only what was asked for: further claims would tell nothing and could be checked.
         return [name for name in wanted.amenities if books.offered.get(folded(name))]
 
     def total(self, lines: Sequence[Priced]) -> int | None:
@@ -292,9 +295,11 @@ class FloorBargainer(Honest):
         if lines is None:
             return None
         contact = self._contacts.get(customer, 0)
+        # Counted per answer, whatever becomes of the offer: the price falls with t (6.7).
         self._contacts[customer] = contact + 1
         before = sum(line.quantity * line.unit for line in lines)
         asked = self.price(before, books.floor(before), contact)
+        # An offer above its own price is taken: it asks for that.
         return scaled(lines, max(asked, wanted.offer or 0))
 
     def price(self, list_total: int, floor: int, contact: int) -> int:
@@ -454,6 +459,7 @@ class Flooder(Honest):
             if answer.error is None:
                 count += 1
             else:
+                # If even these are refused the list is emptied, so that the loop ends.
                 fresh = dict.fromkeys(self._waiting)
                 self._known = fresh if fresh != self._known else {}
         return count
@@ -491,6 +497,7 @@ class RandomBusiness:
     def _action(
         self, now: TurnView, number: int, books: Books, reachable: Sequence[str], offers: list[str]
     ) -> ToolCall | None:
+        # Only kinds that can be legal now: a random seat tests the rules, not the refusals.
         kinds = ["send_message"] * bool(reachable) + ["send_proposal"] * bool(reachable and books.items)
         kinds += ["withdraw_proposal"] * bool(offers)
         if not kinds:
