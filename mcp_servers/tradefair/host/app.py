@@ -37,7 +37,9 @@ if TYPE_CHECKING:
     from tradefair.host.episode import Episode
 
 MCP_PATH = "/mcp"
+# What process supervisors and a terminal send; everything else keeps its default.
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+# Seconds that a client is told to wait for an episode that has not started; an operator starts it by hand.
 _RETRY_AFTER_S = 2
 
 
@@ -48,6 +50,7 @@ async def run_stdio(episode: Episode, seat: SeatId) -> None:
     joined.
     """
     server = build_server(episode, seat, transport="stdio")
+    # A handler of the loop: the thread that reads standard input cannot be cancelled.
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, lambda: _leaving.append(_leave(episode)))
     async with open_pipes() as pipes:
         await server.run(pipes.reading, pipes.writing, server.create_initialization_options())
@@ -62,6 +65,7 @@ def _leave(episode: Episode) -> asyncio.Task[None]:
         try:
             await episode.close()
         finally:
+            # `os._exit`, because leaving in order would join the thread that reads standard input.
             os._exit(0)
 
     return asyncio.create_task(leave())
@@ -77,8 +81,10 @@ class SeatApp:
     def __init__(self, host: Host, allowed_hosts: Iterable[str]) -> None:
         self._host = host
         self._opening = anyio.Lock()
+        # Checked by each door; /health answers under any name.
         self._security = security_settings(allowed_hosts)
         backend = BearerAuthBackend(SeatVerifier(host.tokens))
+        # The middleware reads the token of every request; only the MCP path requires one.
         self.starlette = Starlette(
             routes=[
                 Route("/health", self._alive, methods=["GET"]),
@@ -91,14 +97,17 @@ class SeatApp:
 
     @asynccontextmanager
     async def _lifespan(self, app: Starlette) -> AsyncGenerator[None]:
+        # Doors run in a task group of the server, so that its end also ends what a door has started.
         async with anyio.create_task_group() as tasks:
             self._host.attach(tasks)
             yield
+            # No door is opened while the server goes down.
             self._host.attach(None)
             self._host.shut()
             tasks.cancel_scope.cancel()
 
     async def _alive(self, request: Request) -> Response:
+        # Without a token: it says nothing but that the process lives.
         return JSONResponse({"status": "draining" if self._host.draining else "ok"})
 
     async def _ready(self, request: Request) -> Response:
@@ -111,6 +120,7 @@ class SeatApp:
         assert isinstance(user, AuthenticatedUser)
         token = user.access_token
         claims = token.claims or {}
+        # A token may be used before its episode starts; 503 asks the client to come again, 404 would turn it away.
         if claims["episode"] in self._host.pending:
             wait = {"Retry-After": str(_RETRY_AFTER_S)}
             early = Response("the episode has not started: try again later", status_code=503, headers=wait)
@@ -129,16 +139,21 @@ class SeatApp:
         async with self._opening:
             door = host.doors.get(grant_id)
             episode = host.episodes.get(episode_id)
+            # Looked up again under the lock: the request that held it before may have opened this door.
             if door is not None or host.tasks is None or episode is None:
                 return door
             if not host.tokens.good(token.token):  # revoked while this request waited for the lock
                 return None
             if scope == OBSERVER_SCOPE:
                 gate = host.gate(episode_id, grant_id, observer=True)
+                # A gate for each observer's token: observers are strangers to each other, and none may use up another's
+                # calls.
                 server = build_observer_server(episode, transport="http", gate=gate)
             else:
+                # The seat's gate is shared by all its tokens, or a seat could multiply its quotas by tokens.
                 server = build_server(episode, seat, transport="http", gate=host.gate(episode_id, seat))
             door = host.doors.put(grant_id, Door(server, self._security, host.body_limit, host.quotas))
+            # Started before it is used: `run` has to open the SDK's session manager first.
             await host.tasks.start(door.run)
         return door
 
@@ -163,6 +178,7 @@ class HttpServer:
             return SeatApp(host, names).starlette
 
         self._host = host
+        # Seconds; with 0 the first signal stops at once.
         self._drain_s = drain_s
         self._draining: asyncio.Task[None] | None = None
         self._listener = Listener(make_app, address=address, port=port, public_names=public_names)
@@ -172,6 +188,7 @@ class HttpServer:
     async def serve(self, on_ready: Callable[[], None] | None = None) -> None:
         """Serve until `stop`, SIGTERM or SIGINT, then finish open requests. The caller closes the host."""
         loop = asyncio.get_running_loop()
+        # Signals belong to the process and not to uvicorn, so that episodes are closed after the last answer.
         for number in _SIGNALS:
             loop.add_signal_handler(number, self.go)
         try:
@@ -184,12 +201,14 @@ class HttpServer:
 
     def stop(self) -> None:
         """Take no more requests and let `serve` return."""
+        # From here on /health says that the host is going down.
         self._host.draining = True
         self._host.shut()
         self._listener.stop()
 
     def go(self) -> None:
         """React to a signal: the first lets rounds end, a second one does not wait for them."""
+        # A second signal: whoever sends it does not want to wait any longer.
         if self._draining is not None or not self._drain_s:
             self.stop()
             return
@@ -198,5 +217,6 @@ class HttpServer:
     async def _drain(self) -> None:
         try:
             await self._host.drain(self._drain_s)
+        # Also where draining fails or is cancelled: the server has to end in every case.
         finally:
             self.stop()

@@ -123,9 +123,12 @@ class _Desk:
         self._tools = tools
         self._transport = transport
         self._gate = gate or Gate()
+        # Built once per server: what a seat is offered does not change within an episode.
         self._listed = [_listed_tool(tool) for tool in self._tools.values()]
+        # Whether programs of this seat can come across other seats' words.
         self._reads_words = any(tool.read_only and tool.untrusted_paths for tool in self._tools.values())
         self._mirrored = mirror.mirrored(self._tools)
+        # Only what is listed may be followed.
         self._offered = frozenset(uri for tool in self._mirrored.values() if (uri := mirror.plain_uri(tool)))
         self.changing = mirror.changing(self._mirrored)
 
@@ -143,6 +146,7 @@ class _Desk:
         return types.ListToolsResult(tools=self._listed)
 
     async def call_tool(self, ctx: Context, params: types.CallToolRequestParams) -> dict[str, Any]:
+        # No `_guarded` here: a call's failure is a result with the four fields, not a protocol error.
         """One call through the episode; every refusal, of unknown tools too, is a result."""
         given: object = (ctx.meta or {}).get(wire.CALL_KEY_META)
         # A key that is no text becomes an empty one, which the episode refuses and records.
@@ -156,6 +160,7 @@ class _Desk:
 
     async def _passed(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult | Refusal:
         """The result of a call, or why the gate did not let it in."""
+        # The gate depends on the wall clock, so what it refuses must not reach the trace (docs/decisions/0030).
         refusal = self._gate.enter(tool)
         if refusal is not None:
             return refusal
@@ -167,6 +172,7 @@ class _Desk:
     async def _call(self, ctx: Context, tool: str, arguments: object, key: str | None = None) -> CallResult:
         side = _side(ctx, self._transport)
         result = await self._episode.call(self._seat, tool, arguments, call_key=key, side=side)
+        # After the answer is there: the span says what became of the call.
         telemetry.enrich(self._episode, self._seat, self._transport, result)
         return result
 
@@ -207,7 +213,9 @@ class _Desk:
         if reading is None:
             raise _not_offered(params.uri)
         result = await self._passed(ctx, reading.tool.name, reading.arguments)
+        # For its `_meta`: the clock, and where other seats' words are.
         answer = _on_the_wire(result)
+        # The protocol has no refusal for resources, so it becomes an error that carries the four fields.
         if isinstance(result, Refusal) or result.error is not None or result.body is None:
             error = result.error or INTERNAL_ERROR
             code = types.INTERNAL_ERROR if error.code in _FAULTS else types.INVALID_PARAMS
@@ -238,6 +246,7 @@ class _Desk:
         self, ctx: Context, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Open a stream of change events (stateless era) for resources that this seat is offered."""
+        # `subscriptions/listen` honours any URI in the SDK; a seat may follow only its own (decision 0004).
         for uri in params.notifications.resource_subscriptions or ():
             self._check_offered(uri)
         return await ctx.lifespan_context.listen(ctx, params)
@@ -265,6 +274,7 @@ class _Desk:
         """The prompt's text."""
         core = self._episode.core
         given = params.arguments or {}
+        # Checked by us: the SDK passes every name and argument on.
         if params.name != briefing.prompt_name(core):
             raise MCPError(types.INVALID_PARAMS, f"the only prompt is {briefing.prompt_name(core)}")
         if set(given) - {"detail"}:
@@ -279,6 +289,7 @@ class _Desk:
     @_guarded
     async def complete(self, ctx: Context, params: types.CompleteRequestParams) -> types.CompleteResult:
         """Complete an argument of the prompt or of a resource template."""
+        # The protocol allows at most 100 values in one answer.
         values = self._suggestions(params.ref, params.argument)[:100]
         return types.CompleteResult(completion=types.Completion(values=values, total=len(values), has_more=False))
 
@@ -291,6 +302,7 @@ class _Desk:
             words = briefing.DETAILS if argument.name == "detail" else ()
             return [word for word in words if word.startswith(argument.value)]
         for tool in self._mirrored.values():
+            # Both forms: clients complete a template's arguments and those of the plain resource alike.
             if ref.uri in (mirror.template_uri(tool), mirror.plain_uri(tool)):
                 schema = tool.input_schema.get("properties", {}).get(argument.name, {})
                 return mirror.suggestions(schema, argument.value)
@@ -328,7 +340,9 @@ def _listed_tool(tool: Tool) -> types.Tool:
         title=tool.title,
         read_only_hint=tool.read_only,
         destructive_hint=tool.destructive,
+        # A read may be repeated at will, whatever its declaration says.
         idempotent_hint=tool.idempotent or tool.read_only,
+        # Nothing in a market is the open world: there is no network or file behind a tool.
         open_world_hint=False,
     )
     meta: dict[str, Any] = {"tradefair/kind": tool.kind, "tradefair/ends-turn": tool.ends_turn}
@@ -346,16 +360,19 @@ def _listed_tool(tool: Tool) -> types.Tool:
 
 
 def _only_page(params: types.PaginatedRequestParams | None) -> None:
+    # A cursor that we never gave out is a client's mistake, and an empty page would hide it.
     if params is not None and params.cursor is not None:
         raise MCPError(types.INVALID_PARAMS, "there is one page: send no cursor")
 
 
 def _not_offered(uri: str) -> MCPError:
+    # Cut, because the URI is the client's text and goes into an error.
     return MCPError(types.INVALID_PARAMS, "this seat is offered no such resource", {"uri": uri[:200]})
 
 
 def _side(ctx: Context, transport: str) -> Side:
     """Where a call came from; stored next to its event, outside the chain."""
+    # In process there may be no handshake, and so no client's name.
     params = ctx.session.client_params
     client = None if params is None else f"{params.client_info.name} {params.client_info.version}"
     request = None if ctx.request_id is None else str(ctx.request_id)

@@ -12,6 +12,7 @@ from tradefair.contract.core import Core
 
 DETAILS = ("brief", "full")
 
+# The same for every market: how to wait and how to go on are the kernel's, not the market's.
 _LOOP = """\
 view_turn shows whether a decision of yours is awaited. When it is, read what you need, take your action, and call
 await_turn; it answers when you are awaited again or the episode is over (still_open = true: call it again). Go on
@@ -50,5 +51,6 @@ def _tool_lines(tools: Mapping[str, Tool]) -> str:
 
 
 def _tool_line(tool: Tool) -> str:
+    """One tool in a line, with the names of its parameters; schemas are in the tool list already."""
     takes = ", ".join(tool.input_schema.get("properties", {}))
     return f"- {tool.name}({takes}): {' '.join(tool.description.split())}"

@@ -10,8 +10,10 @@ from pathlib import Path
 
 from tradefair.contract import SeatError
 
+# Tokens are read from variables, because other users of the machine can see command lines.
 TOKEN_VARIABLE = "TRADEFAIR_TOKEN"
 CONTROL_TOKEN_VARIABLE = "TRADEFAIR_CONTROL_TOKEN"
+# Relative to where each client looks for it: the project, or the user's configuration folder.
 CLIENTS = {
     "claude": "claude_desktop_config.json",
     "cursor": ".cursor/mcp.json",
@@ -46,6 +48,7 @@ def read_token(variable: str, file: Path | None) -> str:
         token = os.environ.get(variable, "").strip()
     if not token:
         raise SeatError(f"there is no token: set {variable}, or name a file with --token-file")
+    # Such a character is the mark of a wrong file, and no header could carry it.
     if not (token.isascii() and token.isprintable()):
         raise SeatError("the token holds characters that no token has")
     return token
@@ -58,4 +61,5 @@ def _executable() -> str:
     if script.is_file():
         return str(script)
     found = shutil.which("tradefair")
+    # Not found: the bare name, which works where the client's PATH has it.
     return str(Path(found).absolute()) if found else "tradefair"

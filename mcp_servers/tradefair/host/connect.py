@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from mcp.types import RequestParamsMeta
 
 _TIMEOUT = httpx2.Timeout(30, read=300)  # seconds; a call may wait long for its turn
+# Nothing else is passed on: progress tokens and client data belong to this connection.
 _FORWARDED_META = ("tradefair/", "traceparent", "tracestate")
 
 _log = logging.getLogger("tradefair.host")
@@ -41,6 +42,7 @@ async def open_remote(url: str, token: str) -> AsyncGenerator[Client]:
     headers = {"Authorization": f"Bearer {token}"}
     async with httpx2.AsyncClient(headers=headers, timeout=_TIMEOUT) as http:
         await _check(http, url)
+        # No cache: turns change what the remote server says.
         async with Client(streamable_http_client(url, http_client=http), cache=None) as remote:
             yield remote
 
@@ -51,6 +53,7 @@ async def _check(http: httpx2.AsyncClient, url: str) -> None:
         answer = await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
         raise HarnessFailure(f"{url} cannot be reached: {error or type(error).__name__}") from None
+    # 401 and 404 here mean the token and the seat, so the message can say what to do.
     if answer.status_code == 401:
         raise SeatError(f"{url} refuses the token: it is unknown, revoked, or its episode is over")
     if answer.status_code == 404:
@@ -61,6 +64,7 @@ def forwarding_server(remote: Client) -> Server[Any]:
     """An MCP server that passes each request on to the remote one. Change notifications are not forwarded."""
     info = remote.server_info
     relay = _Relay(remote)
+    # Name, version and instructions are the remote's: to its client the relay is the market.
     return Server[Any](
         info.name if info else "tradefair",
         version=info.version if info else "",

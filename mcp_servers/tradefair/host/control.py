@@ -42,10 +42,13 @@ from tradefair.host.status import EpisodeState, episode_status, host_status
 from tradefair.host.status_page import page
 from tradefair.tracestore import trace_copy
 
+# Bytes of a request's body; orders are small.
 CONTROL_BODY_LIMIT = 65_536
+# Tells control tokens from seat tokens, which begin with `tf_`, when one is found in a log or a file.
 _PREFIX = "tfc_"
 _MAX_LISTED = 1_000
 _STATES: dict[str, EpisodeState] = {"pending": "pending", "running": "running", "ended": "ended", "closed": "closed"}
+# No script can run on the status page, and no other page may frame it.
 _PAGE_HEADERS = {
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'",
     "Cache-Control": "no-store",
@@ -81,6 +84,7 @@ class ControlApp:
         self._host = host
         self._digest = digest
         self._url = url
+        # Against DNS rebinding: a web page could otherwise reach this port under a name of its own.
         self._security = TransportSecurityMiddleware(security_settings(allowed_hosts))
         routes = (
             ("/", "GET", self._page),
@@ -98,6 +102,7 @@ class ControlApp:
             routes=[Route(path, self._guarded(handler), methods=[method]) for path, method, handler in routes],
             exception_handlers={404: _no_such_path, 405: _no_such_path},
         )
+        # A redirect would answer before the token was asked for.
         self.starlette.router.redirect_slashes = False
 
     # --- the door ---------------------------------------------------------------------------------------------------
@@ -106,6 +111,7 @@ class ControlApp:
         """Host header and token first; then every error is a typed answer."""
 
         async def guard(request: Request) -> Response:
+            # Before the token: a foreign page must not learn whether a token would be good.
             foreign = await self._security.validate_request(request, is_post=False)
             if foreign is not None:
                 return foreign
@@ -125,6 +131,7 @@ class ControlApp:
 
     def _admitted(self, request: Request) -> bool:
         scheme, _, given = request.headers.get("authorization", "").partition(" ")
+        # Basic only for the page, and only on it: browsers send it along to every path of the host by themselves.
         if scheme.lower() == "basic" and request.url.path == "/":
             given = _password(given)
         elif scheme.lower() != "bearer":
@@ -138,20 +145,26 @@ class ControlApp:
         asked = await _body(request, bodies.Create)
         first = new_seed() if asked.seed is None else asked.seed
         if first + asked.count - 1 > MAX_SEED:
+            # Checked for the whole order: the last episodes of a batch must not fail after the first have begun.
             raise ScenarioError(f"the last of {asked.count} seeds would be over 2^63 - 1")
         common = asked.model_dump(include={"market", "scenario", "overrides", "seats", "others", "ttl_s"})
         wanted = checked(Order(**common, seed=first))
+        # Checked once for all of them: only the seeds differ.
         orders = [wanted._replace(order=Order(**common, seed=first + index)) for index in range(asked.count)]
         self._host.check_room(asked.count)
+        # Room and names before anything is kept, so that a refusal changes nothing.
         names = [new_episode_id() for _ in orders]
         try:
             with self._host.saved_once():
+                # One write of the registry for the whole request, instead of one per token and episode.
                 for name, order in zip(names, orders, strict=True):
                     self._host.order(order, name)
                 granted = [grant for name in names for grant in self._invited(name, wanted, asked)]
                 invitations = [_invitation(*grant) for grant in granted]
+            # After the tokens are saved: an episode whose tokens are lost could never be played.
             for name in names if asked.start else ():
                 await self._host.start(name)
+        # BaseException: a client that hangs up cancels this task, and must not leave half an order.
         except BaseException:
             await self._undo(names)
             raise
@@ -167,6 +180,7 @@ class ControlApp:
 
     async def _undo(self, names: Iterable[str]) -> None:
         """Take back what a failed request had made, so that it is carried out wholly or not at all."""
+        # Shielded, because the task may be cancelled already.
         with anyio.CancelScope(shield=True):
             for name in names:
                 try:
@@ -175,6 +189,7 @@ class ControlApp:
                     _log.warning("an episode of a failed request stays", extra={"episode": name})
                 else:
                     if name in self._host.episodes:
+                        # An ended episode would otherwise stay for the linger time without anyone who knows its tokens.
                         await self._host.retire(name)
 
     async def _start(self, request: Request) -> Response:
@@ -185,6 +200,7 @@ class ControlApp:
         state, limit = request.query_params.get("state"), request.query_params.get("limit", "100")
         if state is not None and state not in _STATES:
             raise _invalid(f"state is one of {', '.join(_STATES)}")
+        # As text first: `int` also reads signs, spaces and digits of other scripts.
         if not (limit.isascii() and limit.isdigit() and len(limit) <= 4 and 1 <= int(limit) <= _MAX_LISTED):
             raise _invalid(f"limit is a number from 1 to {_MAX_LISTED}")
         return _answer(await host_status(self._host, state=_STATES.get(state or ""), limit=int(limit)))
@@ -197,7 +213,9 @@ class ControlApp:
         episode = self._host.episode(_name(request))
         if episode.core.ended is not None:
             raise EpisodeOver(episode.core.ended)
+        # Raises SeatError for an unknown seat before anything is done.
         episode.core.tools(asked.seat)
+        # Read before the lapse, since afterwards the seat is no longer awaited.
         awaited = episode.core.awaits(asked.seat)
         await episode.lapse(asked.seat, asked.reason)
         return _answer(bodies.Lapsed(lapsed=awaited))
@@ -211,11 +229,13 @@ class ControlApp:
     async def _export(self, request: Request) -> Response:
         name = _name(request)
         if name in self._host.episodes:
+            # An episode that ended meanwhile is still here; a closed one is known by the path of its trace.
             path = self._host.episode(name).path
         elif name in self._host.past:
             path = self._host.past[name].trace
         else:
             raise SeatError(f"there is no trace of {name[:80]!r} here")
+        # In a thread: the copy reads the whole file, and episodes must go on meanwhile.
         content = await anyio.to_thread.run_sync(trace_copy, self._host.logs.reading(path))
         headers = {"Content-Disposition": f'attachment; filename="{path.name}"'}
         return Response(content, media_type="application/vnd.sqlite3", headers=headers)
@@ -224,6 +244,7 @@ class ControlApp:
 
     async def _invite(self, request: Request) -> Response:
         asked = await _body(request, bodies.Invite)
+        # Exactly one of the two; `is` compares them as truth values.
         if (asked.seat is None) is not asked.observer:
             raise _invalid("name a seat, or say observer: true, and not both")
         name = _name(request)
@@ -258,6 +279,7 @@ def _password(encoded: str) -> str:
     """The password of HTTP's basic scheme; empty where there is none."""
     try:
         return base64.b64decode(encoded, validate=True).decode().partition(":")[2]
+    # ValueError covers text that is not ASCII.
     except (binascii.Error, UnicodeDecodeError, ValueError):
         return ""
 
@@ -269,6 +291,7 @@ async def _body(request: Request, model: type[B]) -> B:
     """The request's body as its model; refused beyond 64 KiB without reading on."""
     content = bytearray()
     try:
+        # Counted while it arrives: a length in a header may be missing or wrong.
         async for chunk in request.stream():
             content += chunk
             if len(content) > CONTROL_BODY_LIMIT:
@@ -279,17 +302,20 @@ async def _body(request: Request, model: type[B]) -> B:
     except ClientDisconnect:
         raise _invalid("the body broke off") from None
     try:
+        # Strict: "1" for 1 would be taken in silence otherwise. An empty body stands for all defaults.
         return model.model_validate_json(bytes(content) or b"{}", strict=True)
     except ValidationError as wrong:
         raise _Refused(400, explain(wrong, model, request.url.path)) from None
 
 
 def _answer(model: BaseModel, status: int = 200) -> Response:
+    # Answers hold tokens; no cache between client and host may keep them.
     headers = {"Cache-Control": "no-store"}
     return Response(model.model_dump_json(), status, headers=headers, media_type="application/json")
 
 
 def _error(status: int, error: ErrorInfo) -> Response:
+    # Seconds; both states pass by themselves.
     headers = {"Retry-After": "2"} if status in (429, 503) else None
     return JSONResponse({"error": error._asdict()}, status, headers=headers)
 
@@ -322,6 +348,7 @@ def _unauthorized(request: Request) -> Response:
     if "authorization" in request.headers:  # a browser always asks without it first: that is no attack
         _security_log.warning("refused a request to the control plane")
     error = ErrorInfo("unauthorized", "the control plane's token is missing or wrong", "Authorization: Bearer …", False)
+    # Only the page asks for a password: a dialogue on another path would invite the browser to send it there.
     scheme = 'Basic realm="tradefair", charset="UTF-8"' if request.url.path == "/" else 'Bearer realm="tradefair"'
     return JSONResponse({"error": error._asdict()}, 401, headers={"WWW-Authenticate": scheme})
 

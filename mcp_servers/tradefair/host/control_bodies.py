@@ -12,10 +12,12 @@ from tradefair.host.seat_auth import GrantScope
 from tradefair.host.setup import MAX_SEED
 from tradefair.host.status import EpisodeSummary
 
+# Bounds of a stranger's text; a market checks the names themselves.
 _Seat = Annotated[str, Field(min_length=1, max_length=64)]
 
 
 class _Body(BaseModel):
+    # Unknown fields are refused, so that a mistyped option is not silently ignored.
     model_config = ConfigDict(extra="forbid", frozen=True)
 
 
@@ -26,10 +28,12 @@ class Create(_Body):
     tokens for each.
     """
 
+    # A name from the catalogue and no path: what is named here is loaded.
     market: Annotated[str, Field(pattern=r"^[a-z_]{1,40}$")]
     scenario: Annotated[str, Field(pattern=r"^[a-z_]{1,40}(/[a-z0-9_]{1,40})?$")] | None = None
     overrides: Annotated[dict[str, JsonValue], Field(max_length=100)] = {}
     seed: Annotated[int, Field(ge=0, le=MAX_SEED)] | None = None
+    # As many as a host keeps by default.
     count: Annotated[int, Field(ge=1, le=1_000)] = 1
     seats: Literal["all"] | Annotated[tuple[_Seat, ...], Field(max_length=1_000)] | None = None
     others: Annotated[str, Field(max_length=200)] | None = None

@@ -15,6 +15,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.host import control_bodies as bodies
 from tradefair.host.status import EpisodeState, EpisodeStatus, HostStatus
 
+# The host answers when all episodes of an order have been made.
 _TIMEOUT = httpx2.Timeout(30, read=600)  # seconds; creating many episodes takes a while
 
 M = TypeVar("M", bound=BaseModel)
@@ -79,6 +80,7 @@ class ControlClient:
         return self._send("GET", f"{_path(episode)}/export", None).content
 
     def _ask(self, method: str, path: str, answer: type[M], body: BaseModel | None = None) -> M:
+        # Defaults are left out: an older host knows fewer fields and refuses unknown ones.
         content = None if body is None else body.model_dump_json(exclude_defaults=True).encode()
         return answer.model_validate_json(self._send(method, path, content).content)
 
@@ -93,6 +95,7 @@ class ControlClient:
 
 
 def _path(episode: str) -> str:
+    # Quoted, so that an id with a slash asks for that id and not for another path.
     return f"/episodes/{quote(episode, safe='')}"
 
 
@@ -100,8 +103,11 @@ def _refusal(answer: httpx2.Response) -> TradefairError:
     try:
         error = orjson.loads(answer.content)["error"]
         code, text = str(error["code"]), f"{error['message']}; {error['hint']}"
+    # Whatever answered is no control plane: a proxy, or another program on that port.
     except (orjson.JSONDecodeError, KeyError, TypeError):
+        # The status is all that is known then.
         return HarnessFailure(f"HTTP {answer.status_code}: no control plane answers there")
+    # The codes of the host, as the exceptions that the same mistake raises in process.
     if code in ("unauthorized", "unknown_id", "episode_over"):
         return SeatError(text)
     if code == "invalid_arguments":

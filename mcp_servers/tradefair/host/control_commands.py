@@ -46,6 +46,7 @@ class _Plane:
 
     def ask(self) -> ControlClient:
         """A client of it. Raises ScenarioError where no plane is named, SeatError without its token."""
+        # The option goes before the variable, as everywhere.
         place = self.url or os.environ.get(URL_VARIABLE, "")
         if not place:
             raise ScenarioError(f"name the control plane with --url, or set {URL_VARIABLE}")
@@ -79,6 +80,7 @@ def create(
     """Make episodes; the tokens of their seats are shown once."""
     try:
         wanted = bodies.Create(
+            # The same model as on the host's side: what it would refuse is refused here, without a request.
             market=market,
             scenario=scenario,
             seed=seed,
@@ -91,6 +93,7 @@ def create(
             start=start,
         )
     except ValidationError as wrong:
+        # The first error only: a person corrects one thing at a time.
         first = wrong.errors(include_url=False)[0]
         raise ScenarioError(f"{'.'.join(map(str, first['loc']))}: {first['msg']}") from None
     plane: _Plane = context.obj
@@ -180,6 +183,7 @@ def export(context: _Context, episode: _Episode, out: Annotated[Path, typer.Opti
         content = client.export(episode)
     # A new file that only its owner can read: the trace holds every seat's private values and the seed.
     try:
+        # O_EXCL and 0600: a trace holds all seats' secrets, and must not go into a file that others can read.
         with open(os.open(out, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(content)
     except OSError as error:

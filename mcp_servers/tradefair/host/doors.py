@@ -21,6 +21,7 @@ from starlette.types import Message, Receive, Scope, Send
 
 from tradefair.host.quotas import Gate, Quotas
 
+# Streams of a client stay open, so the bound is on what is open and not on what comes in a second.
 MAX_OPEN_REQUESTS = 64
 _REQUESTS_PER_CALL = 4  # a client also connects, lists, reads and listens
 
@@ -40,8 +41,10 @@ class Door:
     ) -> None:
         self._closing = anyio.Event()
         self._gone = True
+        # Two sets, because going down waits for calls that are answered and not for requests that still arrive.
         self._under_way: set[anyio.CancelScope] = set()
         self._reading: set[anyio.CancelScope] = set()
+        # Requests and not calls: the seat's own gate counts the calls behind them.
         rate = None if quotas.calls_per_s is None else _REQUESTS_PER_CALL * quotas.calls_per_s
         self._gate = Gate(Quotas(rate, _REQUESTS_PER_CALL * quotas.burst, open_calls=MAX_OPEN_REQUESTS))
         self._manager = StreamableHTTPSessionManager(
@@ -60,6 +63,7 @@ class Door:
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
         """Keep the sessions alive until the door is closed."""
+        # The manager must be left by the task that entered it, so this task waits for the door's end.
         async with self._manager.run():
             task_status.started()
             await self._closing.wait()
@@ -67,6 +71,7 @@ class Door:
     async def serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one HTTP request; with 429 where too many are open or they come too fast."""
         refusal = self._gate.enter("")
+        # Before anything of the request is read.
         if refusal is not None:
             wait = ceil(refusal.retry_after_s or 1)
             text = "too many requests with this token: try again later"
@@ -76,13 +81,16 @@ class Door:
         answered = finished = False
 
         async def arriving() -> Message:
+            # The SDK reads the body itself; this only notes when it has arrived whole.
             message = await receive()
             if not message.get("more_body"):
                 self._reading.discard(request)
             return message
 
+        # Whether an answer has begun decides what may still be sent when the door closes.
         async def noting(message: Message) -> None:
             nonlocal answered, finished
+            # Before it is sent: a send that fails halfway has begun as well.
             answered = True
             await send(message)
             finished = message["type"] == "http.response.body" and not message.get("more_body")
@@ -91,6 +99,7 @@ class Door:
             self._under_way.add(request)
         self._reading.add(request)
         try:
+            # The scope is what `close` cancels.
             with request:
                 await self._manager.asgi_app(scope, arriving, noting)
         except ClientDisconnect:
@@ -98,14 +107,17 @@ class Door:
             return
         except Exception:
             # The door was closed while this request came in, and its server is gone.
+            # An answer that has begun cannot be taken back, and a fault of an open door is a fault.
             if answered or not self._closing.is_set():
                 raise
         finally:
             self._under_way.discard(request)
             self._reading.discard(request)
             self._gate.leave()
+        # The request was cut off before its answer began, so an answer that says why can still be given.
         if not answered and self._closing.is_set():
             await self._closed()(scope, receive, send)
+        # A body that was begun has to end, or the server would log a broken answer.
         elif not finished and request.cancelled_caught:
             await send({"type": "http.response.body", "body": b""})
 
@@ -117,6 +129,7 @@ class Door:
         """
         self._gone = gone
         self._closing.set()
+        # A revoked token ends all requests; going down ends only those that have not arrived.
         for request in list(self._under_way if gone else self._reading):
             request.cancel()
 
@@ -154,6 +167,7 @@ class Doors:
 
     def shut(self, grants: Iterable[str] | None = None) -> None:
         """Close the doors of `grants` for good; with None all doors, because the host goes down."""
+        # A copy, because a door leaves the mapping here.
         for grant in list(self._doors) if grants is None else grants:
             door = self._doors.pop(grant, None)
             if door is not None:

@@ -33,7 +33,9 @@ _TIMEOUT_S = 30.0
 _RETRIES = 3
 _BACKOFF_S = 0.5  # before the first retry; doubled before each further one
 _DECIMALS = 6  # float32 vectors agree in about seven digits between processors
+# Where TRADEFAIR_ALLOW_MODELS=0 still lets an endpoint be asked.
 _LOOPBACK = ("127.0.0.1", "localhost", "::1")
+# The folder's name is the model's, as it is downloaded.
 _FOLDER = "all-MiniLM-L6-v2"
 
 
@@ -72,6 +74,7 @@ class OpenAIEmbedder:
         found: list[list[float]] = []
         for start in range(0, len(texts), _BATCH):
             found += self._batch(texts[start : start + _BATCH])
+        # An endpoint that changes its model in the middle would give cosines that mean nothing.
         if any(len(vector) != self.dimensions for vector in found):
             raise ScenarioError(f"the embeddings endpoint changed the dimensions of {self._model}")
         return found
@@ -82,6 +85,7 @@ class OpenAIEmbedder:
         reason = "no answer"
         for attempt in range(_RETRIES + 1):
             if attempt:
+                # Blocks: embedders run in a worker thread (`SimilarityService.__call__`).
                 time.sleep(self._backoff_s * 2 ** (attempt - 1))
             try:
                 body = {"model": self._model, "input": list(texts)}
@@ -89,6 +93,7 @@ class OpenAIEmbedder:
             except httpx2.HTTPError as error:
                 reason = type(error).__name__
                 continue
+            # What passes by itself. Other refusals would be the same at the next try.
             if answer.status_code in (408, 409, 429) or answer.status_code >= 500:
                 reason = f"status {answer.status_code}"
                 continue
@@ -119,9 +124,11 @@ class CachedEmbedder:
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
         self.id, self.dimensions = embedder.id, embedder.dimensions
+        # A file name made from an id that may hold a model's slashes.
         name = "".join(char if char.isalnum() or char in "-_.@" else "-" for char in embedder.id)
         self._path = folder / f"{name}.jsonl"
         self._known: dict[str, list[float]] = dict(self._read())
+        # Several seats may ask from several threads; the file is appended to by one at a time.
         self._lock = threading.Lock()
         self.hits = self.misses = 0
 
@@ -129,6 +136,7 @@ class CachedEmbedder:
         """Known vectors from memory, others from the embedder, which are kept."""
         with self._lock:
             keys = [self._key(text) for text in texts]
+            # A mapping: a text that is asked for twice is embedded once.
             missing = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
             self.misses += len(missing)
             self.hits += len(keys) - len(missing)
@@ -137,12 +145,14 @@ class CachedEmbedder:
             return [self._known[key] for key in keys]
 
     def _key(self, text: str) -> str:
+        # NFC, so that two writings of the same letter are one text; the id, so that models do not mix.
         return hashlib.sha256(f"{self.id}\n{unicodedata.normalize('NFC', text)}".encode()).hexdigest()
 
     def _keep(self, fresh: Mapping[str, Sequence[float]]) -> None:
         lines: list[str] = []
         for key, vector in fresh.items():
             packed = struct.pack(f"<{self.dimensions}f", *vector)
+            # Unpacked again: what is used now must equal what a later process reads from the file, in every bit.
             self._known[key] = list(struct.unpack(f"<{self.dimensions}f", packed))
             lines.append(json.dumps({"key": key, "vector": base64.b64encode(packed).decode()}) + "\n")
         try:
@@ -167,6 +177,7 @@ class CachedEmbedder:
                 row = json.loads(line)
                 vector = struct.unpack(f"<{self.dimensions}f", base64.b64decode(row["vector"], validate=True))
                 found[str(row["key"])] = list(vector)
+            # A line that a kill left half written: the text is simply embedded again.
             except (ValueError, KeyError, TypeError, struct.error):
                 continue
         return found
@@ -198,11 +209,13 @@ class SimilarityService:
         if "text" in payload:
             return [*self._row(str(payload["text"]), others)]
         texts = _texts(payload["texts"])
+        # All at once, so that the rows below find every vector in memory.
         self.embedder.embed([*texts, *others])
         rows: dict[str, JsonValue] = {text: [*self._row(text, others)] for text in texts}
         return {"id": self.embedder.id, "dimensions": self.embedder.dimensions, "rows": rows}
 
     def _row(self, text: str, others: Sequence[str]) -> list[float]:
+        # An empty text has no direction; 0 says that it is like nothing.
         if not text.strip():
             return [0.0] * len(others)
         first, *rest = self.embedder.embed([text, *others])
@@ -220,9 +233,11 @@ def _cosines(vector: Sequence[float], others: Sequence[Sequence[float]]) -> list
         return []
     import numpy as np
 
+    # In double precision: sums in float32 would cost digits of the six that are kept.
     first, rest = np.asarray(vector, dtype=np.float64), np.asarray(others, dtype=np.float64)
     norms = np.linalg.norm(rest, axis=1) * np.linalg.norm(first)
     cosines = np.divide(rest @ first, norms, out=np.zeros(len(rest)), where=norms > 0)
+    # Rounding may carry a cosine just beyond 1.
     return [round(min(1.0, max(-1.0, float(cosine))), _DECIMALS) for cosine in cosines]
 
 
@@ -234,6 +249,7 @@ def similarity_services(needs: Sequence[InputRequest]) -> Services:
         if request.source != SOURCE or not isinstance(payload, dict):
             raise ScenarioError(f"no service answers {request.source[:40]!r}")
         found[request.source] = SimilarityService(open_embedder(str(payload["embedder"])))
+    # Long enough for all attempts of one batch, with their pauses.
     return Services(found, timeout_s=(_RETRIES + 2) * _TIMEOUT_S)
 
 
@@ -245,6 +261,7 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
         url, model = given.get("TRADEFAIR_EMBED_BASE_URL", ""), given.get("TRADEFAIR_EMBED_MODEL", "")
         if not url or not model:
             raise ScenarioError("embedder = openai: set TRADEFAIR_EMBED_BASE_URL and TRADEFAIR_EMBED_MODEL")
+        # The same switch as for models: a test must not ask an endpoint of the world outside.
         if given.get("TRADEFAIR_ALLOW_MODELS") == "0" and urlsplit(url).hostname not in _LOOPBACK:
             raise ScenarioError("TRADEFAIR_ALLOW_MODELS=0 refuses the embeddings endpoint: not loopback")
         embedder: Embedder = OpenAIEmbedder(url, model, given.get("TRADEFAIR_EMBED_API_KEY", ""))
@@ -252,6 +269,7 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
         from tradefair.host.minilm import MiniLM
 
         base = Path(given.get("TRADEFAIR_DATA", ""))
+        # The folder itself may also be named.
         folder = next((path for path in (base / _FOLDER, base) if (path / "model.safetensors").is_file()), None)
         if folder is None:
             raise ScenarioError(
@@ -261,4 +279,5 @@ def open_embedder(name: str, environment: Mapping[str, str] | None = None) -> Ca
         embedder = MiniLM(folder)
     else:
         raise ScenarioError(f"embedder = {name}: there are lexical, minilm and openai")
+    # Always cached: seats and episodes ask for the same texts again.
     return CachedEmbedder(embedder, Path(home) / "embeddings")

@@ -51,6 +51,7 @@ P = ParamSpec("P")
 
 MAX_WAIT_S = 45.0  # below the 60 s after which common MCP clients give a request up
 _MAX_CALL_KEY = 128  # characters; a UUID has 36
+# Seconds until a seal is tried again that could not be written.
 _SEAL_AGAIN_S = 1.0
 
 logger = logging.getLogger("tradefair.host")
@@ -111,6 +112,7 @@ class Episode:
         self.scripted = scripted
         self._log = log
         self._services = services
+        # Scripted seats play without an await, so they need services that answer at once.
         scripted.answer = services.at_once if services else None
         self._sandbox = sandbox
         self._keys: dict[tuple[SeatId, str], _Keyed] = {}
@@ -154,6 +156,7 @@ class Episode:
         ScenarioError when the scenario cannot be played, StorageUnavailable when the log cannot be written, TraceError
         when it exists.
         """
+        # Checked and built in memory first: a scenario that cannot be played leaves no file.
         core = Core.create(market_type, scenario, seed)
         core_bytes = canonical(core.manifest.model_dump(mode="json"))
         created = datetime.now(UTC).isoformat(timespec="seconds")
@@ -172,7 +175,7 @@ class Episode:
         try:
             await episode._begin(core.start().records)
         except BaseException:
-            # The lease on the log and the timers would outlive an episode that nobody has.
+            # The lease on the log and the timers would outlive an episode to which no caller has a reference.
             await episode.close()
             raise
         return episode
@@ -208,6 +211,7 @@ class Episode:
             services=services or Services(),
             sandbox=sandbox,
         )
+        # No future: these keys' events were committed by an earlier process.
         episode._keys = {key: _Keyed(request, seq, None) for key, (seq, request) in (await log.call_keys()).items()}
         try:
             await episode._begin(core.start().records if core.seq == 0 else [])

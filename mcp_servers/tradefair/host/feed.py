@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 _MAX_STREAMS = 16  # per seat; a client opens one
 _MAX_FOLLOWERS = 32  # connections per seat; those that asked longest ago make room
+# Seconds for a connection to take its news; a slower one is taken for gone.
 _SEND_TIMEOUT_S = 5.0
 
 _log = logging.getLogger("tradefair.host")
@@ -52,6 +53,7 @@ class Feed:
 
     def announce(self) -> None:
         """Tell all listeners that the changing resources have changed. Never blocks."""
+        # Copies: a listener may end its stream while it is told.
         for listener in list(self._listeners.values()):
             for uri in self._changing:
                 listener(ResourceUpdated(uri))
@@ -75,6 +77,7 @@ class Feed:
     def follow(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
         """`resources/subscribe` of the handshake era."""
         key = _connection(ctx)
+        # Taken out and put back at the end: the order of the mapping is the order of asking.
         follower = self._followers.pop(key, None) or _Follower(ctx.session)
         follower.uris.add(uri)
         # The SDK does not say when a connection is gone; the ones that asked longest ago make room.
@@ -93,6 +96,7 @@ class Feed:
         while True:
             await self._changed.wait()
             # Replaced before anything is sent: a change that comes meanwhile must be announced once more.
+            # Several announcements while something is sent become one: followers read the state anyway.
             self._changed = anyio.Event()
             for key, follower in list(self._followers.items()):
                 if not await self._tell(follower):
@@ -105,6 +109,7 @@ class Feed:
                 for uri in self._changing:
                     if uri in follower.uris:
                         await follower.session.send_resource_updated(uri)
+        # Whatever the SDK raises, the connection takes no news; the seat can still ask.
         except Exception as error:
             _log.info("a follower is gone: %s", type(error).__name__)
             return False
@@ -131,6 +136,7 @@ async def open_feed(episode: Episode, seat: SeatId, changing: Sequence[str]) -> 
             yield feed
             group.cancel_scope.cancel()
     finally:
+        # The streams end first, so that they can say so to their clients.
         feed.listen.close()
         forget()
 

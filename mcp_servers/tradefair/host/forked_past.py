@@ -11,6 +11,7 @@ from tradefair.contract.chance import KeyPart
 FORKED_FROM = "forked_from"
 """The key of a manifest's about under which a fork says where it came from (docs/decisions/0019)."""
 
+# Each fork of a fork adds one key; more than this is a damaged record.
 _MAX_KEYS = 1_000
 
 
@@ -27,6 +28,7 @@ class ForkedPast:
         self.starts = dict(starts)
         self.keys = list(keys)
         self.loose_until = loose_until
+        # Events are numbered from 1.
         self.at = 1
 
     @classmethod
@@ -42,6 +44,7 @@ class ForkedPast:
             starts = {str(seat): int(seq) for seat, seq in record["starts"].items()}
             keys = [(int(seq), int(key)) for seq, key in record["keys"]]
             loose = int(record["loose_until"])
+        # The manifest is not sealed while an episode runs, so nothing in it is taken on trust.
         except (KeyError, TypeError, ValueError, AttributeError):
             raise TraceError(f"{source}: the manifest does not say how it was forked; it was edited") from None
         if not 0 < len(keys) <= _MAX_KEYS or keys != sorted(keys):
@@ -53,6 +56,7 @@ class ForkedPast:
         return {"starts": self.starts, "keys": [list(key) for key in self.keys], "loose_until": self.loose_until}
 
     def forked(self, at: int, seats: Sequence[SeatId], policy_key: int, *, loose: bool = False) -> ForkedPast:
+        # The fork's own key holds from `at` on; keys of a later time belong to what was cut off.
         """The past of a fork of this one: from event `at` on, other players in `seats` and other draws in all seats."""
         kept = [(seq, key) for seq, key in self.keys if seq < at]
         starts = {seat: seq for seat, seq in self.starts.items() if seq < at} | dict.fromkeys(seats, at)
@@ -64,6 +68,7 @@ class ForkedPast:
 
     def draw(self, seed: int, seat: SeatId) -> Draw:
         """The seat's draws: those of the key that is in force at the next event."""
+        # All keys' draws at once: the policy is made before it is known at which event it decides.
         return _PastDraw(self, {key: Draw.of(seed, seat, key) for _, key in self.keys})
 
     @property

@@ -13,6 +13,7 @@ from tradefair.contract import SeatError
 from tradefair.host.client_config import CONTROL_TOKEN_VARIABLE, read_token
 from tradefair.host.quotas import Quotas
 
+# A token of random letters and digits of this length cannot be guessed; a word can.
 _MIN_CONTROL_TOKEN_CHARS = 20
 _MIB = 1_048_576
 
@@ -56,6 +57,7 @@ class HostFlags:
     drain: Annotated[float, typer.Option(min=0, help="Seconds that SIGTERM lets open rounds end.")] = 10
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object when ready, then serve on.")] = False
 
+    # A flag of 0 means no limit; the quotas say None for that.
     @property
     def quotas(self) -> Quotas:
         """How much a seat may call."""

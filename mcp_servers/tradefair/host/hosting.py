@@ -38,8 +38,10 @@ if TYPE_CHECKING:
 BODY_LIMIT = 1_048_576  # bytes of one request; a call's arguments may take a sixteenth of it
 MAX_EPISODES = 1_000
 _MAX_PAST = 2_000  # closed episodes that the status page still names
+# Seconds between two attempts to write to a store that cannot be reached.
 _AGAIN_S = 1.0
 _SAVE_DELAY_S = 0.2  # many episodes that end at once are one write of the registry
+# Seconds after an episode is closed; several that close together are one collection.
 _TIDY_DELAY_S = 3.0
 
 _log = logging.getLogger("tradefair.host")
@@ -81,6 +83,7 @@ class Host:
         logs: LogStore = FILES,
     ) -> None:
         self.episodes: dict[str, Episode] = {}
+        # Orders that are checked and not begun: no log, no clock.
         self.pending: dict[str, Checked] = {}
         self.past: OrderedDict[str, Past] = OrderedDict()
         self.tokens = tokens or SeatTokens()
@@ -100,7 +103,9 @@ class Host:
         self._ttl_s = ttl_s
         self._sandbox = sandbox
         self._empty = anyio.Event()
+        # By (episode, seat): kept for the episode's life, however its connections come and go.
         self._gates: dict[tuple[str, str], Gate] = {}
+        # Episodes whose round has ended while the host goes down: no further call may begin another round.
         self._resting: set[str] = set()
         self._starting: set[str] = set()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -113,6 +118,7 @@ class Host:
     def add(self, episode: Episode, *, used: Mapping[SeatId, int] | None = None, save: bool = True) -> None:
         """Take an episode in. `used` is the number of calls that each of its seats has made in an earlier process."""
         self.episodes[episode.id] = episode
+        # Before the first call: a budget of the episode counts what an earlier process let through.
         for seat, calls in (used or {}).items():
             self._gates[episode.id, seat] = self._new_gate(episode.id, seat, calls)
         if self._tasks is not None:
@@ -140,6 +146,7 @@ class Host:
         wanted = self.pending.get(episode)
         if wanted is None or self.folder is None or episode in self._starting:
             raise SeatError(f"no episode {episode[:80]!r} waits for its start")
+        # Until the log is there the order stays pending; a second start must not make a second log.
         self._starting.add(episode)
         try:
             begun = await begin(wanted, self.folder, episode, self._sandbox, self.logs)
@@ -167,6 +174,7 @@ class Host:
 
     async def cancel(self, episode: str) -> None:
         """End an episode (`truncated:cancelled`), or drop an order. Raises SeatError for an unknown one."""
+        # An order has no log yet, so nothing has to be ended.
         if self.pending.pop(episode, None) is not None:
             self.ttl_s_of.pop(episode, None)
             self.doors.shut(grant.id for grant in self.tokens.expire(episode))
@@ -184,6 +192,7 @@ class Host:
     async def retire(self, episode: str) -> None:
         """Close an episode for good: its tokens expire with it."""
         gone = self.episodes.pop(episode, None)
+        # Before anything is awaited: no request may reach an episode that is being closed.
         self.doors.shut(grant.id for grant in self.tokens.expire(episode))
         for key in [key for key in self._gates if key[0] == episode]:
             del self._gates[key]
@@ -238,6 +247,7 @@ class Host:
 
         Raises SeatError for an unknown episode, or where none are, and TooManyTokens.
         """
+        # An order has no Core yet; its scenario already says what is public.
         if episode in self.pending:
             _, kind, scenario, _ = self.pending[episode]
         else:
@@ -251,6 +261,7 @@ class Host:
 
     def revoke(self, grant_id: str) -> None:
         """Make a token worthless and end what was opened with it. Raises SeatError for an unknown one."""
+        # First forgotten, then shut: no new door can be opened with it in between.
         self.tokens.revoke(grant_id)
         self.doors.shut([grant_id])
         self._save()
@@ -275,6 +286,7 @@ class Host:
             if self._tasks is not None and here is not None and name in here.core.market.seats:
                 self._tasks.start_soon(self._stand_in, here, name)
 
+        # Asked at each call: an episode may rest later.
         return Gate(self.quotas, used=used, on_spent=spent, closed=lambda: episode in self._resting)
 
     async def _stand_in(self, episode: Episode, seat: SeatId) -> None:
@@ -282,6 +294,7 @@ class Host:
         _log.info("budget spent", extra={"episode": episode.id, "seat": seat})
         if episode.core.scenario.clock == "free":
             return  # under a free clock no seat is awaited
+        # The gate refuses every further call of this seat, so the host acts for it until the end.
         while episode.core.ended is None:
             try:
                 if (await episode.await_turn(seat, 45)).awaited:
@@ -307,12 +320,14 @@ class Host:
 
     async def _watch(self, episode: Episode) -> None:
         try:
+            # Budgets that an earlier process used up: their seats are still to be stood in for.
             for (name, seat), gate in list(self._gates.items()):
                 if name == episode.id and gate.spent and self._tasks is not None:
                     self._tasks.start_soon(self._stand_in, episode, seat)
             with anyio.move_on_after(self._seconds_left(episode)) as life:
                 await episode.wait_ended()
             if life.cancelled_caught:
+                # The time to live is over and the episode is not.
                 await self._expire(episode)
             await episode.wait_ended()
             _log.info("episode ended", extra={"episode": episode.id, "reason": episode.core.ended})
@@ -325,8 +340,10 @@ class Host:
     def _seconds_left(self, episode: Episode) -> float | None:
         """What is left of the time to live, which also runs while the host is down; None: it has none."""
         lives = [ttl for ttl in (self._ttl_s, self.ttl_s_of.get(episode.id)) if ttl is not None]
+        # The shorter of the host's own and the order's.
         if not lives:
             return None
+        # By the wall clock, because the time also counts while no host runs.
         return max(0.0, min(lives) - (datetime.now(UTC) - created_at(episode)).total_seconds())
 
     async def _expire(self, episode: Episode) -> None:
@@ -342,6 +359,7 @@ class Host:
         """Let each episode finish its round, then take no more calls for it. Takes `patience_s` seconds at most."""
         self.draining = True
         _log.info("draining", extra={"episodes": len(self.episodes), "patience_s": patience_s})
+        # Rounds that take longer stay open; a later host goes on with them.
         with anyio.move_on_after(patience_s):
             async with anyio.create_task_group() as group:
                 for episode in list(self.episodes.values()):
@@ -356,6 +374,7 @@ class Host:
                 changed.clear()
         finally:
             forget()
+        # From now on the gate of the episode is closed.
         self._resting.add(episode.id)
 
     def _tidy_soon(self) -> None:
@@ -392,6 +411,7 @@ class Host:
         if self._unsaved:
             return
         if self._saving is not None:
+            # A write that was due later is made now.
             self._saving.cancel()
             self._saving = None
         if self.folder is not None:

@@ -47,6 +47,7 @@ from tradefair.host.stores import logs_at
 from tradefair.tracestore import StorePlace, find_traces, open_trace
 
 _SHOWN_BEFORE = "(token as shown or given before)"
+# File descriptors; enough for 1,000 seats, their connections and their traces.
 _MANY_FILES = 65_536
 
 
@@ -115,6 +116,7 @@ async def run_host(options: EpisodeFlags, hosting: HostFlags, resume: Path | Non
 
 
 async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequence[Shown], token: str | None) -> None:
+    # The address is taken before anything is shown: clients are told a URL that works.
     with _listening_on(hosting.address, hosting.port):
         server = HttpServer(
             host, address=hosting.address, port=hosting.port, public_names=hosting.names or (), drain_s=hosting.drain
@@ -125,12 +127,14 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
         report = _report(host, server.url, folder, tokens)
         if control is not None:
             report["control"] = {"url": control.url, "token": control_token}
+        # Flushed: scripts wait for this line before they start clients.
         print(orjson.dumps(report).decode() if hosting.as_json else _readable(report), flush=True)
 
     async def stop_when_empty() -> None:
         await host.wait_empty()
         server.stop()
 
+    # Kept for the farewell: retired episodes leave the host's table.
     hosted = dict(host.episodes)
     waiting = asyncio.create_task(stop_when_empty()) if hosting.until_over else None
     controlling = None if control is None else asyncio.create_task(control.serve())
@@ -139,6 +143,7 @@ async def _serve_host(host: Host, hosting: HostFlags, folder: Path, tokens: Sequ
     finally:
         if waiting is not None:
             waiting.cancel()
+        # The control plane ends last, so that an operator can see how the host goes down.
         if control is not None and controlling is not None:
             control.stop()
             await controlling
@@ -152,6 +157,7 @@ def _control(host: Host, hosting: HostFlags, token: str | None, url: str) -> tup
     made = None
     if token is not None:
         host.set_control(token_digest(token))
+    # A resumed host keeps the token that was given before.
     elif host.control is None:
         made = new_control_token()
         host.set_control(token_digest(made))
@@ -198,6 +204,7 @@ async def _fresh_host(
     options: EpisodeFlags, hosting: HostFlags, folder: Path, sandbox: Sandbox, held: ExitStack
 ) -> tuple[Host, list[Shown]]:
     if not options.market and hosting.control is not None:
+        # The store before the folder: a store that cannot be reached leaves no empty folder behind.
         logs = await _logs(hosting.store)
         _take_fresh(folder, held)
         return _host(hosting, folder, sandbox, logs), []
@@ -210,8 +217,10 @@ async def _fresh_host(
     host = _host(hosting, folder, sandbox, logs)
     host.check_room(hosting.episodes)
     for index in range(hosting.episodes):
+        # Consecutive seeds, so that one number names them all.
         seed = None if options.seed is None else options.seed + index
         host.add(await _new(kind, scenario, replace(options, seed=seed), plan, folder, sandbox, logs), save=False)
+    # One write for all tokens.
     with host.saved_once():
         invited = [host.invite(name, seat) for name in host.episodes for seat in plan.agents]
         invited += [host.invite_observer(name) for name in host.episodes for _ in range(hosting.observers)]
@@ -238,16 +247,20 @@ async def _reopened_host(hosting: HostFlags, folder: Path, sandbox: Sandbox, hel
     host = _host(hosting, folder, sandbox, logs, file.tokens)
     host.control = file.control
     host.ttl_s_of.update(file.ttl_s)
+    # An order with a trace has begun; its entry in the registry came too late.
     begun = {name: f"{name}.trace" for name in file.pending if logs.holds(folder / f"{name}.trace")}
     try:
         for name in {**file.traces, **begun}.values():
             episode = await reopen_episode(folder / name, sandbox=sandbox, logs=logs)
+            # Counted from the trace only where there is a budget: it reads every event.
             used = _calls_so_far(logs.reading(episode.path)) if hosting.quotas.calls else None
             host.add(episode, used=used, save=False)
+        # Resolved again: the catalogue decides today what an order's names stand for.
         waiting = {name: checked(order) for name, order in file.pending.items() if name not in begun}
         with host.saved_once():
             for name, wanted in waiting.items():
                 host.order_again(wanted, name)
+        # A copy, because retiring changes the table.
         for episode in list(host.episodes.values()):
             if episode.core.ended is not None:
                 await host.retire(episode.id)
@@ -268,6 +281,7 @@ def _store_of(folder: Path, file: HostFile, hosting: HostFlags) -> str | None:
 
 def _calls_so_far(place: str | Path) -> Counter[SeatId]:
     """How many calls each seat has made, those of its programs not counted."""
+    # Inner calls of programs are part of one call.
     with open_trace(place) as trace:
         return Counter(
             event["seat"] for event in trace.decoded() if event["event"] == "tool_called" and event["parent"] is None
@@ -277,6 +291,7 @@ def _calls_so_far(place: str | Path) -> Counter[SeatId]:
 def _allow_many_files() -> None:
     """A thousand seats are a thousand connections, and every trace is several files."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    # Not beyond what the system allows this user.
     wanted = _MANY_FILES if hard == resource.RLIM_INFINITY else min(hard, _MANY_FILES)
     if soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

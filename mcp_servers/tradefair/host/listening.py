@@ -50,6 +50,7 @@ class Listener:
         self.port: int = self._socket.getsockname()[1]
         shown = f"[{address}]" if ":" in address else address
         self.url = f"http://{shown}:{self.port}"
+        # A host on the loopback is called by any of these names.
         local = ("127.0.0.1", "localhost", "[::1]") if is_loopback(address) else ()
         given = list(public_names)
         names = (*given, *(f"{name}:{self.port}" for name in (shown, *local, *given)))
@@ -73,9 +74,11 @@ class _Config(uvicorn.Config):
         super().__init__(
             app,
             http=_Connection,
+            # uvicorn's own set-up would replace that of `logs.py`.
             log_config=None,
             log_level="warning",
             access_log=False,
+            # Doors run in the application's lifespan.
             lifespan="on",
             ws="none",
             server_header=False,
@@ -96,8 +99,10 @@ class _Connection(H11Protocol):
     def connection_made(self, transport: asyncio.Transport) -> None:
         super().connection_made(transport)
         if len(self.connections) > self.config.max_connections:
+            # At once and without an answer: answering would take what is scarce.
             transport.abort()
         else:
+            # From the connection on: one that sends nothing is cut off as well.
             self._mind_the_request()
 
     def connection_lost(self, exc: Exception | None) -> None:
@@ -110,11 +115,13 @@ class _Connection(H11Protocol):
         self._mind_the_request()
 
     def on_response_complete(self) -> None:
+        # A client may keep the connection; the next request has its own time.
         super().on_response_complete()
         self._mind_the_request()
 
     def pause_writing(self) -> None:
         super().pause_writing()
+        # The timer of the first pause goes on: taking one byte a minute is not taking the answer.
         self._leaving = self._leaving or self._cut_off_later()
 
     def resume_writing(self) -> None:
@@ -123,6 +130,7 @@ class _Connection(H11Protocol):
 
     def _mind_the_request(self) -> None:
         """Time the next request: from the last answer until it is whole, however many bytes arrive in between."""
+        # `cycle` is uvicorn's request: whole when no more of its body is to come and it is not answered yet.
         whole = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
         if whole:
             self._arriving = _ended(self._arriving)
@@ -130,6 +138,7 @@ class _Connection(H11Protocol):
             self._arriving = self._cut_off_later()
 
     def _cut_off_later(self) -> asyncio.TimerHandle:
+        # `abort` and not `close`: closing would wait for the client to take what is left.
         return self.loop.call_later(self.config.patience_s, self.transport.abort)
 
 
@@ -162,6 +171,7 @@ class _Uvicorn(uvicorn.Server):
 
 def security_settings(names: Iterable[str]) -> TransportSecuritySettings:
     """Which Host headers are answered, and from which origins a browser may come."""
+    # A browser sends an Origin with requests of scripts; only our own names may be in it.
     hosts = list(names)
     origins = [f"{scheme}://{host}" for host in hosts for scheme in ("http", "https")]
     return TransportSecuritySettings(allowed_hosts=hosts, allowed_origins=origins)

@@ -20,6 +20,7 @@ from tradefair.tracestore import SCHEMA, Manifest, open_trace, sound_head
 
 _COLUMNS = 15
 _SLOT = "(" + ", ".join("?" * _COLUMNS) + ")"
+# Below the 32,766 parameters that SQLite allows in one statement.
 _MAX_ROWS = 32_000 // _COLUMNS
 
 
@@ -34,6 +35,7 @@ class Side(NamedTuple):
     """Where a call came from. Kept in columns next to the event, outside the chain: a replay cannot know it."""
 
     transport: str | None = None
+    # The trace context of OpenTelemetry; `telemetry.py` says what is done with it.
     client: str | None = None
     request_id: str | None = None
     traceparent: str | None = None
@@ -159,6 +161,7 @@ class SqliteLog:
         """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
         # Asked before the lease is taken: its lock file would otherwise stay next to a trace of somebody else.
         if path.exists():
+            # After the test a race is left; the lease decides it.
             raise TraceError(f"{path}: exists already")
         lease = _Lease(path)
         db: aiosqlite.Connection | None = None
@@ -222,6 +225,7 @@ class SqliteLog:
             await self._insert(values, len(rows))
         except (sqlite3.Error, ValueError) as error:  # aiosqlite raises ValueError on a closed connection
             raise StorageUnavailable(f"{self._path.name}: {error}") from None
+        # After the commit: a failed batch must leave the head where it was.
         self._head = head
         return head
 
@@ -233,6 +237,7 @@ class SqliteLog:
     async def event(self, seq: int) -> dict[str, Any]:
         """One committed event, a large result filled in."""
         event = orjson.loads(await self._value("SELECT body FROM events WHERE seq = ?", seq))
+        # A large result is stored once, with the event that had it first (docs/decisions/0007).
         if event.get("result_ref"):
             blob = await self._value("SELECT blob FROM events WHERE blob_digest = ?", event["result_ref"])
             event["result"] = orjson.loads(blob)
@@ -252,6 +257,7 @@ class SqliteLog:
 
     async def seal(self, about: Mapping[str, Any]) -> None:
         """Write about with its seal and the head of what was noted so far."""
+        # Before the notes are read: what is noted from here on needs another seal.
         self._noted = False
         try:
             said = {**about, "noted": await self._noted_head()}
@@ -267,6 +273,7 @@ class SqliteLog:
         An agent's report comes after the end of its episode: what was noted since the seal is sealed now.
         """
         try:
+            # Only where a seal is there already: an episode that is not over gets its own later.
             if self._noted and self._manifest.sealed:
                 await self.seal(self._manifest.about)
         except StorageUnavailable:
@@ -280,6 +287,7 @@ class SqliteLog:
 
     async def _noted_head(self) -> list[object]:
         head = Head(0, self._manifest.first_hash)
+        # A chain of its own over the notes, from the same beginning as that of the events.
         for seat, body in await self._rows("SELECT seat, body FROM agent_events ORDER BY id"):
             head = Head(head.seq + 1, noted_hash(head.hash, seat, _bytes(body)))
         return [head.seq, head.hash.hex()]
@@ -294,6 +302,7 @@ class SqliteLog:
             head = await _stored_head(self._db, self._manifest)
         except (TraceError, sqlite3.Error) as error:
             raise StorageUnavailable(f"{self._path.name}: the lease is lost: {error}") from None
+        # Memory and log disagree now; the caller rebuilds, and then goes on from this head.
         if head != self._head:
             self._head = head
             raise StorageUnavailable(f"{self._path.name}: another process wrote to it")
@@ -311,6 +320,7 @@ class SqliteLog:
                 await self._db.execute(
                     "INSERT INTO events VALUES " + ", ".join([_SLOT] * (len(part) // _COLUMNS)), part
                 )
+        # Nothing of the batch may stay: its callers are told that nothing was written.
         except sqlite3.Error:
             await self._db.execute("ROLLBACK")
             raise
@@ -387,6 +397,7 @@ class _Lease:
             except OSError:
                 os.close(lock)
                 raise TraceError(f"{self._path.stem} is open for writing in another process") from None
+            # Taken again after the lock file was removed: the old descriptor locks a file without a name.
             if self._fd >= 0:
                 os.close(self._fd)
             self._fd = lock
@@ -407,6 +418,7 @@ class _Lease:
     def release(self) -> None:
         """Give the lease back; idempotent."""
         if self._fd >= 0:
+            # Only its own file: another process may have made a new one under the name.
             if self.held:
                 self._path.unlink(missing_ok=True)
             os.close(self._fd)
@@ -432,6 +444,7 @@ async def _give_up(db: aiosqlite.Connection | None, lease: _Lease) -> None:
 
 
 async def _connect(path: Path, synchronous: str) -> aiosqlite.Connection:
+    # Autocommit (`isolation_level=None`): the module's own transactions would need a commit, which is one more hop.
     db = await aiosqlite.connect(path, isolation_level=None)
     try:
         await db.execute("PRAGMA journal_mode = WAL")

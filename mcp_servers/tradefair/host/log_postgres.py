@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _CONNECT_S = 10  # seconds to connect
 _DEAD_AFTER_S = 45
 """Seconds after which a session loses its lease when its client's machine has vanished."""
+# Seconds; a status page that is renewed every few seconds must not load the store.
 _ASK_AGAIN_S = 5.0
 
 _log = logging.getLogger("tradefair.host")
@@ -59,8 +60,10 @@ _COLUMNS = (
     ("traceparent", "text"),
 )
 _NAMES = ", ".join(name for name, _ in _COLUMNS)
+# One array per column: the number of parameters does not depend on the number of rows.
 _ARRAYS = ", ".join(f"%s::{kind}[]" for _, kind in _COLUMNS)
 _APPEND = f"INSERT INTO tradefair_events (episode, {_NAMES}) SELECT %s, * FROM unnest({_ARRAYS})"
+# Event and head of the last closure in one statement, as the trigger does it in SQLite (docs/decisions/0007).
 _APPEND_AND_CLOSE = f"""WITH added AS ({_APPEND})
 UPDATE tradefair_episodes SET closed_seq = %s, closed_hash = %s WHERE episode = %s"""
 
@@ -69,6 +72,7 @@ class PostgresStore:
     """The logs of one database; an episode is named by the stem of its path."""
 
     def __init__(self, dsn: str) -> None:
+        # Imported now, so that a missing driver is named before a host starts.
         psycopg_of()
         self._dsn = dsn
         self._asking = asyncio.Lock()
@@ -98,9 +102,11 @@ class PostgresStore:
 
     async def trouble(self) -> str | None:
         """Why the store cannot be reached, or None. It is asked at most every five seconds; changes are logged."""
+        # One at a time: many requests for the state are one question to the store.
         async with self._asking:
             if time.monotonic() >= self._ask_at:
                 first, before = self._ask_at == 0.0, self._trouble
+                # In a thread: the driver's synchronous connection would stop the loop.
                 self._trouble = await asyncio.to_thread(self._asked_for_trouble)
                 self._ask_at = time.monotonic() + _ASK_AGAIN_S
                 if self._trouble != before and not first:
@@ -109,6 +115,7 @@ class PostgresStore:
 
     def _asked_for_trouble(self) -> str | None:
         try:
+            # Any question will do; this one needs no episode to exist.
             self.holds(Path())
         except StorageUnavailable as error:
             return str(error)
@@ -150,6 +157,7 @@ class PostgresLog:
         self._noted = False
         self._closed = False
         self._mending = asyncio.Lock()
+        # Random: the session that is ended in `_regain` must be this log's own.
         self._name = f"tradefair {secrets.token_hex(8)}"
 
     @classmethod
@@ -165,6 +173,7 @@ class PostgresLog:
             await _take_lease(connection, place)
             sql = "INSERT INTO tradefair_episodes (episode, core, about) VALUES (%s, %s, %s)"
             await connection.execute(sql, (place.episode, manifest.core_bytes, orjson.dumps(manifest.about)))
+        # The episode's name is the primary key: another host has made it.
         except driver.errors.UniqueViolation:
             await connection.close()
             raise TraceError(f"{place}: exists already") from None
@@ -186,6 +195,7 @@ class PostgresLog:
             raise TraceError(f"{place}: cannot be opened for writing: {_said(error)}") from None
         try:
             await _take_lease(connection, place)
+            # In a thread, because reading the log blocks.
             manifest, head = await asyncio.to_thread(_sound, place)
         except driver.Error as error:
             await connection.close()
@@ -226,6 +236,7 @@ class PostgresLog:
             stored = (record.seq, record.body, head.hash, record.closes, digest, blob)
             side = (row.seat, row.call_key, row.request_digest, row.at_ms, row.latency_us, *row.side)
             values.append((*stored, *map(_storable, side)))
+            # The last closure of the batch; earlier ones are passed by it.
             closed = head if record.closes else closed
         statement: tuple[str, Sequence[object]] = (_APPEND, ())
         if closed is not None:
@@ -242,6 +253,7 @@ class PostgresLog:
         try:
             await self._connection.execute(sql.encode(), values)
         except (self._driver.Error, ValueError) as error:
+            # The connection lives: the statement itself was refused, and nothing was written.
             if not self._connection.broken:
                 self._fail(error)
             await self._regain()
@@ -319,6 +331,7 @@ class PostgresLog:
 
     async def _regain(self) -> None:
         """Connect and take the lease again, and read the head from the store. Raises StorageUnavailable."""
+        # One at a time: two tasks that find the connection broken must not make two.
         async with self._mending:
             if self._closed:
                 raise StorageUnavailable(f"{self._place}: is closed")
@@ -334,6 +347,7 @@ class PostgresLog:
                 await connection.execute(old, (self._name,))
                 await _take_lease(connection, self._place)
                 await _call(connection, self._name)
+                # Read under the lease, so that no other writer can move it.
                 sql = "SELECT seq, hash FROM tradefair_events WHERE episode = %s ORDER BY seq DESC LIMIT 1"
                 rows = await (await connection.execute(sql, (self._place.episode,))).fetchall()
             except (TraceError, self._driver.Error) as error:
@@ -396,17 +410,20 @@ async def _make_tables(connection: Connection) -> None:
         return
     async with connection.transaction():
         # CREATE TABLE IF NOT EXISTS fails when two sessions run it at once.
+        # The lock's key is of no episode, and is held until the transaction ends.
         await connection.execute("SELECT pg_advisory_xact_lock(%s)", (_lock_key(""),))
         await connection.execute(STORE_SCHEMA.encode())
 
 
 async def _take_lease(connection: Connection, place: StorePlace) -> None:
+    # `try`: a lease that is held elsewhere is an error to report, not something to wait for.
     rows = await (await connection.execute("SELECT pg_try_advisory_lock(%s)", (_lock_key(place.episode),))).fetchall()
     if not rows[0][0]:
         raise TraceError(f"{place} is open for writing in another process")
 
 
 def _lock_key(episode: str) -> int:
+    # PostgreSQL's locks are named by 64-bit integers; two episodes share one by chance only.
     digest = hashlib.blake2b(f"tradefair:{episode}".encode(), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -427,4 +444,5 @@ def _storable(value: object) -> object:
 
 
 def _said(error: Exception) -> str:
+    # The first line: the driver adds hints and positions below it.
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
