@@ -108,8 +108,10 @@ def price_optimum(groups: Sequence[PriceGroup], unit_cost_e4: int) -> PriceOptim
     for group in groups:
         # Profits are compared as fractions: a float price is an exact one too.
         profit = (_exact(group.price) * 100 - unit_cost_e4) * group.units
+        # Cross-multiplied: dividing each profit by its days would round, and ties must be exact.
         if best is None or profit * best_days > best_profit * group.days:
             best, best_profit, best_days = group, profit, group.days
+    # Under `unit_sum` a group's price is a float near a whole cent.
     return PriceOptimum(None, DEFAULT_DEMAND) if best is None else PriceOptimum(round(best.price), best.mean_units)
 
 
@@ -177,6 +179,7 @@ def gather_suppliers(sold: Sequence[int], returned: Sequence[int], quotes: Seque
     All lists are by supplier number. The prior of 50 units keeps a supplier with two sales and no return from looking
     perfect.
     """
+    # The pooled rate as numerator and denominator: r̂ stays one exact fraction.
     above, below = pool_rate(sold, returned).as_integer_ratio()
     return [
         SupplierEvidence(
@@ -249,6 +252,7 @@ def history_scores(records: Records) -> list[int]:
     scores: list[int] = []
     for place in range(records.products):
         pairs = range(place * records.suppliers, (place + 1) * records.suppliers)
+        # By day: the lowest quote of the day is what goods would have cost then.
         quotes = zip(*(records.pair_quote.series(pair, 0, last) for pair in pairs), strict=True)
         prices, units = records.price.series(place, 0, last), records.units.series(place, 0, last)
         days = zip(prices, units, quotes, strict=True)
@@ -265,6 +269,7 @@ def select_products(scores: Sequence[float], categories: Sequence[object], place
     for place, category in enumerate(categories):
         by_category.setdefault(category, []).append(place)
     ranked = [sorted(members, key=lambda place: (-scores[place], place)) for members in by_category.values()]
+    # Best products of all categories first, then the second ones: a short shelf still has every category.
     return [members[turn] for turn in range(each) for members in ranked if turn < len(members)][:places]
 
 
@@ -295,6 +300,7 @@ def plan_restock(plan: RestockPlan, demand: float, cover: float) -> int:
     # Units on order are counted below: they lower the quantity, not the decision to order.
     if plan.on_hand + plan.waiting > target:
         return 0
+    # At least one: with a tiny demand a product would never be ordered and never be known.
     wanted = max(1, math.floor(target))
     if wanted - plan.incoming > plan.free - _SPARE_PLACES:
         wanted = plan.incoming + plan.free - _SPARE_PLACES

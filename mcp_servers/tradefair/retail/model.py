@@ -23,6 +23,7 @@ from tradefair.contract.policy import parse_policy
 SEAT = "manager"
 """The only seat and its role."""
 
+# Products are numbered in this order: another one would give other ids to the same products.
 CATEGORY_NAMES = (
     "Bathroom_Tissues",
     "Beer",
@@ -190,9 +191,11 @@ class StoreRules(_Part):
     """
 
     source: Literal["synthetic", "dominicks"] = "synthetic"
+    # A key of the scenario and not the episode's seed: all episodes of a preset share one store and one past.
     key: str = Field(default="retail-store", min_length=1, max_length=80, description="selects one synthetic store")
     digest: str = Field(default="", pattern=r"^([0-9a-f]{64})?$", description="refuses any other store; empty: any")
     categories: tuple[CategoryCount, ...] = Field(default_factory=_all_categories, min_length=1, max_length=20)
+    # This number and `cost_level` were calibrated: the oracle then earns and sells what the source's oracle did (11.3).
     volume_per_product: float = Field(default=36.0, ge=0.5, le=500, description="mean stand-alone units per day")
     cost_level: float = Field(default=0.56, ge=0.2, le=1.2, description="supplier cost / recorded acquisition cost")
     fitted: Store | None = Field(default=None, description="only with source = dominicks")
@@ -202,6 +205,7 @@ class TrafficRules(_Part):
     """Customers (6.1). `scale` 7 is the money level of the source; `closed_dates` are month-days without customers."""
 
     customers_per_day: float = Field(default=4000, ge=10, le=1e6)
+    # The source's customer counts are seven times the truth; the paper's amounts rest on them (11.5, trap 9).
     scale: float = Field(default=7, ge=0.1, le=20)
     noise_sd: float = Field(default=0.08, ge=0, le=1)
     closed_dates: tuple[Annotated[str, Field(pattern=r"^(0[1-9]|1[0-2])-(0[1-9]|[12][0-9]|3[01])$")], ...] = ("12-25",)
@@ -214,6 +218,7 @@ class DemandRules(_Part):
     """
 
     rho: float = Field(default=3.0, ge=1, le=20)
+    # The published runs divide the fitted residual by 5; the paper's formula has none (12).
     noise_divisor: float = Field(default=5, ge=1, le=100)
 
 
@@ -252,14 +257,17 @@ class NewsRules(_Part):
     daily_count: int = Field(default=20, ge=1, le=100)
     ratios: tuple[_Share, _Share, _Share, _Share] = (0.90, 0.03, 0.02, 0.05)
     weights: tuple[_Weight, _Weight, _Weight, _Weight] = (0, 1, 1, 1.2)
+    # The published runs' values; the paper says 0.4 and no cap (12).
     base_scale: float = Field(default=0.8, ge=0, le=2)
     cap: float = Field(default=0.5, ge=0, le=0.9)
+    # `state` looks back so many days for items that are still listed: a wider bound needs a wider look there.
     extra_days: tuple[Annotated[int, Field(ge=3, le=5)], Annotated[int, Field(ge=3, le=5)]] = (3, 5)
     need_share: float = Field(default=0.6, ge=0, le=1)
     strength: tuple[_Share, _Share] = (0.10, 0.45)
 
 
 def _limits() -> tuple[Limit, ...]:
+    # `inner` are the calls that a program makes: they have a limit of their own.
     return (Limit(counts=("read", "analysis", "action"), max=400), Limit(counts=("inner",), max=2000))
 
 
@@ -274,6 +282,7 @@ class RetailScenario(Scenario):
     rent_per_day: Amount = "600.00"
     storage_capacity: int = Field(default=15_000, ge=1, le=1_000_000, description="units on hand, all products")
     shelf_capacity: int = Field(default=40, ge=0, le=2_000, description="products on the shelf; 0 = no limit")
+    # The source's agents end after 5 such closes, its oracle after 10; 5 for all is fair (12).
     insolvency_days: int = Field(default=5, ge=1, le=100, description="consecutive closes with negative funds")
     order_units_max: int = Field(default=10_000, ge=1, le=1_000_000)
     price_max: Amount = "999.99"
@@ -286,6 +295,7 @@ class RetailScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> RetailScenario:
+        # All at once, so that a person who writes a scenario mends it in one go.
         complaints = [*self._wrong_amounts(), *self._wrong_store(), *self._wrong_news(), *self._wrong_seats()]
         # Without a manager's word no day is over, so no clock may close it.
         if self.clock != "turns":
@@ -295,16 +305,19 @@ class RetailScenario(Scenario):
         return self
 
     def _wrong_amounts(self) -> Iterator[str]:
+        """Amounts outside their bounds. They are text, so no field bound can check them."""
         bounds = (
             ("funds_start", "0", "1000000000"),
             ("rent_per_day", "0", "1000000"),
             ("price_max", "0.01", "1000000"),
         )
         for name, low, high in bounds:
+            # In cents: as text "9" would be above "10".
             if not to_minor(low) <= to_minor(getattr(self, name)) <= to_minor(high):
                 yield f"{name} = {getattr(self, name)}: must lie in {low}..{high}"
 
     def _wrong_store(self) -> Iterator[str]:
+        """What contradicts itself in `store`: names, source and the fitted store."""
         names = [row.name for row in self.store.categories]
         if len(set(names)) != len(names):
             yield "store.categories: a category is named twice"
@@ -345,6 +358,7 @@ class RetailScenario(Scenario):
                 yield f"news.{name}: {low} is above {high}"
 
     def _wrong_seats(self) -> Iterator[str]:
+        """Selectors that are no seat, and occupants that are no policy's name."""
         for selector, occupant in self.seats.items():
             if selector != SEAT:
                 yield f"seats.{selector}: no such seat or role; the only seat is {SEAT}"
@@ -383,6 +397,7 @@ class RetailScenario(Scenario):
     @property
     def units_per_order(self) -> int:
         """The largest number of units of one order: never less than would fill an empty store."""
+        # A whole store in one order must be possible, whatever `order_units_max` says.
         return max(self.storage_capacity, self.order_units_max)
 
     @property

@@ -52,6 +52,7 @@ class ReorderPoint:
     It buys from the third-cheapest supplier: of five, the middle one.
     """
 
+    # Days of mean sales: order below 7, up to 14 (8).
     _point_days = 7
     _level_days = 14
 
@@ -71,6 +72,7 @@ class ReorderPoint:
         yield ToolCall("end_today")
 
     def _open(self, today: Today) -> Turns:
+        """Choose and fill the shelf, once: best sellers of the last 30 days."""
         catalogue = yield from read_catalogue((yield from read_rules()))
         units = [sold.units for sold in (yield from _read_sales(catalogue.ids, today))]
         places = analysis.best_sellers(units, today.shelf_places)
@@ -78,6 +80,7 @@ class ReorderPoint:
         yield from ask("set_shelf_products", {"product_ids": [*self._shelf]})
 
     def _restock(self, today: Today) -> Turns:
+        """Order every product that has fallen below its order point, while funds last."""
         holdings = yield from read_holdings(self._shelf)
         sales = yield from _read_sales(self._shelf, today)
         quotes = yield from read_quotes(self._shelf)
@@ -88,7 +91,9 @@ class ReorderPoint:
             position = holdings.on_hand[product] + holdings.waiting[product] + holdings.incoming[product]
             units = int(self._level_days * mean) - position
             offers = quotes[product]
+            # With two suppliers there is no third-cheapest, and the last one is taken.
             supplier = sorted(range(len(offers)), key=lambda number: (offers[number], number))[min(2, len(offers) - 1)]
+            # Quotes are in 1e-4 currency units, funds in cents.
             if position < self._point_days * mean and units > 0 and units * offers[supplier] <= funds * 100:
                 left = yield from order(product, supplier, units)
                 funds = funds if left is None else left
@@ -137,16 +142,19 @@ class RandomLegal:
         self._catalogue = yield from read_catalogue(self._rules)
 
     def _whole(self, count: int, *key: int | str) -> int:
+        """A whole number from 0 to count − 1."""
         return int(count * self._draw.uniform(*key))
 
     def _product(self, key: tuple[int, int]) -> str:
         return self._catalogue.ids[self._whole(len(self._catalogue.ids), *key, "product")]
 
     def _order(self, today: Today, key: tuple[int, int]) -> Turns:
+        """Order a random product from a random supplier for at most 5 % of funds."""
         product = self._product(key)
         told = yield from ask("view_funds_and_date")
         quotes = (yield from read_quotes([product]))[product]
         supplier = self._whole(len(quotes), *key, "supplier")
+        # 5 % of funds.
         budget_cents = round(told["funds"] * 100) // 20
         assert self._rules is not None
         # Funds in cents times 100 are 1e-4 units, as quotes are.
@@ -155,6 +163,7 @@ class RandomLegal:
             yield from order(product, supplier, 1 + self._whole(most, *key, "units"))
 
     def _price(self, today: Today, key: tuple[int, int]) -> Turns:
+        """Change a random price by a factor of 0.8 to 1.25."""
         product = self._product(key)
         told = yield from ask("view_product_prices", {"product_ids": [product]})
         old = round(told["price"][0] * 100)
@@ -163,8 +172,10 @@ class RandomLegal:
         yield from set_price(product, min(max(new, 1), self._rules.price_max))
 
     def _shelf(self, today: Today, key: tuple[int, int]) -> Turns:
+        """Put a random set of products on the shelf."""
         ids = self._catalogue.ids
         lots = {product: self._draw.uniform(*key, product) for product in ids}
+        # The id breaks ties, so that equal draws give the same shelf on every machine.
         chosen = sorted(ids, key=lambda product: (lots[product], product))
         size = 1 + self._whole(min(today.shelf_places, len(ids)), *key, "size")
         yield from ask("set_shelf_products", {"product_ids": [*chosen[:size]]})
@@ -282,6 +293,7 @@ class BlindBuyer(Keeper):
         days = yield from read_window(self.selected, today)
         quotes = yield from read_quotes(self.selected)
         for product in self.selected:
+            # Of supplier_1, from which it always orders.
             optimum = analysis.price_optimum(analysis.price_groups(days[product]), quotes[product][0])
             self._demand[product] = optimum.demand
             if optimum.price is not None:
@@ -325,6 +337,7 @@ class Stockpiler:
             # What a refused or rounded order leaves over goes to the products that follow.
             share_cents = (funds - spared) // (len(catalogue.ids) - place)
             supplier = analysis.cheapest(quotes[product])
+            # The default of `order_units_max`.
             units = min(share_cents * 100 // quotes[product][supplier], 10_000)
             if units > 0:
                 left = yield from order(product, supplier, units)

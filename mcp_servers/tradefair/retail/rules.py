@@ -80,7 +80,9 @@ class Retail(State):
         self._rent = scenario.rent_per_day_cents
         self._shoppers = Shoppers(scenario, self.store)
         self._curves = _curves(self.store)
+        # Fixed at the start: ρ_rev compares with the rating before day 1, however long an episode is (6.3).
         self._base_ratings = _base_ratings(scenario, self.store, self.records)
+        # Day 1 is opened here, as `close_day` opens all later ones.
         self.news += self.world.open_day(self.luck, self.day, self.index, history=False)
 
     # --- actions ----------------------------------------------------------------------------------------------------
@@ -94,6 +96,7 @@ class Retail(State):
         self._require_open()
         number = self.number_of(supplier)
         asked = [(self.place_of(line.product_id), line.quantity) for line in lines]
+        # Every refusal comes before the first change: a refused order must leave the state as it was.
         self._require_order(asked)
         priced = [self._price_line(number, place, quantity) for place, quantity in asked]
         total = sum(line.cost for line in priced)
@@ -108,6 +111,7 @@ class Retail(State):
 
     def _require_order(self, asked: Sequence[tuple[int, int]]) -> None:
         """Refuse an order without lines, with a product twice, or with too many units."""
+        # A product on two lines would draw two deliveries for what the manager sees as one.
         if not asked or len({place for place, _ in asked}) != len(asked) or min(units for _, units in asked) < 1:
             raise IllegalAction(
                 "invalid_arguments",
@@ -130,6 +134,7 @@ class Retail(State):
 
     def _book_order(self, number: int, lines: Sequence[OrderLine], total: int) -> Order:
         """Draw the delivery, take the money, and file the order."""
+        # The whole order waits for its slowest line (6.7).
         due = self.day + max(self._transit(number, line.product) for line in lines)
         self.orders_placed += 1
         order = Order(self.orders_placed, number, tuple(lines), total, self.day, due)
@@ -159,6 +164,7 @@ class Retail(State):
         """
         self._require_open()
         place = self.place_of(product)
+        # The source takes NaN and unbounded prices; here both bounds hold (12).
         if not 1 <= cents <= self.scenario.price_max_cents:
             raise IllegalAction(
                 "price_out_of_range",
@@ -174,6 +180,7 @@ class Retail(State):
         Raises EpisodeOver, or IllegalAction: unknown_id, shelf_over_capacity.
         """
         self._require_open()
+        # A set: a product that is named twice stands on the shelf once.
         places = {self.place_of(product) for product in products}
         room = self.scenario.shelf_places
         if len(places) > room:
@@ -207,6 +214,7 @@ class Retail(State):
         self.clock = self.clock._replace(phase="close")
 
     def _require_open(self) -> None:
+        """Refuse an action when no day is open. Raises EpisodeOver, IllegalAction wrong_phase."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
         if self.clock.phase != "open":
@@ -280,10 +288,12 @@ class Retail(State):
         book = DayBook(self.scenario.feedback, luck, self.day, index, len(self.prices), self.suppliers)
         for place, wanted in enumerate(demand):
             if wanted:
+                # Demand beyond the stock is lost: it does not move to another product that day (6.5).
                 sold = min(wanted, opening[place])
                 book.sell(place, self.prices[place], stock.take(place, sold), self.records.reviews)
         # After the sales: a unit may be sold on the last day of its life.
         gone = stock.expire(self.day)
+        # Again: what was sold and removed has made room.
         stock.admit()
         self._record(
             book, available, gone.units, [wanted > units for wanted, units in zip(demand, opening, strict=True)]
@@ -369,6 +379,8 @@ class Retail(State):
         self.clock = Clock(open_round, "close" if self.terminated else "open", self.clock.revision + 1)
 
     def _end_reason(self) -> EndReason | None:
+        """Why the episode ends now; None while it goes on."""
+        # Insolvency first: a store that fails on its last day has not survived.
         if self.negative_days >= self.scenario.insolvency_days:
             return "terminated:insolvent"
         return "terminated:horizon" if self.day > self.scenario.horizon_days else None
@@ -437,6 +449,7 @@ class Retail(State):
         episode.
         """
         world, stock = self.world, self.stock
+        # Plain lists, in a fixed order: the digest must not depend on how objects are printed.
         now = [
             [*self.clock, self.day, self.terminated, self.negative_days, self.funds_cents, self.orders_placed],
             [self.prices, self.on_shelf, self.ordered_today, sorted(self.line_ordinals.items()), self.read_marks],
@@ -496,6 +509,7 @@ _NOBODY: frozenset[SeatId] = frozenset()
 
 
 def _line_facts(order: Order, line: OrderLine) -> OrderLineFacts:
+    """A booked order line as the trace keeps it."""
     return OrderLineFacts.model_construct(
         order_id=order_id(order.number),
         product_id=product_id(line.product),
@@ -524,6 +538,7 @@ def _base_ratings(scenario: RetailScenario, store: Store, records: Records) -> l
         totals[product.category][1] += reviews
     ratings: list[float] = []
     for product, (stars, reviews) in zip(store.products, rated, strict=True):
+        # A product without reviews of its own takes its category's mean (6.3).
         all_stars, all_reviews = (stars, reviews) if reviews else totals[product.category]
         ratings.append(all_stars / all_reviews if all_reviews else _MEAN_STARS)
     return ratings
@@ -537,6 +552,7 @@ def _other_store(store: Store, shift: Sequence[float]) -> Store:
                 "alpha": product.alpha + shift[place % len(shift)] - 0.5,
                 "beta": product.beta * (0.5 + shift[(place + 1) % len(shift)]),
                 "sigma": product.sigma * shift[(place + 2) % len(shift)],
+                # Mirrored on the scale of 1 to 5, so that the best supplier becomes the worst.
                 "suppliers": tuple(
                     offer.model_copy(update={"base_quality": 6 - offer.base_quality}) for offer in product.suppliers
                 ),

@@ -82,9 +82,11 @@ class State:
         self.line_ordinals: dict[int, int] = {}
         self.lines_today: list[OrderLineFacts] = []
         self.luck = Luck.of_episode(seed)
+        # Begun with seed, scenario and store, so that equal days of other episodes have another digest.
         self.past = hashlib.blake2b(
             canonical([seed, scenario.model_dump(mode="json"), past.store.digest]), digest_size=32
         )
+        # Texts of the past are worded when they are read, so its luck is needed during the episode too.
         self._past_luck = Luck.of_history(past.store.key)
         self._places = {item.id: place for place, item in enumerate(past.store.products)}
         self._numbers = {supplier_id(number): number for number in range(past.store.suppliers)}
@@ -170,9 +172,11 @@ class State:
 
     def news_between(self, first: int, last: int) -> list[NewsItem]:
         """Items that were listed on any of the day indices first..last, oldest first."""
+        # Items are sorted by their first day; one that began earlier may still be listed.
         return [item for item in self._news_first_on(first - _LONGEST_NEWS, last) if item.last >= first]
 
     def _news_first_on(self, first: int, last: int) -> list[NewsItem]:
+        """Items that were listed for the first time on the day indices first..last."""
         start = bisect_left(self.news, first, key=_first_day)
         return self.news[start : bisect_left(self.news, last + 1, key=_first_day)]
 
@@ -197,4 +201,5 @@ def _first_day(item: NewsItem) -> int:
 
 
 def _unknown(kind: str, asked: str, hint: str) -> IllegalAction:
+    """The refusal of an id that does not exist; the id is cut, for a client may send any text."""
     return IllegalAction("unknown_id", f"there is no {kind} {asked[:40]!r}", hint=hint)

@@ -68,6 +68,7 @@ def _calendar_date(text: str) -> str:
 
 
 def _price(amount: float) -> float:
+    # Raises ValueError for more decimals than money has; the amount itself stays a float.
     to_minor(amount)
     return amount
 
@@ -104,6 +105,7 @@ def _each_once(lines: list[_Line]) -> list[_Line]:
     return lines
 
 
+# The 96 products of the source's store.
 _Lines = Annotated[list[_Line], Field(min_length=1, max_length=96), AfterValidator(_each_once)]
 
 

@@ -45,6 +45,7 @@ from tradefair.retail.model import RetailScenario, order_id, product_id, supplie
 from tradefair.retail.state import ShelfChange, State
 from tradefair.trading.answers import json_bytes
 
+# The kernel's bound for answers to default arguments.
 _DEFAULT_BYTES = 8_000
 _INVENTORY_ROWS = 170
 """Rows of an inventory that surely fit into an answer to default arguments."""
@@ -95,7 +96,9 @@ def turn_part(state: State) -> TurnPart:
     scenario = state.scenario
     return TurnPart(
         day=state.clock.round,
+        # After the last day the clock stays on it, while `day` has moved on.
         date=scenario.date_at(scenario.history_days + state.clock.round - 1).isoformat(),
+        # The open day counts: on the last one there is 1 left.
         days_left=scenario.horizon_days - state.day + 1,
         funds=currency(state.funds_cents),
         rent_per_day=currency(scenario.rent_per_day_cents),
@@ -263,6 +266,7 @@ def costs(state: State, products: Sequence[str]) -> ProductCosts:
         products=CostColumns.model_construct(
             product_id=list(products),
             on_hand=[row.units for row in figures],
+            # Cents times 100 are 1e-4 currency units, as quotes are.
             mean_unit_cost=[
                 quote(divide_half_even(row.cost * 100, row.units)) if row.units else None for row in figures
             ],
@@ -287,6 +291,7 @@ def sales(
     places = state.places_of(products)
     number = None if supplier is None else state.number_of(supplier)
     daily = detail == "daily"
+    # Sums are one row per product, so only days can be too many.
     if daily:
         require_rows(
             len(places) * days.length,
@@ -329,9 +334,11 @@ class _Sales(NamedTuple):
 
 
 def _sales_of(state: State, place: int, days: Days, supplier: int | None) -> _Sales:
+    """The columns of a product over a range of days; of one supplier's goods where `supplier` is a number."""
     records = state.records
     first, last = days.first, days.last
     columns = (records.price, records.in_stock, records.expired, records.sold_out)
+    # These four are the product's: its price and its shelf do not depend on who supplied the goods.
     price, in_stock, expired, sold_out = (column.series(place, first, last) for column in columns)
     if supplier is None:
         units, returned = records.units.series(place, first, last), records.returned.series(place, first, last)
@@ -358,6 +365,7 @@ def _sums(products: Sequence[str], rows: Sequence[_Sales]) -> SalesSums:
         days_in_stock=[sum(row.in_stock) for row in rows],
         days_sold=[sum(map(bool, row.units)) for row in rows],
         sold_out_days=[sum(row.sold_out) for row in rows],
+        # The list price of all days, with sales or not.
         mean_price=[currency(divide_half_even(sum(row.price), len(row.price))) for row in rows],
     )
 
@@ -432,6 +440,7 @@ def supplier_returns(state: State, supplier: str, days: Days, products: Sequence
         pair = place * records.suppliers + number
         totals = (records.sold, records.sent_back, records.ordered)
         row = _FromSupplier(product_id(place), *(total(pair, days.first, days.last) for total in totals))
+        # Named products always have a row, so that an agent sees the zeros that it asked for.
         if products is not None or any(row[1:]):
             found.append(row)
     sold, returned = sum(row.sold for row in found), sum(row.returned for row in found)

@@ -25,6 +25,7 @@ from tradefair.retail.state import State
 
 EVIDENCE_DAYS = 60
 """Default window of supplier evidence in days; the failure modes use the same."""
+# Prices of a product that an answer shows; a window of 90 days may hold more.
 _BEST_GROUPS = 12
 _DECIMALS = 4
 
@@ -45,6 +46,7 @@ def price_response(state: State, products: Sequence[str], window_days: int, unit
     `unit_cost` is in currency units; None takes today's quote of the best supplier. Raises IllegalAction: unknown_id,
     invalid_arguments (a unit cost for several products).
     """
+    # One cost cannot hold for several products.
     if unit_cost is not None and len(products) != 1:
         raise IllegalAction(
             "invalid_arguments",
@@ -71,6 +73,7 @@ def _best_cost(state: State, place: int) -> _UnitCost:
 
 
 def _response(state: State, product: str, place: int, window_days: int, cost: _UnitCost) -> PriceResponse:
+    """The price response of one product; `cost` is the unit cost that profits are counted with."""
     days = analysis.price_days(state.records, place, window_days)
     groups = analysis.price_groups(days)
     optimum = analysis.price_optimum(groups, cost.e4)
@@ -110,6 +113,7 @@ def supplier_ranking(state: State, products: Sequence[str], window_days: int) ->
 
 
 def _ranked(state: State, product: str, place: int, window_days: int) -> RankedSuppliers:
+    """Evidence and rankings of the suppliers of one product."""
     records = state.records
     evidence = analysis.supplier_evidence(records, place, state.world.quotes, window_days)
     offers = state.store.products[place].suppliers
@@ -167,4 +171,5 @@ def _mean_units(state: State, place: int, window_days: int) -> float | None:
 
 
 def _cover(units: Sequence[int], means: Sequence[float | None]) -> list[float | None]:
+    """Days that the units last, in two decimals; None where nothing was sold."""
     return [round(held / mean, 2) if mean else None for held, mean in zip(units, means, strict=True)]

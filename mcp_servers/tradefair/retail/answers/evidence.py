@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from tradefair.contract import EvidenceMap, Need
 
+# The version of the map below, as the specification names it (10).
 EVIDENCE_VERSION = "paper-text-1"
 
 RECENCY_DAYS: Mapping[str, int] = {"sales": 30, "supplier_price": 7, "quality": 90}
@@ -39,6 +40,7 @@ def _has_feedback(scenario: Any) -> bool:
 EVIDENCE_MAP: EvidenceMap = {
     "place_order": (
         *needs("lines.product_id", "inventory", "sales", "supplier_price"),
+        # Without feedback no tool shows quality, so nothing could be read before an order.
         *needs("lines.product_id", "quality", when=_has_feedback),
     ),
     "modify_product_price": needs("product_id", "price", "cost", "inventory", "sales"),

@@ -63,6 +63,7 @@ class _Placed(NamedTuple):
 def reviews(state: State, products: Sequence[str], days: Days, query: ReviewQuery) -> Reviews:
     """The newest reviews of up to ten products; within a day in store order, the last written first."""
     log = state.records.reviews
+    # In store order, whatever the order of the question: the answer's order must not depend on it.
     places = sorted(state.places_of(products))
     wanted = query.stars
 
@@ -98,6 +99,7 @@ def _review_text(state: State, review: _Placed) -> str:
     """The words of a review, from its own uniforms; days of the history have keys and a chance of their own."""
     row, past = review.row, state.scenario.history_days
     history = row.day < past
+    # As the generator and the rules keyed the sale: from 1 in the past, and from 1 again in the episode.
     day_key = row.day + 1 if history else row.day - past + 1
     luck = state.text_luck(history=history)
     return texts.review_text(
@@ -113,6 +115,7 @@ def _review_text(state: State, review: _Placed) -> str:
 
 
 def _words(state: State) -> StoreWords:
+    """The words of the open store, from a cache."""
     names = tuple(category.name for category in state.store.categories)
     rows = state.store.products
     return _store_words(
@@ -133,6 +136,7 @@ def _draw(state: State, item: NewsItem) -> texts.Draw:
 
 
 def _titles(state: State, items: Sequence[NewsItem]) -> list[str]:
+    """The titles of items, put into words at each reading: only items are kept."""
     words = _words(state)
     return [texts.news_title(item, words, _draw(state, item)) for item in items]
 
@@ -156,6 +160,7 @@ def news_detail(state: State, news: str) -> NewsDetail:
         title=_titles(state, [item])[0],
         content=texts.news_content(item, _words(state), _draw(state, item)),
         first_date=state.scenario.date_at(item.first).isoformat(),
+        # An item may be listed after today: that would tell how long it stays.
         days_listed=min(item.last, state.index) - item.first + 1,
     )
 
@@ -174,6 +179,7 @@ def news_history(state: State, days: Days) -> NewsHistory:
         news_id=[item.id for item in items],
         title=titles,
         first_date=[date_at(item.first).isoformat() for item in items],
+        # As above: the last listed day is known up to today only.
         last_date=[date_at(min(item.last, state.index)).isoformat() for item in items],
     )
     size = json_bytes(found)
@@ -181,6 +187,7 @@ def news_history(state: State, days: Days) -> NewsHistory:
         raise IllegalAction(
             "too_many_rows",
             f"the news of {days.length} days take {size} bytes; at most {EXPLICIT_BYTES} are answered",
+            # One day less than the bytes would allow: items of single days differ in length.
             hint=f"about {max(1, days.length * EXPLICIT_BYTES // size - 1)} days in one call",
         )
     return found

@@ -58,6 +58,7 @@ def days_between(state: State, start: str, end: str, *, with_today: bool = False
     """
     scenario, latest = state.scenario, state.index if with_today else state.index - 1
     origin = scenario.first_date
+    # The pattern and the calendar were checked when the arguments were read.
     first, last = (date.fromisoformat(start) - origin).days, (date.fromisoformat(end) - origin).days
     if first > last:
         raise IllegalAction(

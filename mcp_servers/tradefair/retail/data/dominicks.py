@@ -46,6 +46,7 @@ from tradefair.retail.model import RetailScenario, Store, StoreProduct, Streams,
 LEAST_WEEKS = 52
 # Half a year before the start: recent enough for prices, long enough for a median over promotions.
 RECENT_WEEKS = 26
+# A fitted store has a digest too: it must not depend on the last bits of a logarithm.
 _DECIMALS = 9
 # B, C and S are documented; G and L occur in the files (trap 6).
 _SALE_CODES = frozenset("BCSGL")
@@ -148,12 +149,14 @@ def load_dominicks(
     ScenarioError names a missing file or column, an unknown category or store, and a category without usable items.
     """
     options = options or DominicksOptions()
+    # Names are checked first: reading the files of a large folder takes long.
     rows = _categories(categories)
     scenario = _base_scenario(start_date, history_days, options)
     customers = read_customers(ccount_file, store_number, start_date)
     # The same outlet and date give the same luck, unless the user asks for another store of the same data.
     key = options.key or f"dominicks-{store_number}-{start_date}"
     wanted = _Wanted(movement_dir, upc_dir, store_number, customers, start_date, options.products_per_category)
+    # All categories are loaded before a product is made: ids are numbered across them.
     loads = [_load_category(row, wanted) for row in rows]
     maker = _Maker(scenario, key, options)
     products = [maker.product(place, row, chosen) for place, row in enumerate(rows) for chosen in loads[place].chosen]
@@ -185,6 +188,7 @@ def fitted_scenario(fitted: Fitted, content: Mapping[str, Any]) -> RetailScenari
         "start_date": report.start_date,
         "history_days": report.history_days,
         "supplier": report.options.supplier.model_dump(mode="json"),
+        # The outlet's own customers, not the preset's.
         "traffic": {**content.get("traffic", {}), "customers_per_day": report.customers.per_day},
         "store": {
             "source": "dominicks",
@@ -201,7 +205,9 @@ def fitted_scenario(fitted: Fitted, content: Mapping[str, Any]) -> RetailScenari
 
 
 def _categories(names: Sequence[str]) -> list[CategoryTable]:
+    """The rows of table 11.1 for the names or codes. Raises ScenarioError for unknown and repeated ones."""
     table = category_table()
+    # By name or by the code of the files: a person may know either.
     by_name = {**table, **{row.code: row for row in table.values()}}
     unknown = [name for name in names if name not in by_name]
     if unknown or not names:
@@ -214,6 +220,7 @@ def _categories(names: Sequence[str]) -> list[CategoryTable]:
 
 
 def _base_scenario(start_date: date, history_days: int, options: DominicksOptions) -> RetailScenario:
+    """A scenario with the store's dates and suppliers: what its past is made from before it is fitted."""
     content = {
         "id": "retail/dominicks",
         "start_date": start_date,
@@ -321,6 +328,7 @@ def _least_squares(columns: Sequence[Sequence[float]], y: Sequence[float]) -> _S
 
 
 def _back_substituted(triangle: Sequence[Sequence[float]], targets: Sequence[float]) -> list[float]:
+    """The solution of an upper triangular system whose columns are `triangle`."""
     size = len(targets)
     found = [0.0] * size
     for row in range(size - 1, -1, -1):
@@ -392,6 +400,7 @@ def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
     candidates = [_candidate(name, item, wanted.customers, left_out) for name, item in movement.items.items()]
     selection = _select(candidates, wanted)
     if not selection.chosen:
+        # Together with the dropped rows: a category fails as often for its rows as for its items.
         reasons = Counter(item.reason for item in selection.rejected) + movement.dropped
         tally = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
         raise ScenarioError(
@@ -418,6 +427,7 @@ def _select(candidates: Sequence[_Candidate], wanted: _Wanted) -> _Selection:
     chosen: list[_Chosen] = []
     rejected: list[RejectedItem] = []
     for place, candidate in enumerate(ranked):
+        # The rest is counted and not fitted.
         if len(chosen) == wanted.products:
             return _Selection(chosen, rejected, len(ranked) - place)
         found = _choose(candidate, wanted.start_date)
@@ -458,6 +468,7 @@ def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
     start = week_of(start_date)
     recent = [week for number, week in candidate.weeks.items() if start - RECENT_WEEKS <= number < start]
     costs = [week.cost for week in recent if week.cost is not None]
+    # Before the fit, which costs more.
     if not recent:
         return "no_recent_price"
     if not costs:
@@ -477,7 +488,10 @@ def _choose(candidate: _Candidate, start_date: date) -> _Chosen | str:
         units=_units(candidate.weeks),
         fit=fit,
         recent_prices=[week.price for week in recent],
+        # The cost and not the margin: acquisition cost lags behind price, so a margin in per cent jumps with it (trap
+        # 5).
         recent_cost=median(costs),
+        # A week that has sales under another UPC of the item was carried after all.
         not_carried=sorted(candidate.item.not_carried - set(candidate.weeks)),
     )
 
@@ -496,6 +510,7 @@ class _Maker:
 
     def product(self, category: int, row: CategoryTable, chosen: _Chosen) -> StoreProduct:
         """The next product of the store, with what the files do not tell drawn as for a synthetic one."""
+        # Named by category and item, not by place: another choice of products leaves this one's luck as it is.
         entity = f"{row.name}/{chosen.item}"
         prices, filled = self._weekly_prices(chosen)
         fit = chosen.fit
@@ -549,6 +564,7 @@ class _Maker:
 
 
 def _described(product: StoreProduct, chosen: _Chosen, filled: int) -> FittedProduct:
+    """Where a product comes from, for the report."""
     price = median(chosen.recent_prices)
     return FittedProduct(
         product_id=product.id,

@@ -33,6 +33,7 @@ _EXCISE_CATEGORY = "Cigarettes"
 _EXCISE_MARGIN, _EXCISE_NEAR, _EXCISE_TRUE = 64.0, 10.0, 15.0
 # The decimal is truncated, so both agree to less than a unit; further apart, one of them is damaged.
 _HEX_NEAR = 1.0
+# Above these bounds a number is damage: no store sells or charges so much in a week.
 _UNITS_LIMIT = 1_000_000
 _QUANTITY_LIMIT = 1_000
 _PRICE_LIMIT = 10_000.0
@@ -51,6 +52,7 @@ def find_file(directory: Path, name: str) -> Path:
     """A file by its name in any case. ScenarioError when it is not there."""
     if not directory.is_dir():
         raise ScenarioError(f"{directory}: no such directory; it must hold the Dominick's file {name}")
+    # Copies of the data have these names in capitals or in small letters.
     found = sorted(path for path in directory.iterdir() if path.name.lower() == name)
     if not found:
         raise ScenarioError(f"{directory}: no file {name}; the original Dominick's files are expected")
@@ -69,6 +71,7 @@ class _Table(NamedTuple):
 def _table(path: Path, required: Sequence[str]) -> Generator[_Table, None, None]:
     """One opened table. ScenarioError for a file that cannot be read or lacks a column."""
     try:
+        # A byte-order mark would stand before the name of the first column, and unreadable bytes spoil a label at most.
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             rows = csv.reader(file)
             columns = {name.strip().upper(): place for place, name in enumerate(next(rows, ()))}
@@ -77,6 +80,7 @@ def _table(path: Path, required: Sequence[str]) -> Generator[_Table, None, None]
                 raise ScenarioError(
                     f"{path}: no column {', '.join(missing)}; found {', '.join(columns) or 'an empty file'}"
                 )
+            # A row may end before a column that is not needed.
             yield _Table(columns, max(columns[name] for name in required) + 1, filter(None, rows))
     except (OSError, csv.Error) as error:
         raise ScenarioError(f"{path}: cannot be read: {error}") from None
@@ -137,6 +141,7 @@ def read_customers(path: Path, store_number: int, start_date: date) -> Customers
     """The counts of a store by week (traps 9, 13); ScenarioError when the file holds none."""
     counts, rows, dropped = _read_counts(path, store_number)
     known = {day: count for day, count in counts.items() if count is not None}
+    # Zeros alone are no counts either.
     if not any(known.values()):
         raise ScenarioError(f"{path}: no customer counts of store {store_number}")
     means = _weekday_means(known)
@@ -154,6 +159,7 @@ def read_customers(path: Path, store_number: int, start_date: date) -> Customers
         weeks=len(by_week),
         weeks_without_counts=silent,
         weeks_without_customers=len(totals) - len(by_week),
+        # Counts shipped with RetailBench are seven times the truth: a common divisor gives it away (trap 9).
         common_divisor=math.gcd(*(count for count in known.values() if count)),
         per_day=_per_day(days, start_date),
     )
@@ -293,6 +299,7 @@ def _cost(sales: Sequence[Sale]) -> float | None:
 
 
 def _weighted(sales: Sequence[Sale], values: Sequence[float]) -> float:
+    """Mean of `values` by the units of the rows; the plain mean where nothing was sold."""
     # A week without sales still has a shelf price: rows then count alike.
     weights = [sale.units for sale in sales] if any(sale.units for sale in sales) else [1] * len(sales)
     # One row keeps its exact price; a sum divided by its weight may differ in the last bit.
@@ -332,6 +339,7 @@ class Movement:
             raise ScenarioError(f"{path}: no rows of store {self._store_number}")
 
     def _take(self, columns: Mapping[str, int], cells: int, line: Sequence[str]) -> None:
+        """Use a row of the store; count it where it belongs to another one or has to be dropped."""
         if len(line) < cells:
             self.dropped["short_row"] += 1
             return
@@ -349,6 +357,7 @@ class Movement:
 
     def _use(self, row: Mapping[str, str]) -> str | None:
         """Take a row of the store, or tell why not (traps 2, 3, 4, 7)."""
+        # Also written "1.0" (trap 2).
         if _number(row["OK"]) != 1:
             return "not_ok"
         upc, week, units, quantity = (_integer(row[name]) for name in ("UPC", "WEEK", "MOVE", "QTY"))
@@ -369,17 +378,20 @@ class Movement:
             return self._unpriced(label, week, units)
         if quantity is None or not 1 <= quantity <= _QUANTITY_LIMIT:
             return "no_quantity"
+        # PRICE is for QTY units (trap 3).
         self._sell(row, label, week, Sale(upc, units, price / quantity, self._unit_cost(row, price / quantity)))
         return None
 
     def _unpriced(self, label: Label, week: int, units: int) -> str:
         """Price 0 without sales says that the item was not carried: no row of the fit, but worth remembering."""
+        # Sold at no price: the row is damaged, which says nothing about the item.
         if units:
             return "sales_without_price"
         self.items.setdefault(label.item, Item(label)).not_carried.add(week)
         return "not_carried"
 
     def _sell(self, row: Mapping[str, str], label: Label, week: int, sale: Sale) -> None:
+        """Count the SALE code of a usable row and add it to its item."""
         self.sale_codes[row["SALE"].strip().upper() or "blank"] += 1
         self.items.setdefault(label.item, Item(label)).add(week, sale, label)
 
@@ -434,5 +446,7 @@ def _clean(text: str) -> str:
 
 
 def _size(text: str) -> str:
+    """A size in small letters; "not recorded" where it has no figure."""
     size = " ".join(_NOISE.sub(" ", text).split()).lower()
+    # A size without a figure tells nothing (trap 11).
     return size if any(map(str.isdigit, size)) else "not recorded"

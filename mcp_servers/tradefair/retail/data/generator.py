@@ -35,6 +35,7 @@ from tradefair.retail.model import (
 
 _DECIMALS = 9
 """Decimals of a store's numbers: its digest must not depend on the last bits of a logarithm."""
+# The upper end of the scale of stars.
 _MAX_QUALITY = 5.0
 
 
@@ -72,6 +73,7 @@ class Sourcing(NamedTuple):
     weekly_price_cents: tuple[int, ...]
 
 
+# Parsed once per process: every store and every text reads these tables.
 @cache
 def data_table(name: str) -> Mapping[str, Any]:
     """A bundled table, `scenarios/data/<name>.toml`, as parsed TOML."""
@@ -127,6 +129,7 @@ def build_store(scenario: RetailScenario) -> Store:
     """
     rules = scenario.store
     store = rules.fitted if rules.fitted is not None else _synthetic(scenario)
+    # An empty digest accepts any store: scenarios of users have none.
     if rules.digest and store.digest != rules.digest:
         raise ScenarioError(
             f"store.digest: the store of key {rules.key!r} has digest {store.digest}, not {rules.digest}; "
@@ -136,6 +139,7 @@ def build_store(scenario: RetailScenario) -> Store:
 
 
 def _synthetic(scenario: RetailScenario) -> Store:
+    """The store of the scenario's key, made without any file."""
     chance = Chance(scenario.store.key)
     drafts = [
         draft
@@ -168,6 +172,7 @@ def _draft_category(chance: Chance, place: int, count: CategoryCount) -> list[_D
     row = category_table()[count.name]
     drafts: list[_Draft] = []
     for number in range(count.products):
+        # Keyed by category and number: a scenario with fewer categories keeps the products of the others.
         entity = f"{count.name}/{number}"
         share = (number + chance.uniform(Streams.STORE_PRODUCT, entity, "price")) / count.products
         drafts.append(
@@ -186,6 +191,7 @@ def _draft_category(chance: Chance, place: int, count: CategoryCount) -> list[_D
 
 
 def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft, scale: float) -> StoreProduct:
+    """A product of the store: its draft with volume scaled, suppliers, past prices and words."""
     entity, row = draft.entity, draft.row
 
     def draw(attribute: str) -> float:
@@ -211,8 +217,10 @@ def _product(chance: Chance, scenario: RetailScenario, place: int, draft: _Draft
         shelf_life_days=whole(draw("life"), *row.life),
         reference_price_cents=draft.price,
         start_price_cents=_near(draft.price, draw("start_price")),
+        # So that at the reference price, without season and noise, the mean share gives the drawn volume (11.2).
         alpha=round(math.log(volume / (visitors - volume)) - beta * price, _DECIMALS),
         beta=round(beta, _DECIMALS),
+        # Seasons change a slope by about 5 % (11.2).
         beta_sin=round(beta * 0.05 * normal(draw("beta_sin")), _DECIMALS),
         beta_cos=round(beta * 0.05 * normal(draw("beta_cos")), _DECIMALS),
         sigma=round(_between(draw("sigma"), 0.3, 0.7), _DECIMALS),
@@ -250,6 +258,7 @@ def _weekly_prices(chance: Chance, scenario: RetailScenario, draft: _Draft) -> t
 
 def history_weeks(scenario: RetailScenario) -> int:
     """Weeks that the past touches, counted from its first day; the last one may be cut."""
+    # Rounded up without floats.
     return -(-scenario.history_days // 7)
 
 
@@ -348,6 +357,7 @@ class Past:
 def past_of(scenario: RetailScenario) -> Past:
     """Store and past of a scenario, made once. Raises ScenarioError when `store.digest` does not fit."""
     # Only what the past depends on: presets that differ in rent or horizon share one.
+    # As JSON, because the cache needs a key that can be hashed.
     asked = scenario.model_dump_json(
         include={"start_date", "history_days", "store", "traffic", "demand", "feedback", "supplier", "news"}
     )
@@ -356,6 +366,7 @@ def past_of(scenario: RetailScenario) -> Past:
 
 @lru_cache(maxsize=8)
 def _past(asked: str) -> Past:
+    # The id has no influence on the past, and the scenario needs one.
     scenario = RetailScenario.model_validate_json('{"id":"retail/past",' + asked[1:])
     store = build_store(scenario)
     # The days are traded in order: walks and listed news carry over from one to the next.
@@ -379,6 +390,7 @@ class _History:
 
     def trade(self, index: int) -> None:
         """One day: world, demand, sales, records."""
+        # Days of the past are keyed from 1, as those of the episode; their streams have a prefix of their own.
         store, luck, day_key = self._store, self._luck, index + 1
         everything = range(len(store.products))
         day = self._scenario.first_date + timedelta(days=index)
@@ -405,6 +417,7 @@ class _History:
                 expired=[0] * len(store.products),
                 sold_out=[0] * len(store.products),
                 quotes=self.world.quotes,
+                # In the past orders equal sales, so that tools can show both for it (11.2).
                 ordered=book.pair_units,
             )
         )
@@ -422,6 +435,7 @@ def _between(u: float, low: float, high: float) -> float:
 
 
 def _log_between(u: float, low: float, high: float) -> float:
+    """Between two numbers, uniform in the logarithm."""
     return math.exp(_between(u, math.log(low), math.log(high)))
 
 
@@ -436,9 +450,11 @@ def _near(price: int, u: float) -> int:
 
 
 def _pick(u: float, shares: Sequence[float]) -> int:
+    """The index of the share in which `u` falls."""
     total = 0.0
     for place, share in enumerate(shares):
         total += share
         if u < total:
             return place
+    # Shares that sum to a little less than 1 leave a gap, which goes to the last one.
     return len(shares) - 1

@@ -23,6 +23,7 @@ Draw = Callable[[str], float]
 Dimension = Literal["quality", "price", "other"]
 _DIMENSIONS: tuple[Dimension, ...] = ("quality", "price", "other")
 _STAR_WORDS = ("one", "two", "three", "four", "five")
+# By star: 1 and 2 are low, 3 is mixed, 4 and 5 are high (11.4).
 _BANDS = ("low", "low", "mixed", "high", "high")
 # Reviews without a closing sentence, as weights next to the table's closings.
 _SILENT_CLOSINGS = 2
@@ -175,9 +176,12 @@ class StoreWords:
 
 
 def _category_subject(name: str) -> Subject:
+    """The words for a category: its plural from the table, else its name."""
     row = category_table().get(name)
+    # A fitted store of a user may have categories that the table does not know.
     if row is None:
         return Subject(name.replace("_", " ").lower(), True)
+    # A plural that equals the noun, such as "canned tuna", takes a singular verb.
     return Subject(row.plural, row.plural != row.noun)
 
 
@@ -197,6 +201,7 @@ def _product_subjects(products: Sequence[ProductWords], others: Iterable[Subject
 
 
 def _without_figures(text: str) -> str:
+    """The text without words that hold a digit or a per cent sign."""
     return " ".join(_FIGURES.sub(" ", text).split())
 
 
@@ -229,6 +234,7 @@ def news_content(item: NewsItem, words: StoreWords, draw: Draw) -> str:
 
 
 def _business(item: NewsItem, words: StoreWords, draw: Draw) -> list[str]:
+    """Cause, effect and span of a business item."""
     data, cell = data_table("news"), _CELL_NAMES[item.side, item.sign]
     subject = words.subject(item, draw)
     cause = _pick(_numbered(cell, item.mode, plural=subject.plural), draw("cause"))
@@ -242,12 +248,14 @@ def _business(item: NewsItem, words: StoreWords, draw: Draw) -> list[str]:
 
 
 def _neutral(words: StoreWords, draw: Draw) -> list[str]:
+    """Two sentences of a neutral item, of the same kind as its title."""
     return [_neutral_entry(words, draw, part=1), _pick(_neutral_kind(draw)["second"], draw("second"))]
 
 
 def _neutral_kind(draw: Draw) -> Any:
     """The phrases of a neutral item's kind; slots: decoy, kind. Title and content draw the same, so they agree."""
     *kinds, decoy = data_table("news")["neutral"]["kind"]
+    # Decoys name a category without consequence, so that a name alone is no cue (11.4).
     return decoy if draw("decoy") < data_table("news")["neutral"]["decoy_share"] else _pick(kinds, draw("kind"))
 
 
@@ -255,6 +263,7 @@ def _neutral_entry(words: StoreWords, draw: Draw, *, part: int) -> str:
     """Title (part 0) or first sentence (part 1) of a neutral item; slots: decoy, kind, entry, town, firm, category."""
     data = data_table("news")["neutral"]
     text: str = _pick(_neutral_kind(draw)["items"], draw("entry"))[part]
+    # Drawn only where the text has the slot; each slot has a uniform of its own, so that none shifts another.
     if "{town}" in text:
         text = text.replace("{town}", _pick(data["towns"], draw("town")))
     if "{firm}" in text:
@@ -281,6 +290,7 @@ def _movements() -> dict[str, tuple[tuple[_Form, ...], tuple[_Form, ...]]]:
 
 
 def _form(text: str, *, plural: bool) -> _Form:
+    """A movement of a title, with its verb in the subject's number, cut at the subject."""
     before, _, after = _verb(text, plural=plural).partition("{subject}")
     return _Form(before, after)
 
@@ -292,6 +302,7 @@ def _numbered(cell: str, mode: str, *, plural: bool) -> tuple[str, ...]:
 
 
 def _verb(text: str, *, plural: bool) -> str:
+    """The text with the plural or the singular form of its verb."""
     return _VERB.sub(r"\1" if plural else r"\2", text)
 
 
@@ -328,6 +339,7 @@ class CueReader:
     def __init__(self, catalogue: Sequence[ProductWords]) -> None:
         names = list(dict.fromkeys(row.category for row in catalogue))
         words = StoreWords(names, catalogue)
+        # Subjects differ from one another, so one table for all three scopes has no clash.
         self._scopes: dict[str, tuple[Literal["macro", "category", "product"], str | None]] = {}
         self._scopes |= {text.casefold(): ("macro", None) for text in words.macro}
         self._scopes |= {
@@ -359,6 +371,7 @@ class CueReader:
 
 @cache
 def _title_cues() -> tuple[tuple[_Form, NewsSide, int], ...]:
+    """All movements as they end and begin in titles, with the side and sign that they tell."""
     return tuple(
         (_Form(form.before.casefold(), form.after.casefold()), side, sign)
         for side, sign, cell in _CELLS
@@ -379,6 +392,7 @@ class _ContentCues(NamedTuple):
 
 @cache
 def _content_cues() -> _ContentCues:
+    """The patterns of all effect and span sentences, and what their words stand for."""
     data = data_table("news")
     strengths = {word: row["strength"] for row in data["degree"] for word in row["words"]}
     extra_days = {word: days for days, words in _spans().items() for word in words}

@@ -62,6 +62,7 @@ class ClosedDay(NamedTuple):
     @property
     def stock_outs(self) -> list[str]:
         """Ids of products that had stock in the morning and were asked for more than that."""
+        # Without stock in the morning there is no demand to be short of: that is an empty shelf, not a stock-out (6.5).
         return [product_id(place) for place, wanted in enumerate(self.demand) if wanted > self.opening[place] > 0]
 
     @property
@@ -93,6 +94,7 @@ def day_report(scenario: RetailScenario, closed: ClosedDay) -> DayReport:
         empty_shelf_products=closed.empty_shelf,
         arrivals={product_id(place): closed.arrivals[place] for place in sorted(closed.arrivals)},
         waiting_units=closed.waiting_units,
+        # After the last day there is no next one to plan for.
         new_date=None if over else scenario.date_at(closed.day_index + 1).isoformat(),
         over=over,
         end_reason=closed.end_reason,
@@ -100,6 +102,8 @@ def day_report(scenario: RetailScenario, closed: ClosedDay) -> DayReport:
 
 
 def _by_id(units: Sequence[int]) -> dict[str, int]:
+    """The products that have units, by id, in store order."""
+    # Zeros are left out: most products of a day have none, and the report is read every day.
     return {product_id(place): count for place, count in enumerate(units) if count}
 
 
@@ -139,6 +143,7 @@ def day_facts(scenario: RetailScenario, store: Store, closed: ClosedDay, stock: 
 
 
 def _product_columns(closed: ClosedDay, stock: Stock) -> ProductColumns:
+    """The product columns of the facts, from the closed day and the stock after its close."""
     book = closed.book
     return ProductColumns.model_construct(
         price_cents=list(closed.prices),
@@ -157,6 +162,7 @@ def _product_columns(closed: ClosedDay, stock: Stock) -> ProductColumns:
         review_effect=_rounded(closed.review_effect),
         news_effect=_rounded(closed.need_effect),
         supply_effect=_rounded(closed.supply_effect),
+        # Copies: the lists of the stock go on changing after the facts are written.
         on_hand=stock.on_hand.copy(),
         waiting=stock.waiting_units.copy(),
         stock_cost_cents=stock.cost.copy(),
@@ -168,6 +174,7 @@ def _rounded(values: Sequence[float]) -> list[float]:
 
 
 def _news_facts(store: Store, item: NewsItem, index: int) -> NewsFacts:
+    """A business item with what is hidden from the manager; `days_left` counts from day `index`."""
     return NewsFacts.model_construct(
         news_id=item.id,
         mode=item.mode,

@@ -25,6 +25,7 @@ class Column:
 
     def add(self, row: Sequence[int]) -> bytes:
         """Append one day, and return its bytes for the running hash. Raises ValueError for a row of another width."""
+        # A row of another width would shift every later day without an error.
         if len(row) != self._width:
             raise ValueError(f"a row of {self._width} values, not {len(row)}")
         added = array(self._typecode, row)
@@ -42,6 +43,7 @@ class Column:
     def series(self, place: int, first: int, last: int) -> list[int]:
         """The values of one product or pair on the days first..last (both included), oldest first."""
         width = self._width
+        # A slice with a step: days of one product stand `width` values apart.
         return self._values[first * width + place : (last + 1) * width : width].tolist()
 
     def copy(self) -> Column:
@@ -105,6 +107,7 @@ class ReviewLog:
 
 
 def _unpack(day: int, code: int) -> ReviewRow:
+    # 51 = 20 + 26 + 5 bits below the supplier.
     supplier, lot, number = code >> 51, code >> 31 & 0xFFFFF, code >> 5 & 0x3FFFFFF
     return ReviewRow(day, supplier, lot, number, code >> 2 & 7, bool(code & 2), bool(code & 1))
 
@@ -208,6 +211,7 @@ class Records:
         """An independent copy."""
         twin = Records(0, 0)
         for name, value in vars(self).items():
+            # Only the three counters are integers; everything else has a copy of its own.
             setattr(twin, name, value if isinstance(value, int) else value.copy())
         return twin
 
@@ -217,13 +221,16 @@ class _Totals:
 
     def __init__(self, width: int) -> None:
         self._width = width
+        # A row of zeros first: the total before day 0, so that a range from day 0 needs no special case.
         self._totals = array("q", [0] * width)
 
     def add(self, row: Sequence[int]) -> None:
+        """Append a day: the last totals plus its values."""
         last = self._totals[len(self._totals) - self._width :]
         self._totals.extend([total + value for total, value in zip(last, row, strict=True)])
 
     def over(self, place: int, first: int, last: int) -> int:
+        """The sum of one product or pair on the days first..last; 0 for an empty range."""
         # A window of 60 days on day 20 of the history reaches before the records.
         first = max(0, first)
         if last < first:

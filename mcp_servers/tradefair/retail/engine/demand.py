@@ -102,6 +102,7 @@ def _smallest(u: float, n: int, p: float, *, strictly: bool) -> int:
 def _chop_down(u: float, n: int, p: float, *, strictly: bool) -> int:
     """Cumulate the masses from k = 0 up."""
     odds = p / (1.0 - p)
+    # `log1p` keeps the digits of a small p that `log(1 - p)` would lose.
     mass = math.exp(n * math.log1p(-p))
     total = mass
     k = 0
@@ -171,6 +172,8 @@ def star_shares(quality_milli: int) -> tuple[float, ...]:
 
 
 def _tilted(theta: float) -> list[float]:
+    """Probabilities of 1 to 5 stars, tilted by exp(θ·stars)."""
+    # Relative to five stars: with θ from −10 to 10 no exponent is above 40, so none overflows.
     weights = [base * math.exp(theta * (place - 4)) for place, base in enumerate(_BASE_STARS)]
     total = math.fsum(weights)
     return [weight / total for weight in weights]
@@ -211,6 +214,7 @@ def review_curve(lift: float, threshold: float) -> Curve:
 
     G is a sum of three hinges. A fit is linear in its data, so three fits of single hinges are weighted and added.
     """
+    # The hinges of the source: .24 is what the first two take of the lift X_c (6.3).
     terms = ((0.04, 2.0), (0.20, 3.0), (lift - 0.24, threshold))
     fits = [(weight, _hinge_fit(at)) for weight, at in terms]
     return Curve(*(math.fsum(weight * fit[power] for weight, fit in fits) for power in range(_CURVE_DEGREE, -1, -1)))
@@ -237,6 +241,7 @@ def _solve(rows: list[list[Fraction]]) -> list[Fraction]:
     """Gauss-Jordan elimination of a positive definite system whose right side is the last column."""
     for pivot, row in enumerate(rows):
         head = row[pivot]
+        # No search for a pivot: a positive definite system has none that is 0.
         rows[pivot] = row = [value / head for value in row]
         for other, values in enumerate(rows):
             if other != pivot and (factor := values[pivot]):

@@ -42,6 +42,7 @@ class Shoppers:
         self._closed = frozenset(scenario.traffic.closed_dates)
         self._week = -1
         self._slopes: list[float] = []
+        # Products by category, in store order: the split of buyers depends on that order (6.5).
         self.by_category: list[list[int]] = [[] for _ in store.categories]
         for place, product in enumerate(store.products):
             self.by_category[product.category].append(place)
@@ -93,10 +94,12 @@ class Shoppers:
         """
         wanted = [0] * len(attractions)
         for category, members in enumerate(self.by_category):
+            # Only what can be bought: the last product takes the rest, so it must be one of these.
             seen = [place for place in members if available[place] and attractions[place] > 0.0]
             if not seen:
                 continue
             share = take_share(category_mass([attractions[place] for place in seen], self._scenario.demand.rho))
+            # One draw per category, so that a price in another category changes nothing here.
             left = binomial_inverse(luck.uniform(Streams.CATEGORY, day_key, category), visitors, share)
             self._split(luck, day_key, left, seen, attractions, wanted)
         return wanted
@@ -115,6 +118,7 @@ class Shoppers:
             wanted[place] = taken = binomial_inverse(u, left, attractions[place] / mass)
             left -= taken
             mass -= attractions[place]
+        # No draw is left for the last one: its share of the rest is 1.
         wanted[seen[-1]] = left
 
     def lost(self, visitors: int, attractions: Sequence[float], available: Sequence[bool]) -> tuple[float, float]:
@@ -149,6 +153,7 @@ class DayBook:
 
     def __init__(self, rules: FeedbackRules, luck: Luck, day_key: int, index: int, products: int, suppliers: int):
         self._rules = rules
+        # Bound once per day: every lot of every product draws from these three.
         self._draws = {
             name: luck.stream(name, day_key) for name in (Streams.RETURNS, Streams.REVIEW_COUNT, Streams.STARS)
         }
@@ -193,6 +198,7 @@ class DayBook:
         key = (product, sale.supplier, lot)
         returned = binomial_inverse(self._draws[Streams.RETURNS](*key), sale.units, return_probability(sale.quality))
         if returned:
+            # Returned goods are refunded and lost: nothing goes back into stock (6.6).
             self.returned[product] += returned
             self.refunds[product] += returned * price
             self.pair_returned[product * self._suppliers + sale.supplier] += returned
@@ -200,10 +206,12 @@ class DayBook:
         reviews = binomial_inverse(self._draws[Streams.REVIEW_COUNT](*key), sale.units, share)
         # A price above three times the unit cost: such goods get complaints about the price.
         dear = 3 * sale.lot_cost < price * sale.lot_quantity
+        # From 1: the number is a part of the key of a review's luck.
         for number in range(1, reviews + 1):
             stars = star(self._draws[Streams.STARS](*key, number), sale.quality)
             self.stars[product] += stars
             self.reviews[product] += 1
+            # Below three stars of true quality, a bad review speaks of the quality (6.6).
             log.add(product, ReviewRow(self._index, sale.supplier, lot, number, stars, sale.quality < 3000, dear))
 
     def columns(

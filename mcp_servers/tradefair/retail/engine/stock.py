@@ -119,14 +119,17 @@ class Stock:
         self.waiting_units = [0] * products
         self.incoming = [0] * products
         self.cost = [0] * products
+        # Kept as numbers: `free` is asked for with every lot that is admitted.
         self.total_on_hand = 0
         self.total_waiting = 0
         self.open_cost = 0
         self.orders: dict[int, Order] = {}
         self._lives = list(shelf_lives)
+        # Σ cost·expiry by product, a_j of 6.8: with it the aged value of a day needs no loop over lots.
         self._cost_expiry = [0] * products
         self._queues: list[deque[Lot]] = [deque() for _ in range(products)]
         self._waiting: deque[Lot] = deque()
+        # Units on order by product and day of arrival.
         self._due: list[dict[int, int]] = [{} for _ in range(products)]
         self._figures: dict[tuple[int, int], LotFigures] = {}
 
@@ -144,6 +147,7 @@ class Stock:
 
     def value(self, day: int) -> int:
         """Aged value of all units in cents; the cost of a call does not grow with the number of lots."""
+        # Products without goods are most of a large store.
         return sum(self.product_value(product, day) for product, cost in enumerate(self.cost) if cost)
 
     def lots(self, product: int) -> Iterator[Lot]:
@@ -188,10 +192,12 @@ class Stock:
         return arrivals
 
     def _arrive(self, order: Order, line: OrderLine, day: int) -> None:
+        """Put one line of a delivered order at the tail of the waiting queue, and count it everywhere."""
         product = line.product
         # Life begins on arrival, also for what waits outside: delay costs value.
         expiry = day + self._lives[product]
         lot = Lot(product, order.supplier, day, expiry, line.quantity, line.cost, line.quality, order.number)
+        # Also where there is room: `admit` moves it in, and goods that have waited longer go first.
         self._waiting.append(lot)
         self.waiting_units[product] += line.quantity
         self.total_waiting += line.quantity
@@ -214,6 +220,7 @@ class Stock:
                 self._waiting.popleft()
             else:
                 lot = lot.split(self.free)
+            # At the end: deliveries come in order, so the queue stays oldest first.
             self._queues[lot.product].append(lot)
             self.on_hand[lot.product] += lot.quantity
             self.total_on_hand += lot.quantity
@@ -253,6 +260,7 @@ class Stock:
                 self.total_on_hand -= lot.quantity
                 self._write_off(lot, gone)
         # The waiting queue mixes products of different lives: it has to be searched.
+        # Most days nothing waits too long, and the queue is left as it is.
         if any(lot.expiry <= day for lot in self._waiting):
             kept: deque[Lot] = deque()
             for lot in self._waiting:
@@ -266,6 +274,7 @@ class Stock:
         return gone
 
     def _write_off(self, lot: Lot, gone: Expiries) -> None:
+        """Count an expired lot, and take it out of the sums."""
         gone.units[lot.product] += lot.quantity
         gone.cost[lot.product] += lot.cost
         self._leave(lot)
@@ -295,6 +304,7 @@ class Stock:
         twin = Stock(self._lives, self.capacity)
         for name, value in vars(self).items():
             setattr(twin, name, value.copy() if isinstance(value, (list, dict)) else value)  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        # Lots change in place when they are split, so each needs a copy.
         twin._queues = [deque(replace(lot) for lot in queue) for queue in self._queues]
         twin._waiting = deque(replace(lot) for lot in self._waiting)
         twin._due = [dict(due) for due in self._due]
@@ -334,6 +344,7 @@ def _row(lot: Lot) -> list[int]:
 
 
 def _figures_of(lots: Iterable[Lot], day: int) -> LotFigures:
+    """The figures of the lots of one product on a day; zeros without lots."""
     held = list(lots)
     if not held:
         return LotFigures(0, 0, 0, 0, 0, 0, 0)

@@ -18,6 +18,7 @@ from tradefair.retail.model import NewsRules, RetailScenario, Store, Streams, ne
 NewsMode = Literal["neutral", "macro", "category", "product"]
 NewsSide = Literal["need", "supply"]
 
+# In the order of `news.ratios` and `news.weights`.
 _MODES: tuple[NewsMode, ...] = ("neutral", "macro", "category", "product")
 _FLOOR_QUOTE_E4 = 100
 """The lowest quote, 0.01 currency units: news may lower a cost, but never to nothing."""
@@ -113,6 +114,7 @@ class World:
         self._scenario = scenario
         self.store = store
         pairs = len(store.products) * store.suppliers
+        # Both walks start from 0 on the first history day (6.7).
         self._log_cost = [0.0] * pairs
         self._deviation = [0.0] * pairs
         self._offers = _offers(store)
@@ -126,9 +128,11 @@ class World:
 
     def open_day(self, luck: Luck, day_key: int, index: int, *, history: bool) -> list[NewsItem]:
         """Step (9) of 6.9: walks, new news, δ and quotes of a new day. Returns the news items that are new."""
+        # News first: today's items act on today's quotes and demand (6.4).
         fresh = self._roll_news(luck, day_key, index, history=history) if self._scenario.news.enabled else []
         self.need_effect = self._effects("need")
         self.supply_effect = self._effects("supply")
+        # After the effects: quotes hold today's δ.
         self._walk(luck, day_key)
         return fresh
 

@@ -25,10 +25,13 @@ _T = TypeVar("_T")
 Reading: TypeAlias = Generator[ToolCall, ToolAnswer, _T]
 """Calls that end in something known."""
 
+# Days of sales that a price is chosen by (8, step 1).
 WINDOW_DAYS = 30
+# The bound of one answer; a longer reading is cut into blocks.
 _ROWS = 3_000
 _MOST_SUPPLIERS = 9
 """The bound of `supplier.count`: blocks of this size fit into 3,000 rows in every scenario."""
+# As many products as rank_suppliers_by_evidence takes in one call.
 _RANKED_AT_ONCE = 20
 _MODES = ("neutral", "macro", "category", "product")
 
@@ -131,6 +134,7 @@ def read_catalogue(rules: Rules, *, words: bool = False) -> Reading[Catalogue]:
 
 
 def _read_categories(names: Sequence[str]) -> Reading[Catalogue]:
+    """The whole catalogue with its words, category by category, in store order."""
     rows: list[ProductWords] = []
     for name in names:
         found = yield from ask("view_product_catalog", {"category": name})
@@ -183,6 +187,7 @@ def read_holdings(products: Sequence[str]) -> Reading[Holdings]:
 
 def read_scores(products: Sequence[str], rules: Rules, today: Today) -> Reading[list[int]]:
     """score_j of each product over the days before day 1, as `analysis.history_scores` counts it."""
+    # The day before day 1: a manager that starts later must not count the days of the episode.
     last = today.date - timedelta(days=today.day)
     days = yield from read_days(products, rules.first_visible, last)
     scores: list[int] = []
@@ -224,6 +229,7 @@ def order(product: str, supplier: int, units: int) -> Reading[int | None]:
 
 
 def _stop_at_limit(answer: ToolAnswer) -> None:
+    """Raises Refused when the day's calls are used up: nothing else can be done then."""
     if answer.error is not None and answer.error.code == "call_limit":
         raise Refused(answer.error.code)
 
@@ -250,6 +256,7 @@ class Keeper:
         """One day: the work, as far as calls are answered, then `end_today`."""
         today = Today.of(now)
         try:
+            # Also after a first turn that was refused before it could select: the next day tries again.
             if not self.selected:
                 yield from self.open(today)
             yield from self.run(today)
@@ -435,7 +442,9 @@ class CarefulReader(Keeper):
         self._live = [item for item in live.values() if item is not None]
 
     def _read_item(self, cues: CueReader, news: str, title: str) -> Reading[_Told | None]:
+        """What an item tells; None where title or content has no cue."""
         cue = cues.title(title)
+        # A title without a cue names no business: reading it would only cost a call.
         if cue is None:
             return None
         detail = yield from ask("view_news_detail", {"news_id": news})
