@@ -32,7 +32,9 @@ def test_a_tournament_ends_with_leaderboards_of_all_who_played(
 
 
 def test_a_plan_that_is_not_there_is_a_matter_of_usage(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert run(["sweep", "bargaining/nothing"]) == 2
+    assert run(["sweep", "bargaining/round_robbin"]) == 2
+    assert "did you mean bargaining/round_robin" in capsys.readouterr().err
+    assert run(["sweep", "x/0"]) == 2
     assert "bundled are bargaining/round_robin, " in capsys.readouterr().err
     assert run(["sweep", str(tmp_path / "none.toml")]) == 2
     assert "cannot be read" in capsys.readouterr().err
