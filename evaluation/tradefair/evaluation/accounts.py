@@ -115,8 +115,7 @@ def _times(trace: Trace, counted: Account) -> None:
 
 def _notes(trace: Trace, counted: Account) -> None:
     for note in trace.agent_events():
-        # Notes are not part of the chain: a seat that the manifest does not know is left out, not an
-        # error.
+        # Notes are not part of the chain: a seat that the manifest does not know is left out, not an error.
         seat = counted.seats.get(note["seat"])
         if seat is None:
             continue

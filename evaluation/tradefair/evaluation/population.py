@@ -1,7 +1,7 @@
 """Reference populations: traces of the same scenario and seed with one policy on every seat.
 
-`tradefair play --references` leaves one in the folder `references` next to its trace; sweeps of a reference plan are
-named.
+`tradefair play --references` leaves one in the folder `references`
+next to its trace; sweeps of a reference plan are named.
 """
 
 from __future__ import annotations
@@ -60,8 +60,7 @@ class Populations:
                 with open_trace(path) as trace:
                     policy = evaluator_of(trace.manifest.core.market).population
                     if policy is not None and _plays(trace, policy):
-                        # The first wins, so that the order in which folders are given decides, as for
-                        # search paths.
+                        # The first wins, so that the order in which folders are given decides, as for search paths.
                         found.setdefault((policy, _key(trace)), path)
             except TraceError:
                 continue  # whoever reads that file says what is wrong with it

@@ -63,8 +63,7 @@ def show_evaluations(evaluations: Iterable[Evaluation], *, brief: bool = False, 
     """
     console = Console(highlight=False)
     for evaluation in evaluations:
-        # A file that cannot be scored is a line among the others; the exit code is the command's
-        # affair.
+        # A file that cannot be scored is a line among the others; the exit code is the command's affair.
         if evaluation.outcome is None:
             console.print(_plain(evaluation.problem or evaluation.path), style="red", soft_wrap=True)
             continue
@@ -111,8 +110,7 @@ def show_series(
     roles = {outcome.seats[seat].role for _, outcome in scored for seat in seats}
     evaluator = evaluator_of(scored[0][1].market) if scored else None
     columns = fields_for(evaluator, roles, evaluator.compared_columns) if evaluator else ()
-    # Without references for every episode the columns are left out: means over part of the episodes
-    # would mislead.
+    # Without references for every episode the columns are left out: means over part of the episodes would mislead.
     more = list(beside[0]) if len(beside) == len(scored) and scored else []
     rows: list[list[Cell]] = []
     for seat in seats:
@@ -233,8 +231,7 @@ def _show_tables(
     for shown in tables_of(outcome, population, brief=brief):
         console.print(_plain(f"\n{shown.title}"), style="bold")
         show_table(console, [*names(*shown.columns[:1]), *figures(*shown.columns[1:])], shown.rows)
-        # The first cell of a row is a figure's name, made readable; footnotes are listed under the
-        # field's name.
+        # The first cell of a row is a figure's name, made readable; footnotes are listed under the field's name.
         _show_footnotes(console, [row[0].replace(" ", "_") for row in shown.rows if row])
 
 

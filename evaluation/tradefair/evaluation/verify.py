@@ -107,8 +107,7 @@ class _Flaw(Exception):
 def verify_file(path: str | Path, *, chain_only: bool = False) -> Check:
     """Open and verify one file, or a stored trace by its address. Never raises for what the file holds.
 
-    What cannot be opened as a trace is the verdict `not_a_trace` or `damaged`, with the reason in
-    `message`.
+    What cannot be opened as a trace is the verdict `not_a_trace` or `damaged`, with the reason in `message`.
     """
     # A store's address may carry a password; its parsed form prints without.
     shown = str(StorePlace.of(str(path))) if is_store(str(path)) else str(path)
@@ -177,8 +176,7 @@ class _Inspection:
     def run(self, chain_only: bool) -> None:
         """Everything, in the order of what depends on what; raises _Flaw or TraceError.
 
-        First the blobs, then event by event chain and re-execution, then what only the whole trace can
-        show.
+        First the blobs, then event by event chain and re-execution, then what only the whole trace can show.
         """
         # A live trace grows while it is read; blobs, events and head must be of one moment.
         self.trace.freeze()
@@ -227,8 +225,7 @@ class _Inspection:
             follows = next_hash(self.head, stored.body)
             if follows != stored.hash:
                 raise _Flaw("damaged", f"event {due}: its bytes, its order or its predecessor have changed", due)
-            # Counted only after the consumer is done with the event: `events` is how many were found
-            # good.
+            # Counted only after the consumer is done with the event: `events` is how many were found good.
             yield stored
             self.events, self.head = due, follows
 
@@ -242,8 +239,7 @@ class _Inspection:
         except Exception as fault:
             # The rules meet arguments here that no door has checked: whatever they raise is a property of the trace.
             raise _Flaw("diverged", f"event {stored.seq}: re-execution fails: {fault!r}"[:500], stored.seq) from None
-        # Nothing re-executes a copied call, so a forged one could claim a result that no rule ever
-        # gave.
+        # Nothing re-executes a copied call, so a forged one could claim a result that no rule ever gave.
         if event["event"] == "tool_called" and event["status"] not in _RE_EXECUTED:
             _check_copied(stored)
         return event
@@ -285,8 +281,7 @@ class _Inspection:
             self._compare_head("seal", about.get("head_seq"), about.get("head_hash"), self.events, self.head)
         closed = self.trace.closed_head()
         at, head = self._last_closure or (0, b"")
-        # An open trace has no seal. The head of the last closure is what reveals that its tail was cut
-        # off.
+        # An open trace has no seal. The head of the last closure is what reveals that its tail was cut off.
         if closed is not None:
             self._compare_head("head of the last closure", *closed, at, head)
         elif at:
@@ -295,8 +290,7 @@ class _Inspection:
     def _compare_head(self, what: str, seq: object, head: object, at: int, found: bytes) -> None:
         """Compare a head that was stored (`seq`, `head`) with event `at`, which has the hash `found`.
 
-        A head that names a later event means that events are missing; one that names an earlier event
-        is damage.
+        A head that names a later event means that events are missing; one that names an earlier event is damage.
         """
         if not isinstance(seq, int) or not isinstance(head, str):
             raise _Flaw("damaged", f"the {what} names no event")
@@ -320,8 +314,7 @@ class _Inspection:
                 self._find("the episode has ended, but nothing seals what `about` says")
             return
         self._check_notes(about.get("noted"))
-        # What the seal says of the outcome must be what the rules reached, or a forged seal could name
-        # a winner.
+        # What the seal says of the outcome must be what the rules reached, or a forged seal could name a winner.
         claims = {"outcome_digest": follower.core.outcome_digest, "end_reason": follower.core.ended}
         for name, here in claims.items():
             if about.get(name) != here:
@@ -333,8 +326,7 @@ class _Inspection:
         # `heads[count]` is the head after `count` notes; `heads[0]` is the start, so a file without notes has one.
         heads = [head.hex() for head in self.trace.noted_heads()]
         match sealed:
-            # This case comes first: an export without notes must not be taken for notes that were
-            # changed.
+            # This case comes first: an export without notes must not be taken for notes that were changed.
             case [int(count), str()] if count > 0 and len(heads) == 1:
                 self._find(f"{count} notes about agents (model calls, reports) are not in this file")
             case [int(count), str(head)] if not 0 <= count < len(heads) or heads[count] != head:
@@ -401,8 +393,7 @@ def _differing(error: Divergence) -> tuple[str, str]:
     """Both values of the first field that differs."""
     try:
         recorded, reproduced = orjson.loads(error.recorded), orjson.loads(error.reproduced)
-        # The rules' fields first, in the order in which they are written; then what only the record
-        # has.
+        # The rules' fields first, in the order in which they are written; then what only the record has.
         for key in [*reproduced, *recorded]:
             if recorded.get(key) != reproduced.get(key):
                 return _shown(recorded.get(key)), _shown(reproduced.get(key))

@@ -15,8 +15,7 @@ from tradefair.contract.core import Answer, Core
 from tradefair.testing.bench import Bench
 from tradefair.testing.questions import hostile_arguments, invent_arguments, words_in
 
-# Texts that are remembered as ids and cursors: a market can show thousands, and made-up calls use a
-# few.
+# Texts that are remembered as ids and cursors: a market can show thousands, and made-up calls use a few.
 _MAX_WORDS = 200
 
 

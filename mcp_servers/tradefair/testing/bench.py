@@ -34,8 +34,7 @@ class Failure(NamedTuple):
 class Bench:
     """A market on the test bench. Playing is done once, when a check first asks for it.
 
-    The other arguments are those of `check_market`. What could not be played is in `unplayable` and
-    never raises.
+    The other arguments are those of `check_market`. What could not be played is in `unplayable` and never raises.
     """
 
     def __init__(
@@ -96,8 +95,7 @@ class Bench:
         for played in self.played:
             scenario = played.scenario
             if scenario.limits:
-                # With the scenario's limits many questions would be refused for their number, and prove
-                # nothing.
+                # With the scenario's limits many questions would be refused for their number, and prove nothing.
                 scenario = scenario.model_copy(update={"limits": ()})
                 probed += self.play(scenario, (played.seed,), "random_legal_finishes")
             else:

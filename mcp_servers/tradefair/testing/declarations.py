@@ -31,8 +31,7 @@ from tradefair.testing.failures import check_once
 from tradefair.testing.playthrough import Playthrough
 from tradefair.testing.sources import raised_codes, sources
 
-# Places per episode, seats per place, events of a policy's episode: what keeps the kit at seconds per
-# check.
+# Places per episode, seats per place, events of a policy's episode: what keeps the kit at seconds per check.
 _PLACES = 4
 _SEATS = 3
 _EVENTS = 500
@@ -279,8 +278,7 @@ def _ask_around(bench: Bench) -> None:
             for seat in some_seats(core, turn, _SEATS):
                 seated = Seated(core, seat, bench)
                 for question in (*seated.readings((played.seed, place), times=2), *seated.actions((played.seed, turn))):
-                    # A made-up action may have ended the episode; afterwards every answer is the same
-                    # refusal.
+                    # A made-up action may have ended the episode; afterwards every answer is the same refusal.
                     if core.ended is None:
                         seated.ask(question)
 

@@ -14,8 +14,7 @@ def check(
 ) -> list[Failure]:
     """The complaints about each playthrough as failures of the check `name`, with scenario and seed.
 
-    What the author's code raises in one playthrough is a failure too, and the next playthrough is still
-    checked.
+    What the author's code raises in one playthrough is a failure too, and the next playthrough is still checked.
     """
     failures: list[Failure] = []
     for playthrough in played:

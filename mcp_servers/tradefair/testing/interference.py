@@ -17,8 +17,7 @@ from tradefair.testing.bench import RANDOM, Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, policy_maker
 
-# Places per episode, seats per place, calls per turn: each question is asked twice, in two replayed
-# episodes.
+# Places per episode, seats per place, calls per turn: each question is asked twice, in two replayed episodes.
 _PLACES = 5
 _SEATS = 4
 _MAX_CALLS = 50
@@ -63,14 +62,12 @@ class _Trial:
     def _seat(self, place: int, seat: SeatId, salt: int) -> Iterator[str]:
         """What differs for one seat between the two worlds at one place.
 
-        Compared are: all it can read, the same after the other seats have acted differently, and its
-        own turn.
+        Compared are: all it can read, the same after the other seats have acted differently, and its own turn.
         """
         here, there = self._at(place, seat), self._at(place, seat)
         given = there.core.market
         before = given.digest()
-        # Only this copy of the episode: the method must return a new market and leave the given one as
-        # it was.
+        # Only this copy of the episode: the method must return a new market and leave the given one as it was.
         there.core.market = self._played.market_type.perturb_private(given, seat, salt)
         if given.digest() != before:
             yield "perturb_private changed the market that it was given"

@@ -31,8 +31,7 @@ from tradefair.testing.worlds import arrival_leaves_no_mark, closures_tell_nothi
 class Check(NamedTuple):
     """One check of the kit; called with a `Bench`, it returns what is wrong, and never raises.
 
-    `name` is that of its function, `sentence` what a market that passes does; `tradefair check --json`
-    prints both.
+    `name` is that of its function, `sentence` what a market that passes does; `tradefair check --json` prints both.
     """
 
     name: str

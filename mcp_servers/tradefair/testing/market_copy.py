@@ -1,7 +1,6 @@
 """A market of one's own, made from the installed teaching market: there are no templates that could go stale.
 
-The teaching market is tested with every change of the project, so its copy works with the version that
-is installed.
+The teaching market is tested with every change of the project, so its copy works with the version that is installed.
 """
 
 from __future__ import annotations
@@ -23,8 +22,7 @@ from tradefair.contract import ScenarioError
 _MODEL = "teaching"
 # A name is a Python package and an entry point, too: hence no hyphens and no capitals.
 _NAME = re.compile(r"[a-z][a-z0-9_]{1,40}")
-# The model's class names begin with one of these (`PieType`, `_PieType`); words such as `Pies` stay as
-# they are.
+# The model's class names begin with one of these (`PieType`, `_PieType`); words such as `Pies` stay as they are.
 _CLASSES = re.compile(r"(?<![A-Za-z])(?:Pie|Teaching)(?![a-z])")
 
 _PYPROJECT = """\
@@ -146,8 +144,7 @@ def _copied(name: str) -> Mapping[str, str]:
     found = {f"{name}/{path}": text for path, text in _texts(files(market), "")}
     found |= {f"{name}/evaluation/{path}": text for path, text in _texts(files(evaluator), "")}
     classes = "".join(part.capitalize() for part in name.split("_"))
-    # A market called `x` would rename `Pie` to `X`: refused where the copy already has a word of that
-    # name.
+    # A market called `x` would rename `Pie` to `X`: refused where the copy already has a word of that name.
     used = set(re.findall(r"\w+", "\n".join(found.values())))
     taken = {word for word in used if _CLASSES.search(word) and _CLASSES.sub(classes, word) in used}
     if taken:

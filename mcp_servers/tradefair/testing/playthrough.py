@@ -117,16 +117,14 @@ class Playthrough:
     def awaited(self) -> Mapping[int, frozenset[SeatId]]:
         """The seats that are awaited after each event after which a seat decides, by event number.
 
-        Computed by one replay of the whole episode; events in the middle of a command are not among the
-        keys.
+        Computed by one replay of the whole episode; events in the middle of a command are not among the keys.
         """
         follower = self.follower()
         found: dict[int, frozenset[SeatId]] = {}
         for number, body in enumerate(self.bodies, 1):
             step = follower.step(body)
             waits_for_call = step.event["event"] == "input" and step.event["for"] is not None
-            # Between the events of one command the state is incomplete, and a call cannot be made
-            # there.
+            # Between the events of one command the state is incomplete, and a call cannot be made there.
             if not follower.due() and not waits_for_call and follower.core.ended is None:
                 found[number] = follower.core.market.awaited()
         return found
@@ -188,8 +186,7 @@ def play_scripted(
     records: list[Record] = list(core.start().records)
     while core.ended is None and (events is None or core.seq < events):
         played = scripted.run(core)
-        # `run` returns nothing when all awaited seats are without a policy; going on would loop without
-        # an end.
+        # `run` returns nothing when all awaited seats are without a policy; going on would loop without an end.
         if not played:
             raise HarnessFailure(f"no seat can act in round {core.market.clock.round}, and the episode is not over")
         records += played

@@ -111,8 +111,7 @@ def _refusals(bench: Bench, played: Playthrough) -> Iterator[str]:
             seated = Seated(core, seat, bench)
             nonsense = seated.nonsense() if turn == 0 else ()
             for question in (*nonsense, *seated.actions((played.seed, place), times=6)):
-                # An accepted action may have ended the episode: a fresh copy of the same moment goes
-                # on.
+                # An accepted action may have ended the episode: a fresh copy of the same moment goes on.
                 if core.ended is not None:
                     core = played.at(place)
                     seated = Seated(core, seat, bench)

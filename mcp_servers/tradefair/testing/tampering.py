@@ -15,8 +15,7 @@ from tradefair.testing.bench import Bench, Failure
 from tradefair.testing.failures import check
 from tradefair.testing.playthrough import Playthrough, evenly
 
-# Places per episode and numbers per place: each number means a call of `check`, and one objection is
-# enough.
+# Places per episode and numbers per place: each number means a call of `check`, and one objection is enough.
 _PLACES = 3
 _MOST = 200
 

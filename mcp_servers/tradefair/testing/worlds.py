@@ -145,8 +145,7 @@ def _tellings(bench: Bench, played: Playthrough) -> Iterator[str]:
             here, there = played.at(place), played.at(place)
             there.market = kind.perturb_private(there.market, seat, turn + 1)
             worlds = [_public(_carried_out(core, acts), revealed) for core in (here, there)]
-            # A world in which an act was not allowed is no comparison; `_carried_out` returns nothing
-            # then.
+            # A world in which an act was not allowed is no comparison; `_carried_out` returns nothing then.
             difference = _difference(*worlds) if all(worlds) else None
             if difference:
                 yield f"{difference}, depending on what is private to others than {seat} ({_open(played.at(place))})"

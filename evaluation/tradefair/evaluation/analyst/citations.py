@@ -38,8 +38,7 @@ _UNCITED = frozenset({HEADINGS[-1].casefold()})
 # Markdown as models write it: one to six #, any bullet or number, up to three spaces before a heading.
 _HEADING = re.compile(r"\s{0,3}#{1,6}\s+(.*?)\s*#*\s*\Z")
 _ITEM = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
-# Names and numbers are bounded: the text is a model's, and an endless one must not become an endless
-# number.
+# Names and numbers are bounded: the text is a model's, and `int` raises for more than 4,300 digits.
 _CITATION = re.compile(r"\[([A-Za-z]\w{0,39}):(\d{1,12})\]")
 # Double quotation marks only: apostrophes are far too frequent to mean a quotation.
 _QUOTED = re.compile(r'"([^"\n]{1,1000})"|“([^”\n]{1,1000})”')

@@ -28,8 +28,7 @@ MAX_GAME = 16_000
 
 # Events named per finding: enough to follow it, and the rest of the budget is left for the games.
 _MAX_EVENTS = 5
-# The trading markets' share of the gains; a market without this field is ranked by its first primary
-# metric.
+# The trading markets' share of the gains; a market without this field is ranked by its first primary metric.
 _SHARE = "surplus_share"
 
 
@@ -67,8 +66,7 @@ def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Ag
         if evaluation.outcome is None:
             found.unread[str(path)] = evaluation.problem or "cannot be evaluated"
             continue
-        # Its chain does not hold. The dossier leaves such a trace out and says what `verify` says of
-        # it.
+        # Its chain does not hold. The dossier leaves such a trace out and says what `verify` says of it.
         if evaluation.unsound is not None:
             found.unread[str(path)] = evaluation.unsound
             continue
@@ -85,8 +83,7 @@ def gather_agents(paths: Sequence[Path], progress: Progress | None = None) -> Ag
 def gather_evidence(agent: str, games: Sequence[Game], *, max_game: int = MAX_GAME) -> DossierEvidence:
     """The evidence about one agent. Raises TraceError when the file of a chosen game is gone.
 
-    `max_game` bounds each game's transcript in characters. The same games give the same text and
-    digest.
+    `max_game` bounds each game's transcript in characters. The same games give the same text and digest.
     """
     chosen = {f"g{number}": choice for number, choice in enumerate(choose_games(games), 1)}
     shown: dict[str, dict[int, str]] = {}
@@ -173,8 +170,7 @@ def _overview(games: Sequence[Game], chosen: Mapping[str, Chosen]) -> Iterator[d
 
 def _events(transcript: Transcript, lines: Sequence[str], game: Game, name: str) -> dict[int, str]:
     """The events that a claim may cite: those of the lines that are shown, and those that findings name."""
-    # Only lines that survived the cut: an event from the missing middle was never shown and cannot be
-    # cited.
+    # Only lines that survived the cut: an event from the missing middle was never shown and cannot be cited.
     kept = set(lines)
     named = {seq: "" for finding in game.findings for seq in finding.events[:_MAX_EVENTS]}
     return named | {line.seq: words_in(line.content) for line in transcript.lines if line.line(name) in kept}

@@ -27,8 +27,7 @@ _UNSAFE_NAME = re.compile(r"[^A-Za-z0-9._-]+")
 _CONTROLS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 # `[x]: http://…` defines a link for the whole page and is itself not displayed.
 _DEFINITION = re.compile(r"^(\s*)\[([^\]]*)\]:", re.MULTILINE)
-# Characters read of an existing page to find its head; the head has a few lines of at most some hundred
-# each.
+# Characters read of an existing page to find its head; the head has a few lines of at most some hundred each.
 _MAX_HEAD = 8_192
 
 

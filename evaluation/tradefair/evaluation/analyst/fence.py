@@ -18,8 +18,7 @@ from typing import Any, NamedTuple
 
 # 96 bits: a text that contains the digest of itself cannot be found by trying.
 _MARK_BYTES = 12
-# Invisible, directional and lone-surrogate characters: a reader of the log would not see what the model
-# reads.
+# Invisible, directional and lone-surrogate characters: a reader of the log would not see what the model reads.
 _HIDDEN = re.compile(
     r"[\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ud800-\udfff\ufeff\ufff9-\ufffb\U000e0000-\U000e0fff]"
 )
@@ -44,12 +43,10 @@ def fence(name: str, lines: Sequence[str]) -> Fence:
 def line_of(content: Mapping[str, Any]) -> str:
     """The content on one line of JSON; characters that no reader would see are escaped.
 
-    Never raises for what a trace can hold: content that is nested too deeply becomes `{"unreadable":
-    true}`.
+    Never raises for what a trace can hold: content that is nested too deeply becomes `{"unreadable": true}`.
     """
     try:
-        # `ensure_ascii=False` keeps other scripts readable; what must be escaped is escaped by the list
-        # above.
+        # `ensure_ascii=False` keeps other scripts readable; what must be escaped is escaped by the list above.
         return _HIDDEN.sub(_spelt, json.dumps(content, ensure_ascii=False))
     except (RecursionError, TypeError, ValueError):
         return '{"unreadable": true}'

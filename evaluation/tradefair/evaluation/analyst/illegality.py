@@ -119,8 +119,7 @@ def read_verdict(text: str, numbers: Collection[int]) -> Verdict | NoScore:
         return NoScore(f"the reply is longer than {_MAX_REPLY:,} characters")
     block = _BLOCK.match(text.strip())
     try:
-        # Python's json, not orjson: it hands over duplicate keys, of which orjson silently keeps the
-        # last.
+        # Python's json, not orjson: it hands over duplicate keys, of which orjson silently keeps the last.
         content: Any = json.loads(block[1] if block else text, object_pairs_hook=_once)
     # Deeply nested brackets in a reply end in a RecursionError.
     except (ValueError, RecursionError) as error:

@@ -23,8 +23,7 @@ MAX_CELLS = 200_000
 
 
 class _Record(BaseModel):
-    # JSON has no NaN: it would become null on the way, and a wrong formula would look like a missing
-    # value.
+    # JSON has no NaN: it would become null on the way, and a wrong formula would look like a missing value.
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
 
@@ -110,9 +109,9 @@ class BarChart(_Chart):
 class HeatChart(_Chart):
     """Cells by row and column, a calendar for instance; what is not listed is empty.
 
-    `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first, or, if they are not
-    `ordered`, one kind among others; without, values are magnitudes. `groups` names a group per row; rows of a group
-    stand together.
+    `cells` are (row from 0, column, value). With `levels`, v means `levels[v - 1]`, mildest first, or, if they are
+    not `ordered`, one kind among others; without, values are magnitudes. `groups` names a group per row; rows of a
+    group stand together.
     """
 
     shape: Literal["heat"] = "heat"

@@ -28,8 +28,7 @@ _SPANS_PER_LINE = 1_000
 # Nanoseconds, the unit of all times in the protocol.
 _MS, _US = 1_000_000, 1_000
 _LOGICAL_MS = 1
-# The year 2286: a larger number was given by no clock, and much larger ones pass 64 bits in
-# nanoseconds.
+# The year 2286: a larger number was given by no clock, and much larger ones pass 64 bits in nanoseconds.
 _MOST_MS = 10**13
 _NETWORK = {"stdio": "pipe", "http": "tcp", "streamable-http": "tcp"}
 """`network.transport` of the transports over which MCP messages travel; in process there is no network."""
@@ -186,8 +185,7 @@ class _Episode:
                 Name.TOOL_TYPE: "function",
                 Name.TOOL_CALL_ID: call,
                 Name.TOOL_ARGUMENTS: _json(event.get("arguments")),
-                # An answer of which only a digest is kept has no attribute; "null" would be another
-                # answer.
+                # An answer of which only a digest is kept has no attribute; "null" would be another answer.
                 Name.TOOL_RESULT: None if event.get("result") is None else _json(event.get("result")),
                 Name.MCP_METHOD: "tools/call",
                 Name.REQUEST_ID: timing.request_id or None,

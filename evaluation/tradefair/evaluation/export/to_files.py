@@ -97,13 +97,11 @@ def _lines(path: Path, form: str, seat: SeatId | None, exported: Exported, only:
 
             def odd(seq: int, message: str) -> None:
                 problem = Problem(str(path), seq, message)
-                # Sources are read several times (clock, events, notes) and report the same problem each
-                # time.
+                # Sources are read several times (clock, events, notes) and report the same problem each time.
                 if problem not in exported.problems:
                     exported.problems.append(problem)
 
-            # Lines that were yielded before a damaged event stay in the output; the problem names what
-            # is missing.
+            # Lines that were yielded before a damaged event stay in the output; the problem names what is missing.
             yield from export_lines(trace, form=form.removesuffix(".zst"), seat=seat, odd=odd)
             exported.traces += 1
     except TraceError as error:

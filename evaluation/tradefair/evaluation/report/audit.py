@@ -1,8 +1,7 @@
 """What seats looked at: evidence before actions, looks by round, and the tools they could have used.
 
-These are counts of habits, not judgements: the general diagnostics (`modes/evidence.py`) say which
-looks were missing, with the windows of the market's evidence map. Here a look counts until the round
-ends.
+These are counts of habits, not judgements: the general diagnostics (`modes/evidence.py`) say which looks were
+missing, with the windows of the market's evidence map. Here a look counts until the round ends.
 """
 
 from __future__ import annotations
@@ -60,8 +59,7 @@ def audit(core: ManifestCore, calls: Sequence[CallRow]) -> Audit:
     if known is None:
         return Audit([], [], [], [])
     roles = {seat.id: seat.role for seat in core.seats}
-    # Needs depend on the role only. A market of 200 seats with two roles works them out twice, not 200
-    # times.
+    # Needs depend on the role only. A market of 200 seats with two roles works them out twice, not 200 times.
     needed = {role: known.needed(role) for role in dict.fromkeys(roles.values())}
     categories = list(dict.fromkeys(name for tool in known.tools.values() for name in tool.evidence))
     by_seat: dict[str, list[CallRow]] = {seat: [] for seat in roles}
@@ -158,8 +156,7 @@ def _tools(known: _Known, seat: str, role: str, calls: Sequence[CallRow]) -> lis
     rows: list[AuditRow] = []
     for tool in known.tools.values():
         offered = known.scenario is not None and tool.visible(known.scenario, role)
-        # A tool that was called is listed even where the scenario does not offer it: the refusals are
-        # of interest.
+        # A tool that was called is listed even where the scenario does not offer it: the refusals are of interest.
         if tool.read_only and not tool.observer and (offered or tool.name in own):
             rows.append(_tool_row(seat, tool.name, tool.title, tool.evidence, offered, own.get(tool.name, ())))
     return rows

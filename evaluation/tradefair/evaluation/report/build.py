@@ -81,8 +81,7 @@ def build_report(
     number of traces done, their total, and the name of the next. `populations` says where else to look for reference
     populations than in the folders of references next to the traces.
     """
-    # A caller's mistake, not a property of the traces: hence no TradefairError. The command checks
-    # before.
+    # A caller's mistake, not a property of the traces: hence no TradefairError. The command checks before.
     if compare and len(paths) != 2:
         raise ValueError(f"a comparison needs exactly two traces, not {len(paths)}")
     episodes: list[EpisodePage] = []
@@ -92,8 +91,7 @@ def build_report(
         episodes.append(episode_page(path, check=check, populations=populations))
     if progress is not None:
         progress(len(paths), len(paths), "")
-    # Two episodes that are compared differ on purpose in what plays them; the pair itself is the result
-    # there.
+    # Two episodes that are compared differ on purpose in what plays them; the pair itself is the result there.
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
     data = PageData(
         mode="compare" if compare else "report",

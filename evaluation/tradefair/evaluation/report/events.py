@@ -198,8 +198,7 @@ def pack_bodies(trace: Trace, columns: EventColumns, after: int = 0, limit: int 
 
 def pack_notes(trace: Trace, notes: NoteColumns) -> Packed:
     """Per note its text."""
-    # A budget of a third of the events' own: long replies of models must not shorten the texts of the
-    # events.
+    # A budget of a third of the events' own: long replies of models must not shorten the texts of the events.
     texts = ([body.decode(errors="replace")] for (_, body), _ in zip(trace.notes(), notes.seat, strict=False))
     return pack_texts(texts, fitting_limit(notes.size, 8_000_000))
 

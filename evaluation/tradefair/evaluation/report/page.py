@@ -69,8 +69,7 @@ def content_policy(connect: bool = False) -> str:
 def json_for_script(data: PageData) -> bytes:
     """The data as JSON that no HTML parser reads as markup, whatever texts it holds."""
     content = orjson.dumps(data.model_dump(mode="json"))
-    # All five are legal escapes in JSON strings, and outside of strings none of these characters
-    # occurs.
+    # All five are legal escapes in JSON strings, and outside of strings none of these characters occurs.
     for plain, escaped in _ESCAPES.items():
         content = content.replace(plain, escaped)
     return content

@@ -1,7 +1,6 @@
 """What a market's tools give and its actions need, as rows of the tables `gives` and `needs`.
 
-SQL cannot run a market's code, so the evidence map is written out once per trace, under the trace's own
-scenario.
+SQL cannot run a market's code, so the evidence map is written out once per trace, under the trace's own scenario.
 """
 
 from __future__ import annotations
@@ -20,8 +19,7 @@ from tradefair.evaluation.store.tables import Row
 
 # Values of `reach` that are no number of rounds; `queries/evidence.sql` knows the same two.
 WHOLE_EPISODE, SINCE_CLOSE = 0, -1
-# Rounds. The query makes a row per round of the widest window, and a stranger's market may state any
-# number.
+# Rounds. The query makes a row per round of the widest window, and a stranger's market may state any number.
 _MAX_REACH = 10_000
 
 

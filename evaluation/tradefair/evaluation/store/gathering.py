@@ -26,8 +26,7 @@ def gather(path: str | Path, *, seat: str | None = None, episode: str | None = N
 def gather_trace(trace: Trace, *, seat: str | None = None, episode: str | None = None) -> Iterator[TableRow]:
     """The rows of an opened trace: outcomes first, then what `rows_of` yields; findings last.
 
-    Without `seat` the outcomes of all seats are included. `episode` replaces the id that the trace
-    states.
+    Without `seat` the outcomes of all seats are included. `episode` replaces the id that the trace states.
     """
     findings = Findings()
     source = Source.whole(trace, findings.take) if seat is None else Source.of_seat(trace, seat, findings.take)
@@ -65,7 +64,6 @@ def _numbers(content: Mapping[str, Any], path: str) -> Iterator[tuple[str, float
         elif isinstance(value, int | float):
             try:
                 yield f"{path}{name}", float(value)
-            # An integer beyond the range of floats, in a trace that was edited: that one number has no
-            # row.
+            # An integer beyond the range of floats, in a trace that was edited: that one number has no row.
             except OverflowError:
                 continue

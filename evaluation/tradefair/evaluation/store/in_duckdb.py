@@ -132,8 +132,7 @@ class ParquetTables:
             # Copying counts towards the time as well: the timer has started.
             self._lock(sql)
             statements = self._database.extract_statements(sql)
-            # Judged by DuckDB's own parser: a text that looks like one SELECT may hold a second
-            # statement.
+            # Judged by DuckDB's own parser: a text that looks like one SELECT may hold a second statement.
             if len(statements) != 1 or statements[0].type != duckdb.StatementType.SELECT:
                 raise ScenarioError("DuckDB refuses the query: one SELECT over the tables is allowed")
             if stop.finished.is_set():  # between two statements there is nothing to interrupt
@@ -158,8 +157,8 @@ class ParquetTables:
         (COPY … TO …)`.
         """
         for name in TABLES:
-            # A plain search may copy a table too many, never one too few; a parser would have to know
-            # DuckDB's dialect.
+            # A plain search may copy a table too many, never one too
+            # few; a parser would have to know DuckDB's dialect.
             if name in sql.lower():
                 self._database.execute(f"CREATE TABLE {name} AS SELECT {self._source(name)}")
         # Before the lock: afterwards DuckDB refuses every change of a setting, ours included.

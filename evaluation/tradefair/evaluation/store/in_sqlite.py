@@ -15,15 +15,13 @@ from tradefair.evaluation.store.queries import Answer, Query
 from tradefair.evaluation.store.rows import TableRow
 from tradefair.evaluation.store.tables import TABLES, create_statements
 
-# What SQLite's authorizer may let pass. A list of what is allowed: new actions of later versions stay
-# forbidden.
+# What SQLite's authorizer may let pass. A list of what is allowed: new actions of later versions stay forbidden.
 _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
 # Rows per transaction.
 _CHUNK = 5_000
 # Steps of SQLite's virtual machine between two looks at the clock.
 _STEPS_BETWEEN = 10_000
-# `SELECT zeroblob(1e9)` or a recursive `||` would otherwise fill the memory with one cell, or with
-# many.
+# `SELECT zeroblob(1e9)` or a recursive `||` would otherwise fill the memory with one cell, or with many.
 _MAX_CELL_BYTES = 16_000_000
 _MAX_HEAP_BYTES = 1_000_000_000
 
@@ -59,8 +57,8 @@ class TraceTables:
     def run(self, query: Query, *, limit: int | None = None, **parameters: int) -> Answer:
         """A named query's answer, ordered by its key.
 
-        `limit` bounds the rows; `parameters` replace the query's defaults. Raises ScenarioError for an
-        unknown parameter.
+        `limit` bounds the rows; `parameters` replace the query's
+        defaults. Raises ScenarioError for an unknown parameter.
         """
         return self._answer(query.ordered, query.parameters(parameters), limit)
 
@@ -77,8 +75,7 @@ class TraceTables:
         self._database.set_progress_handler(lambda: time.monotonic() > deadline, _STEPS_BETWEEN)
         try:
             return self._answer(sql, (), limit)
-        # Python's sqlite3 raises a Warning for a second statement in versions before 3.12, later a
-        # ProgrammingError.
+        # Python's sqlite3 raises a Warning for a second statement in versions before 3.12, later a ProgrammingError.
         except sqlite3.Warning as error:
             raise ScenarioError(f"one statement at a time: {error}") from None
         except sqlite3.OperationalError as error:
@@ -128,8 +125,7 @@ class TraceTables:
         self._database.execute(f"PRAGMA hard_heap_limit = {_MAX_HEAP_BYTES}")
         self._database.execute("PRAGMA query_only = ON")
         self._database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, _MAX_CELL_BYTES)
-        # The authorizer forbids ATTACH already; a second door costs nothing and does not depend on its
-        # list.
+        # The authorizer forbids ATTACH already; a second door costs nothing and does not depend on its list.
         self._database.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
         self._database.set_authorizer(_authorize)
 

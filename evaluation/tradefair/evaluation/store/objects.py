@@ -43,8 +43,7 @@ def objects_of(
     `tool` is None for a tool that is not known. `paths` are the dotted paths where the market's actions
     name their objects.
     """
-    # The evidence map speaks of actions; a look may have an argument of the same name with another
-    # meaning.
+    # The evidence map speaks of actions; a look may have an argument of the same name with another meaning.
     acts = tool is not None and tool.kind == "action"
     found = dict(_unique(named_ids(event.get("arguments"), seats, paths if acts else ())))
     # The scope depends on the market's moment, and no rules are run here: the answer shows what the

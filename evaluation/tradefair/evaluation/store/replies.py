@@ -1,8 +1,7 @@
 """Which model reply made which calls: notes about agents against the calls of the same seat, in their order.
 
-Notes lie outside the chain and name tools only, so this is a reading, not evidence: a reply is taken to
-have made the next calls of its seat with the tools that it names. Calls that no reply names stand
-alone.
+Notes lie outside the chain and name tools only, so this is a reading, not evidence: a reply is taken to have made the
+next calls of its seat with the tools that it names. Calls that no reply names stand alone.
 """
 
 from __future__ import annotations
@@ -64,8 +63,7 @@ class Replies:
         for place, reply in enumerate(self.waiting):
             if place == _MAX_AHEAD:
                 break
-            # Only a reply's first call can begin it; replies before it made no call that became an
-            # event.
+            # Only a reply's first call can begin it; replies before it made no call that became an event.
             if reply.calls[:1] == (tool,):
                 for _ in range(place + 1):
                     self.waiting.popleft()

@@ -59,8 +59,8 @@ def seat_events(events: Iterable[Mapping[str, Any]], seat: SeatId) -> Iterator[d
     """Of decoded events, those that `seat` saw, with the fields that it saw; without numbers."""
     for event in events:
         tag = str(event.get("event"))
-        # Both lists are positive: an event of a kind that a later schema adds is hidden until someone
-        # decides otherwise.
+        # Both lists are positive: an event of a kind that a later
+        # schema adds is hidden until someone decides otherwise.
         if tag in _SHOWN and (tag not in _OWN_ONLY or event.get("seat") == seat):
             yield {name: event.get(name) for name in (*_COMMON, *_SHOWN[tag])}
 

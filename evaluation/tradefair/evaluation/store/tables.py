@@ -96,8 +96,7 @@ TABLES: Mapping[str, Table] = {
             ("transport", "how it came, or empty"),
         ),
     ),
-    # Clock, seat and status repeat those of the call: a join of ten million rows with ten million is
-    # saved.
+    # Clock, seat and status repeat those of the call: a join of ten million rows with ten million is saved.
     "objects": Table(
         "one per call and object that it was about; a look or action about none in particular has the object '*'",
         _columns(

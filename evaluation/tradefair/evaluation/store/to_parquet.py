@@ -125,8 +125,7 @@ class ParquetFolder:
     def _finish(self) -> None:
         """Write the last parts and the note, then put the folder in the place of an older export."""
         for table in TABLES:
-            # Every table gets at least one part, if empty: a reader need not know which tables may be
-            # missing.
+            # Every table gets at least one part, if empty: a reader need not know which tables may be missing.
             if self._sizes[table] or not self._parts[table]:
                 self._file(table)
                 self._write_part(table)

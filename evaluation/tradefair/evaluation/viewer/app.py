@@ -35,8 +35,7 @@ from tradefair.evaluation.viewer.index import Computed, Listed, Remembered, comp
 from tradefair.evaluation.viewer.shield import Shield
 from tradefair.tracestore import open_trace
 
-# The list asks for outcomes a few at a time; a request that names thousands would keep the only slow
-# worker busy.
+# The list asks for outcomes a few at a time; a request that names thousands would keep the only slow worker busy.
 _MAX_IDS = 64
 # Characters. The page polls every second, and the whole text of an event is one click away.
 _LIVE_TEXT = 16_384
@@ -124,8 +123,7 @@ class _Viewer:
     async def outcomes(self, request: Request) -> Response:
         """Outcomes of the traces that `ids` names (separated by commas), at most 64; unknown ids are left out.
 
-        The answer maps ids to `Computed`. What was computed before is remembered until the file
-        changes.
+        The answer maps ids to `Computed`. What was computed before is remembered until the file changes.
         """
         ids = request.query_params.get("ids", "").split(",")[:_MAX_IDS]
         found: dict[str, Computed] = {}
@@ -149,8 +147,7 @@ class _Viewer:
     async def live_json(self, request: Request) -> Response:
         """Events after `after`, whether a round has closed among them, whether the trace is still open.
 
-        The page polls this address while an episode runs, and draws its charts again when a round has
-        closed.
+        The page polls this address while an episode runs, and draws its charts again when a round has closed.
         """
         place = self._place(request, "id")
         after = request.query_params.get("after", "0")
@@ -222,8 +219,7 @@ def _data(mode: str, places: list[Place], pages: list[EpisodePage]) -> PageData:
 
 def _number(text: str) -> int:
     """A number from an address. 400 for anything else than up to 15 ASCII digits."""
-    # `isdecimal` alone admits digits of other scripts. 15 digits stay below 2**53, which a browser
-    # holds exactly.
+    # `isdecimal` alone admits digits of other scripts. 15 digits stay below 2**53, which a browser holds exactly.
     if not (text.isascii() and text.isdecimal() and len(text) <= 15):
         raise HTTPException(400, "an event is named by its number")
     return int(text)
@@ -232,8 +228,7 @@ def _number(text: str) -> int:
 def _news(place: Place, after: int) -> dict[str, object]:
     """What has been added to a trace since event `after`, for a page that follows it."""
     with open_trace(place.path) as trace:
-        # The two passes below, columns and texts, must see the same events although the episode goes
-        # on.
+        # The two passes below, columns and texts, must see the same events although the episode goes on.
         trace.freeze()
         columns = read_events(trace, after)
         kinds = {columns.name(columns.event, row) for row in range(len(columns.seq))}
@@ -259,8 +254,7 @@ def _event(place: Place, seq: int) -> bytes | None:
             result = (trace.blob(ref) if isinstance(ref, str) else None) or b"null"
         except (orjson.JSONDecodeError, AttributeError):
             pass
-        # Joined as bytes: decoding and encoding again could change number formats and escapes of what
-        # is stored.
+        # Joined as bytes: decoding and encoding again could change number formats and escapes of what is stored.
         head = orjson.dumps({"seq": seq, "hash": stored.hash.hex()})[:-1]
         return head + b',"event":' + stored.body + b',"result":' + result + b"}\n"
 

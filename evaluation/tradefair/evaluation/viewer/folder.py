@@ -44,8 +44,7 @@ class Folder:
 
     def find(self, trace_id: str) -> Place | None:
         """The trace of this id, checked again now; None when there is none, or no longer."""
-        # A file that was written after the list was made is found too: a new scan only for ids not met
-        # yet.
+        # A file that was written after the list was made is found too: a new scan only for ids not met yet.
         if trace_id not in self._known:
             self.scan()
         path = self._known.get(trace_id)

@@ -81,8 +81,7 @@ class Remembered(Generic[T]):
 
     def put(self, place: Place, value: T) -> T:
         """Keep a value for this state of the file; returns the value."""
-        # Removed first, so that a renewed value moves to the end of the order and is not the next one
-        # dropped.
+        # Removed first, so that a renewed value moves to the end of the order and is not the next one dropped.
         self._values.pop(place.id, None)
         self._values[place.id] = (place.stamp, value)
         while len(self._values) > self._most:

@@ -23,8 +23,7 @@ class ViewerServer:
 
     def __init__(self, folder: Path, port: int = 0) -> None:
         try:
-            # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed
-            # error.
+            # Bound here and not by uvicorn: the port is known at once, and a taken port is a typed error.
             self._socket = socket.create_server((_ADDRESS, port))
         except OSError as error:
             raise StorageUnavailable(
@@ -35,8 +34,7 @@ class ViewerServer:
         # Only these Host values are answered; see `Shield` for the attack that this prevents.
         app = viewer_app(Folder(folder), [f"{name}:{self.port}" for name in (_ADDRESS, "localhost")])
         self._server = uvicorn.Server(
-            # No WebSockets and no server header: the pages poll, and less is offered to whoever probes
-            # the port.
+            # No WebSockets and no server header: the pages poll, and less is offered to whoever probes the port.
             uvicorn.Config(app, log_level="warning", access_log=False, ws="none", server_header=False)
         )
 
