@@ -117,6 +117,7 @@ class HeatChart(_Chart):
     shape: Literal["heat"] = "heat"
     rows: list[str]
     groups: list[str] = []
+    # A range and not a list, because columns without any cell are drawn too.
     first_column: int
     last_column: int
     cells: list[tuple[int, int, float]] = Field(max_length=MAX_CELLS)

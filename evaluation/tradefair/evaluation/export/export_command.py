@@ -41,6 +41,7 @@ def export(
     with fetched(paths) as files:
         exported = export_files(files, form=form, output=output, seat=seat, progress=progress)
     for item in exported.written:
+        # On stderr, because stdout belongs to the JSON of --json.
         print(f"wrote {item.path} ({item.what})", file=sys.stderr)
     if as_json:
         sys.stdout.buffer.write(orjson.dumps(exported.to_json(), option=orjson.OPT_INDENT_2) + b"\n")

@@ -165,6 +165,7 @@ class _Episode:
         own, call, tool = span_id(self._source.episode, "event", seq), str(event.get("call")), str(event.get("tool"))
         # Calls of a program hang below the `execute_code` call that ran it, if that is known.
         program = agent.programs.get(str(event.get("parent"))) if event.get("parent") else None
+        # Inner calls of a program have no reply of their own.
         if program is None:
             matched = agent.replies.take(tool)
             replies = [*matched.before, *([matched.begins] if matched.begins else [])]

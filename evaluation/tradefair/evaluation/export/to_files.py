@@ -167,6 +167,7 @@ class _Counted:
 def _compressed(lines: Iterable[bytes]) -> Iterator[bytes]:
     """Lines as one Zstandard frame, piece by piece. ScenarioError when zstandard is not installed."""
     try:
+        # Installed with the extra `zstd` only.
         import zstandard
     except ImportError:
         raise ScenarioError(_MISSING_ZSTD) from None

@@ -90,6 +90,7 @@ def build_report(
             progress(done, len(paths), shown_name(Path(path)))
         episodes.append(episode_page(path, check=check, populations=populations))
     if progress is not None:
+        # All traces are read; the boards and the page itself take little time after that.
         progress(len(paths), len(paths), "")
     # Two episodes that are compared differ on purpose in what plays them; the pair itself is the result there.
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")

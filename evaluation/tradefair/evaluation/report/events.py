@@ -205,6 +205,7 @@ def pack_notes(trace: Trace, notes: NoteColumns) -> Packed:
 
 def _bodies(trace: Trace, count: int, after: int) -> Iterator[list[str | None]]:
     """The texts of the first `count` events after `after`, read again: in memory they would not fit."""
+    # No more texts than rows, where only the first events of a trace are shown.
     for stored, _ in zip(trace.events(after), range(count), strict=False):
         ref = _ref(stored.body)
         blob = None if ref is None else trace.blob(ref)

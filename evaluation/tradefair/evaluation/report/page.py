@@ -62,6 +62,7 @@ def content_policy(connect: bool = False) -> str:
     return (
         f"default-src 'none'; script-src {_source(_asset('report.js'))}; "
         f"style-src {_source(_asset('report.css'))}; img-src data:"
+        # These two do not fall back to `default-src`, so they are forbidden by name.
         f"{asking}; base-uri 'none'; form-action 'none'"
     )
 

@@ -32,6 +32,7 @@ def report(
     files = [file for path in paths for file in find_traces(path)]
     if compare and len(files) != 2:
         raise typer.BadParameter(f"--compare puts two traces side by side; these are {len(files)}")
+    # A usage error before anything is read; `write_report` checks again for callers from Python.
     if len(files) > MAX_TRACES:
         raise typer.BadParameter(
             f"{len(files)} traces are too many for one page (at most {MAX_TRACES}); see tradefair view"

@@ -21,7 +21,7 @@ _READING = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE
 _CHUNK = 5_000
 # Steps of SQLite's virtual machine between two looks at the clock.
 _STEPS_BETWEEN = 10_000
-# `SELECT zeroblob(1e9)` or a recursive `||` would otherwise fill the memory with one cell, or with many.
+# `SELECT zeroblob(1000000000)` would otherwise fill the memory with one cell; the second limit is for many cells.
 _MAX_CELL_BYTES = 16_000_000
 _MAX_HEAP_BYTES = 1_000_000_000
 

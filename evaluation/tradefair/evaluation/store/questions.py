@@ -167,8 +167,8 @@ WHERE o.seq = ? AND o.kind = 'action' AND o.round >= n.from_round
 ORDER BY object, n.need, n.category
 """
 
-# Where the seat first and last met each id that the call names. An id that it never looked at was
-# guessed, or was told by another seat.
+# Where the seat first and last met each id that the call names. An id without a look did not come from
+# any tool that the seat had asked.
 _CAME_TO_KNOW = """
 SELECT n.path, n.object, n.first_seq, COALESCE(c.tool, '') AS first_tool, n.last_seq
 FROM (
