@@ -90,9 +90,9 @@ def build_report(
             progress(done, len(paths), shown_name(Path(path)))
         episodes.append(episode_page(path, check=check, populations=populations))
     if progress is not None:
-        # All traces are read; the boards and the page itself take little time after that.
+        # The last call says that all are done, as in `watched` of `progress.py`.
         progress(len(paths), len(paths), "")
-    # Two episodes that are compared differ on purpose in what plays them; the pair itself is the result there.
+    # A comparison is about its pair: a leaderboard of two episodes would add nothing to it.
     boards = rated_boards(paths) if len(paths) > 1 and not compare else Boards([], "")
     data = PageData(
         mode="compare" if compare else "report",

@@ -67,7 +67,7 @@ class Folder:
                     path = Path(os.fsdecode(entry.path))
                     linked = entry.is_symlink()
                     # The full check resolves every part of the path, which is slow. Only links need it
-                    # here: every folder on the way is none.
+                    # here: no folder on the way is a link.
                     place = self._checked(path) if linked else self._placed(path, entry.stat(follow_symlinks=False))
                     if place is not None:
                         yield place
