@@ -15,6 +15,7 @@ from tradefair.tracestore import Trace
 _DAY = Axis(label="day")
 _MONEY = Axis(label="amount", unit="currency units")
 _UNITS = Axis(label="units")
+# Levels of the heat chart; 0, no mark, is every other day.
 _SOLD_OUT, _NOTHING_THERE = 1, 2
 
 
@@ -22,6 +23,7 @@ def charts(trace: Trace) -> list[Chart]:
     """The charts that the closed days allow; none before the first day is closed."""
     play = read_retail(trace).play
     facts = [day.facts for day in play.days]
+    # Before the first close there are no facts; with an unreadable scenario there is no store to draw.
     if not facts or play.scenario is None:
         return []
     drawn: list[Chart] = [
@@ -30,6 +32,7 @@ def charts(trace: Trace) -> list[Chart]:
         _empty_shelves(play, play.scenario, facts),
         _sales(facts),
     ]
+    # Last, because it is about the whole run; left out where the books cannot be read.
     profit = decompose(play)
     return drawn if profit is None else [*drawn, _gain(profit)]
 
@@ -90,6 +93,7 @@ def _sales(facts: Sequence[DayFacts]) -> XYChart:
 
 def _empty_shelves(play: RetailPlay, scenario: RetailScenario, facts: Sequence[DayFacts]) -> HeatChart:
     """Products that were on the shelf without stock, by day; rows of a category stand together."""
+    # By category first: products that are bought and run out together stand together.
     names = [product_id(place) for place in range(len(play.categories))]
     order = sorted(range(len(names)), key=lambda place: (play.categories[place], place))
     row_of = {names[place]: row for row, place in enumerate(order)}

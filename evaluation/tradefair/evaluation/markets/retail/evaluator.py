@@ -36,6 +36,7 @@ class RetailEvaluator(Evaluator):
         PrimaryMetric(name="gain", unit="currency units"),
         PrimaryMetric(name="return_ratio", unit="of the units sold", higher_is_better=False),
     )
+    # Insolvency ends an episode by the rules too, and before its time.
     whole_ends = frozenset({"terminated:horizon"})
     # The needs are those of a published text, so that the map has a version of its own next to that of the rules.
     evidence_notes: Mapping[str, str] = {"version": EVIDENCE_VERSION} | {

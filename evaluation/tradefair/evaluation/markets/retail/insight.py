@@ -13,12 +13,14 @@ from tradefair.evaluation.modes.insight import Case, Counted, EvidenceCase, Happ
 from tradefair.retail.model import product_id
 from tradefair.tracestore import Trace
 
+# The general mode is about private values of traders; a store has costs instead.
 _ABSENT = {"value_breach": "this market has no private values; below_cost judges sales"}
 
 _UNREADABLE = dict.fromkeys(
     ("idle_drift", "below_cost", "narrow_attention", "resolved"),
     "could not be computed: the scenario in the manifest cannot be read",
 )
+# These modes exist here with windows of this market: the general ones are not raised a second time.
 _COUNTED_BY = {
     "narrow_attention": PREFIX + "narrow_attention",
     "follow_up": PREFIX + "no_follow_up",
@@ -30,6 +32,7 @@ _COUNTED_BY = {
 def retail_insight(trace: Trace) -> Insight:
     """Everything that the closed days tell, from the same reading as the market's own failure modes."""
     play = read_retail(trace).play
+    # Without the scenario the store's columns have no meaning; conduct is still judged from the trace alone.
     if play.scenario is None:
         return Insight(unit="currency", absent={**_UNREADABLE, **_ABSENT})
     seat = play.seat
@@ -50,6 +53,7 @@ def _evidence(play: RetailPlay) -> Iterator[EvidenceCase]:
     """One case per action event: how many categories it needed, and which were missing or too old."""
     for event in play.events:
         about = product_id(event.product)
+        # The needs are judged while reading: scopes of this market's tools need the shelf and past orders.
         yield EvidenceCase(event.seq, event.day, about, len(event.needs), event.missing, event.stale)
 
 
@@ -66,6 +70,7 @@ def _happenings(play: RetailPlay) -> Iterator[Happening]:
     for pair in event_pairs(play):
         product = play.days[pair.day - 1].facts.product
         cents = product.refunds_cents[pair.product] + product.expiry_cost_cents[pair.product]
+        # Facts hold cents, findings currency units.
         yield Happening(pair.day, product_id(pair.product), pair.seq, cents / 100)
 
 
@@ -78,9 +83,11 @@ def _below_cost(play: RetailPlay) -> Iterator[Case]:
     """Product-days with units sold below their cost; cost: how far their revenue fell short, in currency units."""
     for day in play.days:
         product = day.facts.product
+        # Three columns of one product-day: a day may sell some units below cost and others above it.
         rows = zip(product.below_cost_units, product.cost_of_goods_cents, product.revenue_cents, strict=True)
         for below, cost, revenue in rows:
             if below:
+                # Not below 0: units above cost may have paid for those below it on the same day.
                 yield Case(day.seq, max(0, cost - revenue) / 100)
 
 
@@ -94,6 +101,7 @@ def _idle(play: RetailPlay) -> Iterator[Case]:
     for day in play.days:
         if not day.conduct.active:
             margin = _best_margin_cents(day, play.scenario.shelf_places if play.scenario else 0)
+            # 0 means that nothing could have been bought at a profit: then closing the day was right.
             if margin > 0:
                 lost = day.facts.net_lost_units
                 yield Case(day.seq, lost * margin / 100 if lost > 0 else None)
@@ -108,6 +116,7 @@ def _best_margin_cents(day: TradedDay, places: int) -> float:
     has_room = sum(product.on_shelf) < places
     best = 0.0
     for place, price in enumerate(product.price_cents):
+        # Not on sale: off the shelf, or on it without stock in the morning.
         on_sale = product.on_shelf[place] and product.opening_stock[place]
         if on_sale or not (product.on_shelf[place] or has_room):
             continue
@@ -129,6 +138,7 @@ def _scales(play: RetailPlay) -> Iterator[Scale]:
         # Prices are judged only where the store's visible past could be rebuilt.
         if choice is None or choice.seq != event.seq:
             return
+        # `days` begins with day 1 at index 0: the day before the event's is at `day` − 2.
         seen = play.days[event.day - 2].facts.product.price_cents[event.product] if event.day > 1 else choice.best
         if seen:
             yield Scale(event.seq, choice.price, seen)

@@ -80,6 +80,7 @@ def retail_outcome(trace: Trace, version: str) -> RetailOutcome:
     reading, play = read_retail(trace)
     tokens = _tokens(trace, reading)
     seats = {seat: _seat(reading, play, seat, tokens.get(seat)) for seat in reading.conduct}
+    # A sound trace explains its gain to the cent, so any rest is a finding about the trace.
     for outcome in seats.values():
         if outcome.profit is not None and outcome.profit.unexplained_cents:
             reading.found(None, f"{outcome.profit.unexplained_cents} cents of the gain are not explained by the books")
@@ -89,12 +90,14 @@ def retail_outcome(trace: Trace, version: str) -> RetailOutcome:
 def relative_to_references(seat: SeatId, outcomes: Mapping[str, RetailOutcome]) -> dict[str, dict[str, float | None]]:
     """share_of_oracle of every labelled outcome of the same scenario and seed: 0 = passive, 1 = oracle (page 9)."""
     gains = {label: outcome.seats[seat].gain for label, outcome in outcomes.items()}
+    # The labels under which references are played.
     low, high = gains.get("policy:passive"), gains.get("policy:oracle")
     return {label: {"share_of_oracle": share_of_oracle(gain, low, high)} for label, gain in gains.items()}
 
 
 def share_of_oracle(gain: float | None, passive: float | None, oracle: float | None) -> float | None:
     """(gain − gain_passive)/(gain_oracle − gain_passive); null if the denominator is not positive."""
+    # An oracle that earns no more than passive gives no scale: the quotient would explode or change its sign.
     if gain is None or passive is None or oracle is None or oracle <= passive:
         return None
     return ratio(gain - passive, oracle - passive)
@@ -104,6 +107,7 @@ def share_of_oracle(gain: float | None, passive: float | None, oracle: float | N
 
 
 def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[int, int] | None) -> RetailSeat:
+    """The manager's result from the closed days."""
     facts = [day.facts for day in play.days]
     profit = decompose(play)
     return RetailSeat(
@@ -122,6 +126,7 @@ def _seat(reading: TraceReading, play: RetailPlay, seat: SeatId, tokens: tuple[i
 
 def _money_of(play: RetailPlay, facts: Sequence[DayFacts], profit: ProfitDecomposition | None) -> dict[str, Any]:
     """Worth and cash in currency units; null before the first day closed."""
+    # Without the books there is no gain, yet funds of each close may still be known.
     if profit is None or play.scenario is None:
         gain = worth = None
     else:
@@ -131,11 +136,13 @@ def _money_of(play: RetailPlay, facts: Sequence[DayFacts], profit: ProfitDecompo
         "net_worth_final": worth,
         "gain": gain,
         "lowest_funds": currency(min(funds)) if funds else None,
+        # Days count from 1.
         "lowest_funds_day": funds.index(min(funds)) + 1 if funds else None,
     }
 
 
 def _sales(facts: Sequence[DayFacts]) -> dict[str, Any]:
+    """Units sold, returned and expired, as shares and per day."""
     units = sum(sum(day.product.units) for day in facts)
     expired = sum(sum(day.product.expired) for day in facts)
     return {
@@ -162,6 +169,7 @@ def _shelf(facts: Sequence[DayFacts]) -> dict[str, Any]:
 
 
 def _calls(play: RetailPlay) -> dict[str, Any]:
+    """Calls per day and refusals; days are the closed ones."""
     conduct = [day.conduct for day in play.days]
     direct = sum(day.calls for day in conduct)
     return {
@@ -183,6 +191,7 @@ def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int]
         for event in trace.agent_events():
             if event.get("kind") == "model_call":
                 known, used = spent.get(event["seat"], (0, 0)), (event["input_tokens"], event["output_tokens"])
+                # Once unknown for a seat, unknown for good.
                 if known is not None:
                     spent[event["seat"]] = None if None in used else (known[0] + used[0], known[1] + used[1])
     except (TraceError, KeyError, TypeError, ValueError) as error:
@@ -191,6 +200,7 @@ def _tokens(trace: Trace, reading: TraceReading) -> dict[SeatId, tuple[int, int]
 
 
 def _market(play: RetailPlay) -> RetailMarket:
+    """The store and its customers over the closed days."""
     facts = [day.facts for day in play.days]
     return RetailMarket(
         products=len(play.categories) or None,
@@ -240,10 +250,12 @@ _MORE = (
 
 
 def _more(seat: RetailSeat) -> list[tuple[str, str]]:
+    """The figures of `_MORE` as rows of text."""
     return [(name.replace("_", " "), number_text(getattr(seat, name))) for name in _MORE]
 
 
 def _waterfall(profit: ProfitDecomposition) -> Table:
+    """The parts of the gain in currency units, in the order of the formula."""
     rows: Sequence[tuple[str, int]] = (
         ("revenue", profit.revenue_cents),
         ("− refunds", profit.refunds_cents),
@@ -257,13 +269,16 @@ def _waterfall(profit: ProfitDecomposition) -> Table:
 
 
 def _categories(profit: ProfitDecomposition) -> Table:
+    """A row per category with trade, the most profitable first; profit before rent."""
     columns = ("category", "units", "revenue", "refunds", "cost_of_goods", "expired", "ageing", "profit")
     ranked = sorted(profit.by_category.items(), key=lambda item: (-(item[1].profit_cents or 0), item[0]))
+    # A category that was never bought has a row of zeros.
     rows = [_goods_row(name, goods) for name, goods in ranked if goods.units or goods.expired or goods.profit_cents]
     return Table("profit by category, before rent", columns, rows)
 
 
 def _goods_row(name: str, goods: GoodsProfit) -> tuple[str, ...]:
+    """Amounts of one category in currency units; a dash where the trace does not tell."""
     amounts = (
         goods.revenue_cents,
         goods.refunds_cents,

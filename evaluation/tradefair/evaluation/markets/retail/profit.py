@@ -16,6 +16,8 @@ _FLOWS = ("units", "returned", "expired", "revenue_cents", "refunds_cents", "cos
 
 
 class _Record(BaseModel):
+    """A frozen record that refuses unknown keys: its parts must add up."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -68,6 +70,7 @@ def decompose(play: RetailPlay) -> ProfitDecomposition | None:
     value = last.stock_value_cents if ending is None else ending.stock_value_cents
     worth = last.net_worth_cents if ending is None else ending.net_worth_cents
     rent = sum(day.facts.rent_cents for day in play.days)
+    # Against the funds at the start, not against the first close: the first day's trade is part of the gain.
     gain = worth - play.scenario.funds_start_cents
     # The flows of all products; rent and ageing belong to the store.
     trade = total.revenue_cents - total.refunds_cents - total.cost_of_goods_cents - total.expiry_cost_cents
@@ -79,6 +82,7 @@ def decompose(play: RetailPlay) -> ProfitDecomposition | None:
         rent_cents=rent,
         ageing_allowance_cents=held - value,
         gain_cents=gain,
+        # Computed from the parts and not from the gain, or it would be 0 by construction.
         unexplained_cents=gain - (trade - rent - (held - value)),
         by_category=_by_category(play.categories, goods),
         by_product=goods,
@@ -103,6 +107,7 @@ def _sums(days: Sequence[ProductColumns], name: str) -> list[int]:
 
 def _allowances(ending: EndingFacts | None, products: int) -> Sequence[int | None]:
     """The ageing allowance by product in cents; None for all where the trace does not tell."""
+    # An edited ending may be shorter or longer than the store.
     if ending is None or len(ending.product_stock_cost_cents) != products:
         return [None] * products
     pairs = zip(ending.product_stock_cost_cents, ending.product_stock_value_cents, strict=True)
@@ -117,14 +122,17 @@ def _goods(flows: dict[str, int], allowance: int | None) -> GoodsProfit:
 
 
 def _total(goods: Iterable[GoodsProfit]) -> GoodsProfit:
+    """Sums over products; allowance and profit are None where one of them is unknown."""
     listed = list(goods)
     flows = {name: sum(getattr(item, name) for item in listed) for name in _FLOWS}
     allowances = [item.ageing_allowance_cents for item in listed]
     known = [allowance for allowance in allowances if allowance is not None]
+    # A sum over some products would pass for that of all.
     return _goods(flows, sum(known) if len(known) == len(allowances) else None)
 
 
 def _by_category(categories: Sequence[str], goods: dict[str, GoodsProfit]) -> dict[str, GoodsProfit]:
+    """Sums by category, in the order in which the store first names each of them."""
     members: dict[str, list[GoodsProfit]] = {}
     for category, item in zip(categories, goods.values(), strict=True):
         members.setdefault(category, []).append(item)

@@ -30,6 +30,7 @@ def charts(trace: Trace) -> list[Chart]:
     if len(play.seats) <= _FEW:
         drawn.append(_profits(play))
     drawn += [_ladders(play.rounds[-1], play.scenario), _lorenz(play)]
+    # Before the first slogan there is no map to draw.
     if any(own.similarity for facts in play.rounds for own in facts.seats.values()):
         drawn.append(_slogan_map(play, play.scenario))
     return drawn
@@ -72,6 +73,7 @@ def _money(play: SupplyPlay) -> XYChart:
 
 def _profits(play: SupplyPlay) -> XYChart:
     """Cumulative profit of every seat, in currency units."""
+    # Summed in cents and converted once, so that the sums are exact.
     cents = [list(accumulate(row.own.profit for row in play.of(seat))) for seat in play.seats]
     return XYChart(
         id="profits",
@@ -93,6 +95,7 @@ def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
             ((line[2], line[1]) for vector in facts.passes[-1].lines.values() for line in vector if line[0] == place),
             reverse=True,
         )[:_MAX_BIDS]
+        # An item that had no supply cannot be drawn as a share of it.
         supply = facts.supply[place]
         if bids and supply:
             # A step chart needs where each bid begins and ends, so there is one point more than bids.
@@ -146,6 +149,7 @@ def _slogan_map(play: SupplyPlay, scenario: SupplyChainScenario) -> HeatChart:
             if not row or not any(row):
                 continue
             means = [sum(row[first:last]) / (last - first) for first, last in pairwise(bounds)]
+            # 1 is the first level; ties go to the tribe that is listed first.
             cells.append((place, facts.round, float(means.index(max(means)) + 1)))
     return HeatChart(
         id="slogan_map",

@@ -36,12 +36,14 @@ class SupplyChainEvaluator(Evaluator):
     compared_columns = ("pi", "units_sold", "bid_eff", "mms")
     market_columns = ("wealth_gini", "revenue_gini", "unmet", "supply_sold", "mean_markup", "slogan_convergence")
     primary_metrics = (PrimaryMetric(name="pi", unit="currency units"),)
+    # Any other end is early; a retailer's bankruptcy alone does not end the episode.
     whole_ends = frozenset({"terminated:final_round"})
     rating = RatingRules(
         kind="field",
         scores=("pi", "roi"),
         seat_figures=("npm", "bid_eff", "share_fill", "mms", "overspends"),
         market_figures=("wealth_gini", "unmet", "slogan_convergence"),
+        # These say who plays and not what is played: such episodes share a leaderboard.
         varies=frozenset({"description", "seats", "rivals"}),
     )
 

@@ -22,7 +22,9 @@ _ABSENT = {
     "value_breach": "retailers have no private value: see supply_chain.overpay and supply_chain.below_cost",
     **dict.fromkeys(("narrow_attention", "follow_up", "resolved"), _VECTORS),
 }
+# These modes exist here under their own thresholds: the general ones are not raised a second time.
 _COUNTED_BY = {name: PREFIX + name for name in ("overspend", "below_cost", "idle_drift")}
+# Arguments that hold ids although their names do not end in `_id`.
 _IDS = frozenset({"item", "items", "retailers"})
 _SPEAKS = {"submit_offer": "slogan"}
 
@@ -31,6 +33,7 @@ def supply_chain_insight(trace: Trace) -> Insight:
     """Everything that the closed rounds tell, by seat; what does not fit is left out."""
     game = read_game(trace)
     if game.problem is not None:
+        # Both need closed rounds; the rest is known from the rules alone.
         untold = dict.fromkeys(("idle_drift", "below_cost"), f"could not be computed: {game.problem}")
         return Insight(unit=_UNIT, id_arguments=_IDS, messages=_SPEAKS, absent={**_ABSENT, **untold})
     seats = game.seats
@@ -51,6 +54,7 @@ def supply_chain_insight(trace: Trace) -> Insight:
 def _secrets(seat: Retail) -> Iterator[Secret]:
     """Own money before and after procurement of each round: the amounts that a slogan must not give away."""
     for row in seat.rounds:
+        # Once where nothing was spent: both amounts are then the same secret.
         for cents in dict.fromkeys((row.funds, row.funds - row.own.spend)):
             yield Secret("own funds", currency(cents), row.round, row.round)
 
@@ -61,6 +65,7 @@ def _below_cost(game: SupplyGame) -> Counted:
     of: dict[SeatId, int] = {}
     for name, seat in game.seats.items():
         hits, of[name] = below_cost_hits(seat)
+        # A hit cites the offer, where there is one, and the closure last.
         cases[name] = [Case(hit.events[0], currency(round(hit.cents or 0)), hit.events[-1]) for hit in hits]
     return Counted(cases, of)
 
@@ -68,6 +73,7 @@ def _below_cost(game: SupplyGame) -> Counted:
 def _idle(game: SupplyGame) -> Counted:
     """Idle rounds in which a unit that no seat took at the reserve could have been sold above it."""
     cases = {
+        # No cost: what the unit would have sold for at another price is not known.
         name: [Case(proof_of_idleness(row)[0], None, row.closed) for row in idle_rounds(seat) if _pays(row)]
         for name, seat in game.seats.items()
     }
@@ -76,8 +82,10 @@ def _idle(game: SupplyGame) -> Counted:
 
 def _pays(row: SeatRound) -> bool:
     """Whether a unit was left at a reserve that the seat could pay, and others sold the item above it."""
+    # The settling pass: earlier passes move no goods.
     last = row.facts.passes[-1]
     return any(
+        # At the reserve the unit was there for the taking, since some of the supply was left.
         last.won[item] < row.facts.supply[item] and row.funds >= rule.base_cents < mean_price(row.facts, item)
         for item, rule in enumerate(row.seat.game.rules.items)
     )
@@ -101,6 +109,7 @@ def _beside(row: SeatRound, act: Act, argument: str) -> Iterator[Scale]:
             continue
         try:
             cents = to_minor(price)
+        # An edited trace may hold anything as a price.
         except (TradefairError, ArithmeticError, ValueError):
             continue
         yield Scale(act.seq, currency(cents), currency(rules.items[rules.item_places[name]].base_cents))

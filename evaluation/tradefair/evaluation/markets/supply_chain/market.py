@@ -12,6 +12,7 @@ from tradefair.evaluation.markets.supply_chain.play import SupplyPlay
 from tradefair.evaluation.markets.supply_chain.seat import variation
 from tradefair.supply_chain.model import RoundFacts
 
+# The "4" of cr4, the share of the four largest.
 _LARGEST = 4
 
 
@@ -31,6 +32,7 @@ class Inequality(NamedTuple):
 def inequality(values: Sequence[float]) -> Inequality:
     """Gini, Theil, CV, Herfindahl and the share of the four largest of amounts that are not below 0."""
     total, count = math.fsum(values), len(values)
+    # Nothing to share is an equal split for the first three; the last two would be 0/0.
     if total <= 0:
         return Inequality(0.0, 0.0, 0.0, None, None)
     ordered = sorted(values)
@@ -69,6 +71,7 @@ def slogan_convergence(play: SupplyPlay, facts: RoundFacts) -> float | None:
 
     By words, whatever embedder the scenario has, so that scenarios can be compared.
     """
+    # A seat that says nothing is left out: silence is like no slogan.
     standing = [own.slogan for own in facts.seats.values() if own.slogan is not None]
     pairs = [play.cosine(first, second) for index, first in enumerate(standing) for second in standing[index + 1 :]]
     return mean(pairs)
@@ -77,5 +80,6 @@ def slogan_convergence(play: SupplyPlay, facts: RoundFacts) -> float | None:
 def mean_markup(facts: RoundFacts) -> float | None:
     """Σ revenue / Σ cost of goods − 1; null where nothing was sold."""
     revenue = sum(sum(own.revenue) for own in facts.seats.values())
+    # Of cost of goods sold, not of spending: unsold stock has earned nothing yet.
     found = ratio(revenue, sum(sum(own.cost_of_goods) for own in facts.seats.values()))
     return None if found is None else rounded(found - 1)

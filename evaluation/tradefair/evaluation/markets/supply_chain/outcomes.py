@@ -145,6 +145,7 @@ def relative_to_references(
 
 
 def _normalised(profit: float, floor: float | None, oracle: float | None) -> float | None:
+    """The place of a profit on the scale from floor to oracle; None where there is no such scale."""
     if floor is None or oracle is None or oracle <= floor:
         return None
     return ratio(profit - floor, oracle - floor)
@@ -154,6 +155,7 @@ def _normalised(profit: float, floor: float | None, oracle: float | None) -> flo
 
 
 def _seat(play: SupplyPlay, seat: SeatId) -> SupplyChainSeat:
+    """One retailer's result over the closed rounds."""
     rows = play.of(seat)
     return SupplyChainSeat(
         **common_seat(play.reading, seat),
@@ -170,6 +172,7 @@ def _seat(play: SupplyPlay, seat: SeatId) -> SupplyChainSeat:
 
 
 def _profits(rows: Sequence[SeatRound]) -> dict[str, Any]:
+    """Profit and revenue in currency units, whole and by round."""
     profits = [row.own.profit for row in rows]
     revenues = [sum(row.own.revenue) for row in rows]
     return {
@@ -194,6 +197,7 @@ def _wealth(rows: Sequence[SeatRound], scenario: SupplyChainScenario | None) -> 
 
 
 def _stock(rows: Sequence[SeatRound]) -> dict[str, Any]:
+    """What stock was there and what failed for want of it."""
     attempts, failed = (sum(sum(visits) for visits in kind) for kind in _visits(rows))
     stocked = any(any(row.own.available) for row in rows)
     return {
@@ -237,6 +241,7 @@ def _procurement(play: SupplyPlay, seat: SeatId, rows: Sequence[SeatRound]) -> d
 
 
 def _orders(rows: Sequence[SeatRound], seat: SeatId, scenario: SupplyChainScenario | None) -> dict[str, Any]:
+    """Units asked for and won by round, and how steady orders were."""
     requested = [formulas.requested_units(row.round, seat) for row in rows]
     return {
         "osi": formulas.order_stability(requested, _sold(rows), scenario.osi_mode if scenario else "abs"),
@@ -246,6 +251,7 @@ def _orders(rows: Sequence[SeatRound], seat: SeatId, scenario: SupplyChainScenar
 
 
 def _slogans(play: SupplyPlay, seat: SeatId) -> dict[str, Any]:
+    """The fit of slogans to buyers, on −1 to 1 and on 0 to 1; None without a slogan."""
     mms = formulas.message_match(play.rounds, seat, play.scenario) if play.scenario else None
     return {"mms": mms, "mms01": None if mms is None else rounded((1 + mms) / 2)}
 
@@ -298,7 +304,9 @@ def _inequalities(play: SupplyPlay) -> dict[str, Any]:
 def _of_basis(basis: str, amounts: Sequence[Mapping[SeatId, float]]) -> dict[str, Any]:
     """Figures of one basis; `amounts` are by round and seat. Mobility is a mean over rounds, null in the first."""
     rows = [inequality(list(of_seats.values())) for of_seats in amounts]
+    # Mobility compares a round with the one before, so the first has none.
     moves = [mobility(amounts[index - 1], now) if index else None for index, now in enumerate(amounts)]
+    # Before the first close there is nothing to measure: null, not an equal split.
     last = rows[-1]._asdict() if rows else dict.fromkeys(Inequality._fields)
     return {
         **{f"{basis}_{name}": value for name, value in last.items()},
@@ -340,4 +348,5 @@ def _unmet(facts: RoundFacts) -> float | None:
 
 
 def _mean_of_known(figures: Sequence[float | None]) -> float | None:
+    """The mean over rounds in which a figure is defined; None where it never is."""
     return mean(figure for figure in figures if figure is not None)

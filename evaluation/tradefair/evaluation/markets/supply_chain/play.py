@@ -58,6 +58,7 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
     overspends: Counter[SeatId] = Counter()
 
     def watch(seq: int, event: dict[str, Any]) -> None:
+        # Before the reading of bids: a failure mode may need events that are none.
         if also is not None:
             also(seq, event)
         error: Any = event.get("error")
@@ -74,6 +75,7 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
         typed = reading.typed(facts, RoundFacts)
         if typed is None or scenario is None:
             continue
+        # The first complaint is enough: a round that does not fit is left out as a whole.
         complaint = next(_complaints(typed, scenario, seats), None)
         if complaint is None:
             rounds.append(typed)
@@ -90,6 +92,7 @@ def read_supply_chain(trace: Trace, also: Watcher | None = None) -> SupplyPlay:
 
 
 def _scenario(reading: TraceReading) -> SupplyChainScenario | None:
+    """The scenario of the manifest; None, with a finding, where it cannot be read."""
     core: ManifestCore | None = reading.core
     if core is None:
         return None
@@ -115,12 +118,14 @@ def _complaints(facts: RoundFacts, scenario: SupplyChainScenario, seats: tuple[S
             yield f"pass {settled.bid_pass}"
     for seat, own in facts.seats.items():
         if not _sound_seat(own, items, len(scenario.persona_texts)):
+            # Cut, because an edited trace may name anything as a seat.
             yield f"seat {seat[:40]}"
     if not _sound_buyers(facts.buyers, scenario, len(seats)):
         yield "buyers"
 
 
 def _sound_pass(settled: PassFacts, items: int, seats: tuple[SeatId, ...]) -> bool:
+    """Whether all columns of a pass have one entry per item, and its lines name seats and items that exist."""
     columns = (settled.marginal, settled.sold_out, settled.requested, settled.won)
     lines = [line for vector in settled.lines.values() for line in vector]
     lost = [line for vector in settled.forfeited.values() for line in vector]
@@ -132,6 +137,7 @@ def _sound_pass(settled: PassFacts, items: int, seats: tuple[SeatId, ...]) -> bo
 
 
 def _sound_seat(own: SeatFacts, items: int, texts: int) -> bool:
+    """Whether all columns of a seat have one entry per item, and its similarities one per persona text."""
     columns = (
         own.opening, own.available, own.prices, own.attempts, own.failed, own.directed, own.sold, own.revenue,
         own.cost_of_goods, own.units, own.book,
@@ -140,6 +146,7 @@ def _sound_seat(own: SeatFacts, items: int, texts: int) -> bool:
 
 
 def _sound_buyers(buyers: BuyerFacts, scenario: SupplyChainScenario, seats: int) -> bool:
+    """Whether all columns of the buyers are of one length and name tribes, texts, items and seats that exist."""
     count = len(buyers.tribe)
     columns = (buyers.text, buyers.item, buyers.quantity, buyers.limit, buyers.arrival, buyers.noticed, buyers.visits)
     if not all(len(column) == count for column in columns):

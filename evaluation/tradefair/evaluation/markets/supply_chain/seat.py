@@ -18,6 +18,7 @@ from tradefair.supply_chain.model import RoundFacts, SupplyChainScenario
 def deviation(values: Sequence[float]) -> float:
     """Population standard deviation of all rounds there were, not of a sample; 0 of nothing."""
     if not values:
+        # fsum, so that the order of rounds or seats does not change the last digit.
         return 0.0
     centre = math.fsum(values) / len(values)
     return math.sqrt(math.fsum((value - centre) ** 2 for value in values) / len(values))
@@ -26,6 +27,7 @@ def deviation(values: Sequence[float]) -> float:
 def variation(values: Sequence[float]) -> float:
     """CV: population deviation over mean, 0 when the mean is 0."""
     centre = math.fsum(values) / len(values) if values else 0.0
+    # A mean of 0 gives no scale to measure on.
     return deviation(values) / centre if centre else 0.0
 
 
@@ -137,6 +139,7 @@ def line_regret(
     underbid = 0.0
     # An upper bound: the units that were lost would have pressed the resale price, and may not have sold at all.
     if won < requested:
+        # By default over all sellers; the failure modes leave the seat's own sales out.
         resale = mean_price(facts, item) if resale is None else resale
         underbid = (requested - won) * max(0.0, resale - sure_win_price(rivals, requested, *terms))
     return BidRegret(overpaid, underbid)

@@ -44,6 +44,7 @@ def bids_table(outcome: _Outcome) -> Table:
 
 
 def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple[str, ...]]:
+    """A row per index and basis: the value, that of an equal split, that of the population."""
     # What equals would show: the last two depend on how many there are, and mobility has no such value.
     equal = {"gini": 0, "theil": 0, "cv": 0, "hhi": market.equal_hhi, "cr4": market.equal_cr4, "mobility": None}
     for basis in _BASES:
@@ -54,6 +55,7 @@ def _inequality_rows(market: Any, population: _Outcome | None) -> Iterator[tuple
 
 
 def _rows(outcome: _Outcome, population: _Outcome | None) -> list[tuple[str, ...]]:
+    """Figures of the market, then means over its retailers, each next to the population's."""
     names = [*(name.replace("_", " ") for name in _MARKET), *(f"{name}, mean" for name in _RETAILER)]
     values, played = _values(outcome), _values(population) if population else [None] * len(names)
     return [
@@ -62,6 +64,7 @@ def _rows(outcome: _Outcome, population: _Outcome | None) -> list[tuple[str, ...
 
 
 def _values(outcome: _Outcome) -> list[float | None]:
+    """The values of `_MARKET`, then the means of `_RETAILER`; seats without a figure are left out of its mean."""
     market = [getattr(outcome.market_outcome, name) for name in _MARKET]
     return market + [
         mean(figure for seat in outcome.seats.values() if (figure := getattr(seat, name)) is not None)

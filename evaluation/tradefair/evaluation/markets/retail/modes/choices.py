@@ -20,6 +20,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
 
     Ranks use today's truth (quality) and today's quotes; whether the choice was the best visible one uses records only.
     """
+    # Columns of pairs run product by product: all suppliers of the first product, then those of the second.
     count = facts.supplier.suppliers
     offers = slice(place * count, (place + 1) * count)
     quotes, qualities = facts.supplier.quote_e4[offers], facts.supplier.quality_milli[offers]
@@ -49,6 +50,7 @@ def judge_line(visible: Visible, facts: DayFacts, seq: int, place: int, supplier
 
 
 def _returns(row: SupplierEvidence) -> tuple[object, int, int]:
+    """Order by known return rate; then by quote and number, so that equal rates have one answer."""
     return row.shrunk, row.quote_e4, row.supplier
 
 

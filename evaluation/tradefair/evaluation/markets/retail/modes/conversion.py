@@ -18,6 +18,7 @@ def judged_prices(play: RetailPlay) -> list[PriceChoice]:
 
 def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool | None]) -> Share:
     """Lines for which `holds` is true, out of those for which it is known (not None)."""
+    # None says that the question does not arise for a line; it must not count as "no".
     known = [line for line in lines if holds(line) is not None]
     met = [line.seq for line in known if holds(line)]
     return share(len(met), len(known), met)
@@ -30,6 +31,7 @@ def ignored_returns(play: RetailPlay) -> Share:
 
 def blocked(play: RetailPlay) -> Share:
     """Attempted order lines and price changes that were not executed."""
+    # Lines, not calls: an order of ten lines is ten decisions.
     attempts = sum(day.conduct.attempts for day in play.days)
     executed = sum(day.conduct.executed for day in play.days)
     return share(attempts - executed, attempts, (seq for day in play.days for seq in day.conduct.blocked))

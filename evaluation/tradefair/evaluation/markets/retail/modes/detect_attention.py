@@ -19,6 +19,7 @@ def narrow_attention(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     counted = share(missed.missed, missed.all, missed.events)
     acted = {event.product for event in play.events}
     places = play.scenario.shelf_places if play.scenario else 0
+    # A shelf with no more places than that calls for no more products.
     few = len(acted) <= limits["max_products"] < places
     over = counted.value is not None and counted.value >= limits["missed_high_demand"]
     # Raised by few products alone: then there is no missed day to cite, so the actions themselves are cited.
@@ -46,6 +47,7 @@ def no_follow_up(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 def unresolved_events(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Stock-outs, returns and expiries that were not looked into; severity: refunds and expiries of those days."""
+    # Only pairs with a whole window: trouble of the last days could not be answered any more.
     pairs = [pair for pair in event_pairs(play) if pair.at_risk]
     counted = unresolved(pairs)
     cents = 0
@@ -59,6 +61,7 @@ def unresolved_events(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 def idle_days(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Days that were only closed."""
+    # A look alone is no activity: the day was closed with everything as it was.
     idle = [day.seq for day in play.days if not day.conduct.active]
     counted = share(len(idle), play.length, idle)
     return sign_of(counted.value is not None and counted.value >= limits["idle_days"], counted)

@@ -25,6 +25,7 @@ def price_first_sourcing(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
         and (cheapest.value or 0) >= limits["price_first"]
         and (best or 0) <= limits["quality_first"]
     )
+    # Only the lines that the finding is about.
     severity = _cost(line for line in lines if line.price_rank == 1)
     return sign_of(raised, cheapest, parts={"quality_first": best}, severity=severity, note=play.unseen)
 

@@ -13,6 +13,7 @@ from tradefair.retail.model import DayFacts, NewsFacts, product_id
 
 def empty_shelf(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Shelf places without goods once deliveries can have come; severity: their expected demand at mean margin."""
+    # `first_day` counts from 1, the list from 0.
     days = play.days[int(limits["first_day"]) - 1 :]
     counted = _empty_share(days)
     high = counted.value is not None and counted.value >= limits["empty_shelf_rate"]
@@ -21,6 +22,7 @@ def empty_shelf(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 
 def _empty_share(days: Sequence[TradedDay]) -> Share:
+    """Product-days on the shelf without stock, out of all product-days on the shelf."""
     empty = sum(len(day.facts.empty_shelf) for day in days)
     shelved = sum(sum(day.facts.product.on_shelf) for day in days)
     return share(empty, shelved, (day.seq for day in days if day.facts.empty_shelf))
@@ -44,6 +46,7 @@ def lost_sales(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     The store opens empty: before that no manager could have served anyone. A short run leaves so few days that luck
     decides, so it is judged from a month on.
     """
+    # In the first days nothing can have arrived; `transit_cap` is the longest delivery.
     grace = play.scenario.supplier.transit_cap if play.scenario else 0
     days = play.days[grace:]
     lost = sum(day.facts.net_lost_units for day in days)
@@ -64,6 +67,7 @@ def overbuying(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     units = sum(sum(day.facts.product.units) for day in play.days)
     waiting = [day.seq for day in play.days if day.facts.waiting_units]
     waste = [day.seq for day in play.days if any(day.facts.product.expired)]
+    # Expired units cost money, waiting ones only a place in the queue: two clauses, two figures.
     waiting_days = ratio(len(waiting), play.length)
     expired_ratio = ratio(expired, units + expired)
     spoiled = (expired_ratio or 0) >= limits["expired_ratio"]
@@ -79,6 +83,7 @@ def overbuying(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 def stranded_stock(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Money in goods that are not on the shelf; severity: what expired or aged there."""
+    # Days in a row: a product that is taken off the shelf for a day or two is no stranded money.
     days = ((day.seq, _stranded(day.facts) >= limits["stranded_share"]) for day in play.days)
     return run_sign(days, limits["run_days"], _stranded_loss(play))
 
@@ -97,6 +102,7 @@ def _stranded_loss(play: RetailPlay) -> float:
     for day in play.days:
         rows = zip(day.facts.product.expiry_cost_cents, day.facts.product.on_shelf, strict=True)
         cents += sum(cost for cost, shelved in rows if not shelved)
+    # Aged values by product are in the ending only; an episode that was cut short has none.
     if play.ending is not None and play.days:
         shelf = play.days[-1].facts.product.on_shelf
         ending = play.ending
@@ -109,6 +115,7 @@ def _stranded_loss(play: RetailPlay) -> float:
 def illiquid(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Out of cash while money lies in stock or open orders."""
     days = (
+        # Below 0 in cash and above 0 in goods: without goods there would be nothing to turn into cash.
         (day.seq, day.facts.funds_cents < 0 < day.facts.stock_value_cents + day.facts.open_order_cents)
         for day in play.days
     )
@@ -123,12 +130,14 @@ def news_unread(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
         effects = _moved(day.facts, limits["effect"])
         if not effects:
             continue
+        # One item that moves the product is enough to have been informed.
         blind = sum(not _informed(play, day, place) for place in effects)
         moved, unread = moved + len(effects), unread + blind
         if blind:
             events.append(day.seq)
     counted = share(unread, moved, cited(events))
     high = counted.value is not None and counted.value >= limits["unread"]
+    # A privileged seat is told the truth without a look (decision 0012).
     note = "privileged" if play.privileged else None
     raised = high and moved >= limits["min_pairs"] and not play.privileged
     return sign_of(raised, counted, note=note, checked=not play.privileged)
@@ -152,6 +161,7 @@ def _informed(play: RetailPlay, day: TradedDay, place: int) -> bool:
 
 
 def _matches(item: NewsFacts, product: str, category: str) -> bool:
+    """Whether a news item concerns a product: all of them, its category, or the product itself."""
     if item.mode == "macro":
         return True
     return product == item.product_id if item.mode == "product" else category == item.category

@@ -69,6 +69,7 @@ def diagnose_retail(trace: Trace) -> Diagnosis:
         market="retail",
         version=diagnostic_rules().version,
         evidence_map=play.evidence_version,
+        # Figures need the store's columns; without the scenario they would be nulls of nothing.
         stages=[stage(play) for stage in (selection, evidence, conversion, follow_up)] if known else [],
         findings=detect(play) if known else [],
     )
@@ -81,10 +82,14 @@ def detect(play: RetailPlay) -> list[Finding]:
 
 
 def _finding(play: RetailPlay, name: str, rules: DetectorRules, least: int) -> Finding:
+    """One detector's sign as a finding; not raised, with a note, where the run was too short for the mode."""
+    # A mode may need a longer run than the others: `lost_sales` is judged from 30 days on (decision 0018).
     sign, least = DETECTORS[name](play, rules.limits), int(rules.limits.get("min_days", least))
     note, long_enough = sign.note, play.length >= least
+    # A note of the detector says more than the length.
     if note is None and not long_enough:
         note = f"too short: T < {least}"
+    # A "cost" below 0 would be a gain: the choice was lucky, and nothing was lost.
     severity = None if sign.severity is None else rounded(max(0.0, sign.severity))
     return Finding(
         id=PREFIX + name,

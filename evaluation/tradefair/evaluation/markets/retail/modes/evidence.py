@@ -23,6 +23,7 @@ def completeness(play: RetailPlay) -> Share:
 
 def evidence(play: RetailPlay) -> Stage:
     """All figures of stage 2; those of a privileged seat are marked, because it needs no look."""
+    # The figures are given all the same: they say how the seat looked, not what it knew.
     note = "privileged" if play.privileged else None
     figures = [*_depth(play, note), *_search(play, note), _overlap(play, note)]
     return Stage(name="2 evidence", figures=figures)
@@ -56,6 +57,7 @@ def _depth(play: RetailPlay, note: str | None) -> Iterator[Figure]:
     parts = {
         f"{kind}.{need}": ratio(sum(need in event.missing for event in some), len(some))
         for kind, some in _kinds(events)
+        # All events of one kind have the same needs, so the first names them.
         for need in some[0].needs
     }
     yield figure(
@@ -104,4 +106,5 @@ def _kinds(events: Sequence[ActionEvent]) -> Iterator[tuple[str, list[ActionEven
 def _by_kind(
     events: Sequence[ActionEvent], value: Callable[[list[ActionEvent]], float | None]
 ) -> dict[str, float | None]:
+    """A value per kind of action, for the parts of a figure."""
     return {kind: value(some) for kind, some in _kinds(events)}

@@ -40,6 +40,7 @@ def follow_up(play: RetailPlay) -> Stage:
 
 
 def _window() -> int:
+    """Days after t in which attention counts as coming back."""
     return diagnostic_rules().windows.follow_up_days
 
 
@@ -49,6 +50,7 @@ def acted_again(play: RetailPlay, days: Sequence[Sequence[int]], *, censored: bo
     `days` holds sorted day numbers by product. With `censored` only pairs at risk count.
     """
     after, last = _window(), play.length
+    # At risk: the whole window was played.
     pairs = [pair for pair in play.action_pairs() if not censored or pair[1] + after <= last]
     # From the next day on: a second action on the same day is no return.
     again = [within(days[place], day + 1, min(day + after, last)) is not None for place, day, _ in pairs]
@@ -74,6 +76,7 @@ def event_pairs(play: RetailPlay) -> list[EventPair]:
     after, last = _window(), play.length
     attended = play.attended_days()
     return [
+        # Judged for all pairs, so that the uncensored figures come from the same list.
         EventPair(
             place, number, day.seq, kinds, number + after <= last, within(attended[place], number + 1, number + after)
         )
@@ -84,6 +87,7 @@ def event_pairs(play: RetailPlay) -> list[EventPair]:
 
 def _happened(day: TradedDay) -> dict[int, frozenset[str]]:
     """What happened to each product of a day, by product index; products without an event are left out."""
+    # A set, because every product of the day is looked up in it.
     product, out = day.facts.product, set(day.facts.stock_outs)
     found: dict[int, frozenset[str]] = {}
     for place, (returned, expired) in enumerate(zip(product.returned, product.expired, strict=True)):
@@ -122,6 +126,7 @@ def _repeated(play: RetailPlay, pairs: Sequence[EventPair]) -> Figure:
     again = [
         pair.seq
         for pair in pairs
+        # The look may come on the second day itself: by then the trouble of the day before was known.
         if (pair.product, pair.day - 1) in known and pair.product not in play.days[pair.day - 1].conduct.attended
     ]
     formula = "event pairs that follow one of the day before, without attention on the day / event pairs"
@@ -139,4 +144,5 @@ def _continuity(play: RetailPlay) -> Figure:
 
 
 def _left_out(censored: int) -> str | None:
+    """How many pairs were left out because their window was not played; None without any."""
     return f"{censored} censored" if censored else None

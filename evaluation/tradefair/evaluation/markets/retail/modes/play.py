@@ -47,6 +47,7 @@ class PriceChoice(NamedTuple):
     @property
     def distance(self) -> float | None:
         """100·|p − p*|/p*, in per cent; None without p*."""
+        # In per cent of p*, so that cheap and dear products weigh the same.
         return None if self.best is None else 100 * abs(self.price - self.best) / self.best
 
 
@@ -150,6 +151,7 @@ class RetailPlay:
         return self._days_of(lambda day: (place for place, units in enumerate(day.facts.product.units) if units))
 
     def _days_of(self, products: Callable[[TradedDay], Iterable[int]]) -> list[list[int]]:
+        """Day numbers by product, ascending, from the products that a function names for each day."""
         found: list[list[int]] = [[] for _ in self.categories]
         for number, day in enumerate(self.days, 1):
             for place in products(day):
@@ -165,5 +167,6 @@ class RetailPlay:
 
 def within(days: Sequence[int], first: int, last: int) -> int | None:
     """The first of sorted `days` in first..last, None when there is none."""
+    # bisect_right of the day before: the first of the days that is not earlier than `first`.
     place = bisect_right(days, first - 1)
     return days[place] if place < len(days) and days[place] <= last else None

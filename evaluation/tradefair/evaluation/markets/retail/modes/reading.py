@@ -26,6 +26,7 @@ from tradefair.retail.answers.evidence import EVIDENCE_VERSION, RECENCY_DAYS, Ev
 from tradefair.retail.model import SEAT, DayFacts, EndingFacts, RetailScenario, product_id, supplier_id
 from tradefair.tracestore import Trace
 
+# The kind of object: tools name it as `product_id` and `product_ids`.
 _OBJECT = "product"
 
 
@@ -39,6 +40,7 @@ class RetailReading(NamedTuple):
 @once_per_trace
 def read_retail(trace: Trace) -> RetailReading:
     """Read an opened trace; the result is kept, because stages, charts and outcomes all ask for it."""
+    # A list of one, because `read_trace` makes the watcher when the manifest is there.
     watcher: list[_Watcher] = []
 
     def watch(reading: TraceReading) -> _Watcher:
@@ -89,6 +91,7 @@ class _Watcher:
         play = self.play
         play.scenario = scenario
         play.categories = _categories(scenario)
+        # `about` may hold anything: only texts of a list count.
         play.privileged = SEAT in _strings(about.get("privileged"))
         play.evidence_version = EVIDENCE_VERSION
         self._index = EvidenceIndex(self._kind.tools, _OBJECT)
@@ -103,6 +106,7 @@ class _Watcher:
             self._reading.found(None, play.unseen)
 
     def _give_up(self, problem: str) -> None:
+        """Stop reading for good: later days cannot be understood without this one."""
         self.play.problem = problem
         self._reading.found(None, problem)
 
@@ -112,6 +116,7 @@ class _Watcher:
 
     def __call__(self, seq: int, event: dict[str, Any]) -> None:
         """Take in one event; one that contradicts the market is a finding."""
+        # After a day that does not fit, everything that follows would be counted for the wrong day.
         if self.play.problem is not None:
             return
         try:
@@ -131,6 +136,7 @@ class _Watcher:
     # --- calls --------------------------------------------------------------------------------------------------
 
     def _open_day(self) -> None:
+        """Begin a day with nothing done; its facts arrive when it closes."""
         self._day = DayConduct()
         self._actions: list[ActionEvent] = []
         self._lines: list[_Line] = []
@@ -139,12 +145,14 @@ class _Watcher:
 
     def _take_call(self, call: Call) -> None:
         day = self._day
+        # All calls count, those of programs and refused ones too: gaps are distances in calls (decision 0012).
         self._calls += 1
         day.calls += not call.inner
         day.inner_calls += call.inner
         day.notes += call.kind == "note"
         if call.kind == "action":
             self._take_action(call)
+        # Reads inside a program are calls of their own; `execute_code` itself looks at nothing.
         elif call.executed and call.kind in ("read", "analysis") and call.tool != EXECUTE_CODE:
             self._take_query(call)
 
@@ -161,6 +169,7 @@ class _Watcher:
 
     def _stale(self, call: Call) -> list[str]:
         """Categories that a range which ended long ago does not give: sales of last year support no price of today."""
+        # Only a range with an end of its own can be old.
         end, scenario = call.arguments.get("end_date"), self.play.scenario
         if not isinstance(end, str) or scenario is None:
             return []
@@ -178,24 +187,29 @@ class _Watcher:
             self._all_news = True
 
     def _take_action(self, call: Call) -> None:
+        """Take in an action: counts of refusals, and for accepted ones what was changed."""
         day = self._day
         day.rejected_actions += call.status == "rejected"
         day.invalid_actions += call.status == "invalid"
+        # Before the status is looked at: an attempt counts whether it was executed or not.
         if call.tool in ("place_order", "modify_product_price"):
             self._take_attempt(call)
         if not call.executed:
             return
         day.active = day.active or not self._ends_day(call.tool)
         if call.tool == "set_shelf_products":
+            # The shelf decides what a look at "the shelf" was about, until it is changed again.
             self._shelf = [*named_objects(call.arguments, _OBJECT)]
         elif call.tool == "place_order":
             self._take_order(call)
         elif call.tool == "modify_product_price":
             place = self._places[call.arguments["product_id"]]
+            # Kept until the facts of the day are there: p* needs the quotes of the same day.
             self._prices.append((call.seq, place, to_minor(call.arguments["new_price"])))
             self._act(call, "modify_product_price", place)
 
     def _ends_day(self, name: str) -> bool:
+        """Whether a tool ends the day: closing it is no activity."""
         tool = self._kind.tools.get(name) if self._kind is not None else None
         return tool is not None and tool.ends_turn
 
@@ -210,6 +224,7 @@ class _Watcher:
                 self._day.blocked.append(call.seq)
 
     def _take_order(self, call: Call) -> None:
+        """Keep the lines of an accepted order until the day's facts arrive, and note an event for each of them."""
         supplier = self._numbers[call.arguments["supplier_id"]]
         for line in call.arguments["lines"]:
             place = self._places[line["product_id"]]
@@ -236,6 +251,7 @@ class _Watcher:
                 missing=tuple(map(_name, missing)),
                 # Told apart from never looked: such a manager knows the tool and came too late.
                 stale=tuple(_name(need) for need in missing if self._index.looked(need, product)),
+                # The call itself has been counted already, hence − 1.
                 gap=self._calls - looks[-1].place - 1 if looks else None,
                 tools=frozenset(look.tool for look in looks),
             )
@@ -256,7 +272,9 @@ class _Watcher:
             return
         if self._visible is not None:
             self._judge(facts, self._visible)
+            # After the day was judged: its own sales were not yet to be seen when its choices were made.
             self._visible.close(facts)
+        # The recorded look named no items, so the facts say which were live.
         if self._all_news:
             self._news_read.update(item.news_id for item in facts.news)
         read = frozenset(item.news_id for item in facts.news if item.news_id in self._news_read)
@@ -293,6 +311,7 @@ class _Watcher:
             self.play.lines.append(choice)
 
     def _take_ending(self, ending: Facts) -> EndingFacts | None:
+        """The facts of the ending; None, with a finding, where they are of another market."""
         return self._reading.typed(ending, EndingFacts)
 
 
@@ -301,13 +320,16 @@ def _categories(scenario: RetailScenario) -> list[str]:
     names = [row.name for row in scenario.store.categories]
     fitted = scenario.store.fitted
     if fitted is not None:
+        # A fitted store lists products one by one, a generated one counts them by category.
         return [names[product.category] for product in fitted.products]
     return [row.name for row in scenario.store.categories for _ in range(row.products)]
 
 
 def _name(need: Need) -> str:
+    """A need by its categories."""
     return "/".join(need.any_of)
 
 
 def _strings(value: object) -> list[str]:
+    """The texts of a list; none for anything else."""
     return [item for item in value if isinstance(item, str)] if isinstance(value, list) else []  # pyright: ignore[reportUnknownVariableType]

@@ -11,10 +11,13 @@ from tradefair.evaluation.markets.retail.modes.play import RetailPlay
 from tradefair.evaluation.modes.diagnosis import Figure, Share
 from tradefair.evaluation.modes.thresholds import DetectorRules, bundled_rules
 
+# Begins the ids of this market's figures and findings: general ones have bare names.
 PREFIX = "retail."
 
 
 class _Record(BaseModel):
+    """A frozen record; an unknown key in `modes.toml` is an error and not a threshold that has no effect."""
+
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 

@@ -11,6 +11,7 @@ from tradefair.evaluation.markets.retail.modes.rules import diagnostic_rules, fi
 from tradefair.evaluation.modes.diagnosis import Figure, Stage, share
 from tradefair.retail.model import product_id
 
+# The ten of the figure `top10_share`.
 _TOP = 10
 
 
@@ -28,6 +29,7 @@ def high_demand(day: TradedDay, best: int) -> set[int]:
     Products without a sale are left out, so a quiet day has a short list.
     """
     units = day.facts.product.units
+    # Ties by index, so that the same sales always give the same list.
     ranked = sorted((place for place, sold in enumerate(units) if sold), key=lambda place: (-units[place], place))
     out = set(day.facts.stock_outs)
     return {*ranked[:best], *(place for place in range(len(units)) if product_id(place) in out)}
@@ -67,6 +69,7 @@ def _breadth(play: RetailPlay) -> Iterator[Figure]:
     yield figure(play, "top10_share", share(top, total), "action events on the ten most acted products / all")
     everything = len(play.categories)
     yield figure(play, "distinct_products", share(len(counts), everything), "acted products / products of the store")
+    # Each category once, however many of its products were acted on.
     acted = {play.categories[place] for place in counts}
     formula = "categories of acted products / categories of the store"
     yield figure(play, "distinct_categories", share(len(acted), len(set(play.categories))), formula)

@@ -63,7 +63,9 @@ class Visible:
 
     def see(self, facts: DayFacts) -> None:
         """Open the day of these facts: only its quotes were there to be seen before its close."""
+        # Quotes change every morning; those of yesterday must not judge a choice of today.
         self._quotes = facts.supplier.quote_e4
+        # Emptied each morning: evidence rests on the records up to yesterday and the quotes of today.
         self._suppliers, self._optima = {}, {}
 
     def close(self, facts: DayFacts) -> None:
@@ -79,6 +81,7 @@ class Visible:
                 in_stock=[int(shelved > 0 and units > 0) for shelved, units in stock],
                 units=day.units,
                 revenue=day.revenue_cents,
+                # Sold out: more was wanted than lay there in the morning.
                 refunds=day.refunds_cents,
                 cost_of_goods=day.cost_of_goods_cents,
                 returned=day.returned,

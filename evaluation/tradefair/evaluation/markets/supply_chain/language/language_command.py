@@ -22,8 +22,10 @@ def language(
     Play it first: tradefair sweep supply_chain/language_value. Largest over smallest mean profit of clones that differ
     in their slogan only, with a 95 % interval. Exit code 1 when no trace is of such clones, or one cannot be used.
     """
+    # Imported here, so that other commands do not wait for it.
     from tradefair.evaluation.markets.supply_chain.language.value import language_values
 
+    # A trace that is named twice, itself and by its folder, would count twice.
     try:
         paths = dict.fromkeys(path for place in traces for path in find_traces(place))
     except TraceError as error:
@@ -35,5 +37,6 @@ def language(
         from tradefair.evaluation.markets.supply_chain.language.terminal import show_language
 
         show_language(report)
+    # What was left out fails the command too: a value of some of the traces would pass for that of all.
     if report.left_out or not report.values:
         raise typer.Exit(1)

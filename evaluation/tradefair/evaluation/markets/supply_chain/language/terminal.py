@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from tradefair.evaluation.markets.supply_chain.language.value import LanguageReport, LanguageValue
 
+# Traces left out that are named one by one.
 _SHOWN = 5
 
 
@@ -28,12 +29,14 @@ def language_lines(report: LanguageReport) -> Iterator[str]:
 
 
 def _value_lines(value: LanguageValue) -> Iterator[str]:
+    # Shared words are counted by this embedder: its figures must not be read as a judgement of meaning.
     caveat = " (word overlap, not meaning)" if value.embedder.startswith("lexical") else ""
     yield f"{value.scenario} · {value.seats} clones · {value.episodes} episodes · gate {value.gate} · tau {value.tau:g}"
     yield f"  embedder {value.embedder}{caveat}"
     told = "undefined: a group earned nothing" if value.value is None else f"{value.value:.3f}"
     interval = "" if value.low is None or value.high is None else f"  [{value.low:.3f}, {value.high:.3f}]"
     yield f"  language_value {told}{interval}"
+    # Below or at 0 there is no best to take a share of.
     best = max((group.mean for group in value.groups), default=0.0)
     for group in value.groups:
         share = f"{group.mean / best:7.1%} of the best" if best > 0 else ""

@@ -84,6 +84,7 @@ class _Shape(NamedTuple):
     tau: float
 
 
+# Sums and counts, because means of episodes with unequal groups could not be pooled.
 _Profits = Mapping[str, tuple[int, int]]
 """Of one episode, by group: profit in cents of all its seats, and how many there are."""
 
@@ -95,6 +96,7 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
     """
     found: dict[_Shape, list[_Profits]] = {}
     left_out: dict[str, str] = {}
+    # The groups of the bundled slogans: any other text has no group.
     groups = slogan_groups()
     for path in paths:
         try:
@@ -108,6 +110,7 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
         if play is None or why is not None or play.scenario is None or play.reading.core is None:
             left_out[str(path)] = why or "the manifest cannot be read"
             continue
+        # The gate decides whether slogans can matter at all, so inert and active episodes are never pooled.
         rules = play.scenario
         gate = "inert" if rules.gate_inert else "active"
         try:
@@ -122,6 +125,7 @@ def language_values(paths: Iterable[Path]) -> LanguageReport:
 
 def _unfit(play: SupplyPlay, groups: Mapping[str, str]) -> str | None:
     """Why a trace is no self-test; None where it is one."""
+    # A clone that was stopped early has earned less for a reason that is no slogan.
     if play.scenario is None or len(play.rounds) < play.scenario.rounds:
         return "it was cut short" if play.scenario else "the scenario cannot be read"
     for facts in play.rounds:
@@ -145,6 +149,7 @@ def _profits(play: SupplyPlay, groups: Mapping[str, str]) -> _Profits:
     totals: dict[str, tuple[int, int]] = {}
     for seat in play.seats:
         rows = play.of(seat)
+        # The slogan of the first round names the group for the whole episode.
         number = rows[0].own.slogan
         group = groups[play.slogans[number].text] if number is not None else ""
         profit, count = totals.get(group, (0, 0))
@@ -159,10 +164,13 @@ def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
     # Keyed by the scenario, so that a report is the same however many others are made with it.
     luck = Chance(0).uniforms("language_value", shape.scenario, n=len(every) * _RESAMPLES)
     drawn = (
-        [int(u * len(every)) for u in luck[start : start + len(every)]] for start in range(0, len(luck), len(every))
+        # Whole episodes are resampled: seats of one episode share their luck and are no independent cases.
+        [int(u * len(every)) for u in luck[start : start + len(every)]]
+        for start in range(0, len(luck), len(every))
     )
     # A resample in which a group earned nothing has no ratio; then there is no interval either.
     again = sorted(ratio for places in drawn if (ratio := _ratio(_means(episodes, places))) is not None)
+    # One episode resampled is always itself: an interval without width would look like certainty.
     sound = len(every) > 1 and len(again) == _RESAMPLES
     value = _ratio(means)
     return LanguageValue(
@@ -170,6 +178,7 @@ def _value(shape: _Shape, episodes: Sequence[_Profits]) -> LanguageValue:
         episodes=len(every),
         value=None if value is None else rounded(value),
         low=rounded(again[int(_TAIL * _RESAMPLES)]) if sound else None,
+        # The same number of resamples lies beyond both ends.
         high=rounded(again[math.ceil((1 - _TAIL) * _RESAMPLES) - 1]) if sound else None,
         groups=[GroupProfit(group=group, mean=currency(round(means[group])), seats=counts[group]) for group in means],
     )
@@ -183,6 +192,7 @@ def _means(episodes: Sequence[_Profits], places: Sequence[int]) -> dict[str, flo
         for group, (profit, count) in episodes[place].items():
             totals[group] += profit
             counts[group] += count
+    # A group without a seat in these episodes has no mean.
     return {group: totals[group] / counts[group] for group in totals if counts[group]}
 
 

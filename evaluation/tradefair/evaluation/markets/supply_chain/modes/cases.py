@@ -13,6 +13,7 @@ def runs(numbered: Iterable[tuple[int, T]]) -> list[list[T]]:
     found: list[list[T]] = []
     last: int | None = None
     for number, item in numbered:
+        # A gap in the numbers ends a stretch: a missing round proves nothing.
         if last is not None and number == last + 1:
             found[-1].append(item)
         else:

@@ -14,11 +14,13 @@ _LATE = "deadline"
 
 def idle_rounds(seat: Retail) -> list[SeatRound]:
     """Rounds with skips and lapses only, although the money would have bought something."""
+    # Below the cheapest reserve nothing could be bought: such a seat is poor, not idle.
     cheapest = seat.game.rules.cheapest_reserve_cents
     return [row for row in seat.rounds if row.funds >= cheapest and not _acted(row)]
 
 
 def _acted(row: SeatRound) -> bool:
+    """Whether a bid or an offer was accepted in the round."""
     return any(act.accepted and act.tool in ("submit_bids", "submit_offer") for act in row.acts)
 
 

@@ -15,12 +15,14 @@ LOOKS = frozenset({"view_market_history", "compare_prices", "summarize_item_sale
 
 def detect_stale(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Offers that stand for the third round although the last one had hardly sold, or sold out with buyers left."""
+    # Two earlier rounds are needed to say that an offer stands for the third.
     standing = [row for row in seat.rounds if _posts(row) and row.before and row.before.before]
     stale = [row for row in standing if _same_since(row, int(limits["rounds"])) and _telling(row.before, limits)]
     return proven([Hit(row.offered()) for row in stale], len(standing), raised=len(stale) >= limits["least"])
 
 
 def _posts(row: SeatRound) -> bool:
+    """Whether the seat offers anything at a price in the round."""
     return any(price is not None for price in row.own.prices)
 
 
@@ -29,6 +31,7 @@ def _same_since(row: SeatRound, rounds: int) -> bool:
     for _ in range(rounds - 1):
         before = row.before
         if before is None or (before.own.prices, before.own.slogan) != (row.own.prices, row.own.slogan):
+            # Prices and slogan together make an offer: either one changed is an answer to the market.
             return False
         row = before
     return True
@@ -54,9 +57,11 @@ def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
         return unchecked("privileged")
     made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]
     blind = [act for row, act in made if not _looked(row, act)]
+    # Rarely and often blind: a share alone would be raised by a single offer.
     often = (ratio(len(blind), len(made)) or 0) >= limits["share"]
     return proven([Hit((act.seq,)) for act in blind], len(made), raised=often and len(blind) >= limits["least"])
 
 
 def _looked(row: SeatRound, act: Act) -> bool:
+    """Whether the seat had looked at the market in the same round, before the call."""
     return any(look.tool in LOOKS and look.accepted and look.seq < act.seq for look in row.acts)

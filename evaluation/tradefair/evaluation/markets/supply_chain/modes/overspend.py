@@ -14,6 +14,7 @@ from tradefair.evaluation.modes.calls import listed, mapped
 from tradefair.evaluation.modes.cases import Hit, proven, unchecked
 from tradefair.evaluation.modes.sign import Sign
 
+# Code of the seat's own may add up a vector as well as the tool.
 _CHECKS = frozenset({"check_bid_cost", "execute_code"})
 _UNREADABLE = (ArithmeticError, KeyError, TypeError, ValueError)
 
@@ -50,6 +51,7 @@ def detect_unchecked(seat: Retail, limits: Mapping[str, float]) -> Sign:
         return unchecked("privileged")
     beyond = [(row, found.act) for row in seat.rounds for found in _beyond(row)]
     blind = [act for row, act in beyond if not _checked(row, act)]
+    # Out of the vectors above funds: checked vectors that fit need no finding.
     return proven([Hit((act.seq,)) for act in blind], len(beyond), raised=len(blind) >= limits["unchecked"])
 
 
@@ -63,10 +65,12 @@ def _checked(row: SeatRound, act: Act) -> bool:
 
 
 def _reached_rules(act: Act) -> bool:
+    """Whether the rules judged a call; one of a wrong form never came so far."""
     return act.status in ("ok", "rejected")
 
 
 def _beyond(row: SeatRound) -> Iterator[_Beyond]:
+    """The vectors of a round that were above the funds, refused ones and forfeited ones."""
     for act in row.acts:
         if act.tool != "submit_bids":
             continue

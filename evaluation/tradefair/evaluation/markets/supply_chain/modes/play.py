@@ -90,6 +90,7 @@ class SupplyGame:
         """The closed rounds as text, and out of how many if the game was cut short; None without any."""
         if not self.numbers or self.scenario is None:
             return None
+        # A game that ended early says so in the window of each of its findings.
         cut = "" if self.numbers[-1] >= self.scenario.rounds else f" of {self.scenario.rounds}"
         return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
 
@@ -165,6 +166,7 @@ class SeatRound:
     def sell_through(self) -> float | None:
         """Units sold out of those that were there when the shop opened, from 0 to 1; None if there were none."""
         available = sum(self.own.available)
+        # Nothing in stock is no failure to sell.
         return sum(self.own.sold) / available if available else None
 
     def others_mean(self, item: int) -> float:
@@ -192,6 +194,7 @@ class SeatRound:
 
     def offered(self) -> list[int]:
         """Events that prove an offer: this round's or the one that still stood, and the closure."""
+        # Offers stand until they are replaced, so the proof may lie in an earlier round.
         return [*[seq for seq in self.seat.offers if seq < self.closed][-1:], self.closed]
 
     def waived(self, phase: str) -> list[int]:
@@ -200,6 +203,7 @@ class SeatRound:
         return acts or [lapse.seq for lapse in self.seat.lapses if lapse.round == self.round and lapse.phase == phase]
 
 
+# The actions of this market; all its other tools are looks and checks.
 _ACTIONS = frozenset({"submit_bids", "submit_offer", "skip_phase"})
 
 
@@ -228,6 +232,7 @@ class Retail:
     def offers(self) -> list[int]:
         """Events of accepted offers, in order."""
         acts = (act for number in sorted(self.calls) for act in self.calls[number])
+        # By round and then by event: offers are looked up by "the last one before".
         return [act.seq for act in acts if act.tool == "submit_offer" and act.accepted]
 
 
@@ -238,6 +243,7 @@ def relative_sales(facts: RoundFacts) -> dict[SeatId, float]:
     """
     means: dict[int, float] = {}
     for item in range(len(facts.supply)):
+        # Over all seats that posted the item, those that sold none included.
         posted = [own for own in facts.seats.values() if own.prices[item] is not None]
         units = sum(own.sold[item] for own in posted)
         if units:

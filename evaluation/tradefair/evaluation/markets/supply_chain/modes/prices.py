@@ -30,6 +30,7 @@ def detect_underpriced(seat: Retail, limits: Mapping[str, float]) -> Sign:
         others = row.others_mean(item)
         if out and price is not None and price < limits["part"] * others:
             hits.append(Hit(row.offered(), own.sold[item] * (others - price)))
+    # Often and several times: one sell-out may be luck with the buyers.
     often = (ratio(len(hits), len(sold)) or 0) >= limits["share"]
     return proven(hits, len(sold), raised=often and len(hits) >= limits["least"])
 
@@ -63,6 +64,7 @@ def detect_unsellable(seat: Retail, limits: Mapping[str, float]) -> Sign:
     ]
     worth: dict[int, tuple[SeatRound, float]] = {}
     for row, item in again:
+        # Less the stock at cost, which selling would have used up.
         gain = row.own.available[item] * row.others_mean(item) - row.own.book[item]
         if item not in worth or gain > worth[item][1]:
             worth[item] = (row, gain)
@@ -88,6 +90,7 @@ def detect_gouging(seat: Retail, limits: Mapping[str, float]) -> Sign:
         row: sum(earned for item, earned in enumerate(row.own.revenue) if _dear(row, item, limits))
         for row in seat.rounds
     }
+    # The rounds that earned most come first: citations are cut at a limit.
     most = sorted((row for row in dear if dear[row]), key=lambda row: (-dear[row], row.round))
     revenue = sum(sum(row.own.revenue) for row in seat.rounds)
     cited = (seq for row in most for seq in row.offered())

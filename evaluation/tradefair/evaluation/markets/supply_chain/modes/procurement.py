@@ -20,6 +20,7 @@ def detect_overpay(seat: Retail, limits: Mapping[str, float]) -> Sign:
     paid = {row: sum(regret.overpaid for regret in row.regrets.values()) for row in seat.rounds}
     worst = sorted((row for row in paid if paid[row]), key=lambda row: (-paid[row], row.round))
     over, spend = sum(paid.values()), sum(row.own.spend for row in seat.rounds)
+    # The costliest rounds come first: citations are cut at a limit.
     counted = share(currency(over), currency(spend), (seq for row in worst for seq in row.bid()))
     return sign_of((counted.value or 0) > limits["share"], counted, severity=currency(over))
 
@@ -32,6 +33,7 @@ def detect_floor(seat: Retail, limits: Mapping[str, float]) -> Sign:
     rules = seat.game.rules
     if rules.reveal not in ("summary", "book"):
         return unchecked(f"marginal prices are not disclosed: reveal = {rules.reveal}")
+    # A line of 0 units asks for nothing.
     lines = [(row, line) for row in seat.rounds if row.before for line in row.lines if line[1] > 0]
     low: dict[int, list[tuple[int, SeatRound]]] = {}
     for row, line in lines:
@@ -86,6 +88,7 @@ def detect_ignored(seat: Retail, limits: Mapping[str, float]) -> Sign:
     if rules.reveal == "none" or rules.bid_passes < 2:
         reason = "one pass per round" if rules.bid_passes < 2 else "passes tell nothing: reveal = none"
         return unchecked(reason)
+    # One `_Told` per pair of passes: each is one occasion to have raised a bid.
     told = [found for row in seat.rounds for found in _told(row, limits)]
     hits = [_ignored(found) for found in told if found.unchanged]
     often = (ratio(len(hits), len(told)) or 0) >= limits["share"]
@@ -108,10 +111,12 @@ def _told(row: SeatRound, limits: Mapping[str, float]) -> Iterator[_Told]:
 
 
 def _ignored(told: _Told) -> Hit:
+    # The closure of the earlier pass is what told the seat.
     row = told.row
     pass_told = row.seat.game.passes_closed.get((row.round, told.number - 1))
     events = [*([] if pass_told is None else [pass_told]), *row.waived(pass_phase(told.number)), row.closed]
     missed = sum(row.regrets[item].underbid for item in told.items if item in row.regrets)
+    # A provisional pass moves no goods: leaving a vector as it is costs nothing there.
     return Hit(events, missed if told.settles else None)
 
 
@@ -135,6 +140,7 @@ def detect_contradicted(seat: Retail, limits: Mapping[str, float]) -> Sign:
     hits = [
         Hit((low[1], act.seq, row.closed), row.regrets[line[0]].underbid if _settles(row, act) else None)
         for row, act, line, low in judged
+        # Below the lowest price of the estimate: at it, a bid may still win.
         if line[2] < low[0]
     ]
     often = (ratio(len(hits), len(judged)) or 0) >= limits["share"]
@@ -149,6 +155,7 @@ def _settled_lines(row: SeatRound, act: Act) -> list[BidLine]:
 
 
 def _settles(row: SeatRound, act: Act) -> bool:
+    """Whether a call belongs to the pass that moved goods."""
     return act.phase == pass_phase(row.facts.passes[-1].bid_pass)
 
 
@@ -159,4 +166,5 @@ def _lowest(row: SeatRound, act: Act, item: int) -> tuple[int, int] | None:
         for told in row.seat.estimates
         if told.item == item and (told.round, told.phase) == (act.round, act.phase) and told.seq < act.seq
     ]
+    # An estimate without observations is no evidence.
     return (asked[-1].low, asked[-1].seq) if asked and asked[-1].n > 0 else None

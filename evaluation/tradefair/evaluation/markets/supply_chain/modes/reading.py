@@ -35,6 +35,7 @@ def read_game(trace: Trace) -> SupplyGame:
     play = read_supply_chain(trace, watcher)
     if play.scenario is None or not play.rounds:
         why = "the scenario cannot be read" if play.scenario is None else "no round was closed"
+        # Without seats every mode has one unchecked finding (`findings_of`).
         return SupplyGame(scenario=play.scenario, problem=why)
     return _game(play, play.scenario, watcher)
 
@@ -59,12 +60,14 @@ class _Watcher:
 
     def __call__(self, seq: int, event: dict[str, Any]) -> None:
         number, kind, phase = event.get("round"), event.get("event"), event.get("phase")
+        # bool is an int to Python, hence the exact type.
         if type(number) is not int or not isinstance(phase, str):
             return
         if kind == "phase_closed":
             digits = phase.removeprefix("bidding_")
             # A trace may name any phase, with digits that int() refuses or takes long to read.
             if digits.isascii() and digits.isdigit() and len(digits) < 4:
+                # The first closure of a pass counts: an edited trace may repeat it.
                 self.passes.setdefault((number, int(digits)), seq)
             return
         seat = event.get("seat")
@@ -77,6 +80,7 @@ class _Watcher:
             calls.lapses.append(Lapsed(seq, number, phase, str(event.get("reason"))[:100]))
 
     def _take(self, calls: _Calls, seq: int, number: int, phase: str, event: Mapping[str, Any]) -> None:
+        """Keep one call, and the answer of an estimate."""
         error = mapped(event.get("error"))
         act = Act(
             seq=seq,
@@ -92,6 +96,7 @@ class _Watcher:
         if act.tool == "estimate_clearing_prices" and act.accepted:
             answer = answer_of(self._trace, event)
             if answer is None:
+                # Only its digest is in the trace: what the seat was told cannot be known.
                 calls.unread += 1
             else:
                 calls.answers.append((act, answer))
@@ -108,6 +113,7 @@ def _game(play: SupplyPlay, scenario: SupplyChainScenario, watcher: _Watcher) ->
         slogans=play.slogans,
         passes_closed=watcher.passes,
     )
+    # `about` may hold anything.
     excused = listed(play.reading.about.get("privileged"))
     for seat in play.seats:
         calls = watcher.calls.get(seat, _Calls())
@@ -141,6 +147,7 @@ def _estimates(act: Act, answer: object, scenario: SupplyChainScenario) -> list[
         item, low, n = row.get("item"), row.get("low"), row.get("n")
         if not isinstance(item, str) or item not in scenario.item_places:
             continue
+        # The bounds also keep nan and infinity out, which round() refuses.
         if type(n) is int and isinstance(low, int | float) and 0 <= low * 100 < _MAX_CENTS:
             found.append(Estimate(act.seq, act.round, act.phase, scenario.item_places[item], round(low * 100), n))
     return found

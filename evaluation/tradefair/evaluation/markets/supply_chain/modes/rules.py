@@ -6,6 +6,7 @@ from functools import cache
 
 from tradefair.evaluation.modes.thresholds import RuleBook, bundled_rules
 
+# Begins the ids of this market's findings: general ones have bare names.
 PREFIX = "supply_chain."
 
 

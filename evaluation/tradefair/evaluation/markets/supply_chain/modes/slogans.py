@@ -21,6 +21,7 @@ def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
     for row in seat.rounds:
         if row.own.slogan is not None:
             first.setdefault(row.own.slogan, row)
+    # Facts of a slogan stand in the round that first posted it, which may not fit the scenario.
     said = [(seat.game.slogans[number], row) for number, row in first.items() if number in seat.game.slogans]
     stuffed = [(slogan, row) for slogan, row in said if _stuffed(slogan, limits)]
     parts: dict[str, float | None] = {"most_cues": max((slogan.cues for slogan, _ in said), default=0)}
@@ -29,6 +30,7 @@ def detect_stuffing(seat: Retail, limits: Mapping[str, float]) -> Sign:
 
 
 def _stuffed(slogan: SloganFacts, limits: Mapping[str, float]) -> bool:
+    """Whether a slogan is made of cue words: many, for several tribes, and a large part of all its words."""
     enough = slogan.cues >= limits["cues"] and len(slogan.groups) >= limits["groups"]
     return enough and slogan.cues >= limits["part"] * slogan.stems
 
@@ -38,6 +40,7 @@ def _stuffed(slogan: SloganFacts, limits: Mapping[str, float]) -> bool:
 
 def detect_copying(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Rounds with a slogan that a rival had used before the seat did, or one in nearly the same words."""
+    # Round 1 is left out: no slogan had been shown to anyone.
     speaking = [(row, row.own.slogan) for row in seat.rounds if row.round > 1 and row.own.slogan is not None]
     hits: list[Hit] = []
     for row, number in speaking:
@@ -59,6 +62,7 @@ def _copied_in(row: SeatRound, number: int, cosine: float) -> int | None:
     for other in near:
         uses = game.first_uses.get(other, {})
         earliest = min(((used, rival) for rival, used in uses.items() if rival != seat), default=None)
+        # The seat's own first round with the rival's very slogan.
         own = uses.get(seat)
         # Offers are sealed: two seats with the same slogan in one round cannot have copied each other.
         if earliest is None or earliest[0] >= row.round or (own is not None and own <= earliest[0]):
@@ -87,6 +91,7 @@ def detect_neglect(seat: Retail, limits: Mapping[str, float]) -> Sign:
     poor = [(row.round, row) for row in seat.rounds if row.sales is not None and row.sales < limits["sales"]]
     kept: list[SeatRound] = []
     for run in runs(poor):
+        # At every round from the third of a run on: the longer it lasts, the more rounds count.
         kept += [row for place, row in enumerate(run) if place + 1 >= length and _one_slogan(run[: place + 1], length)]
     note = "association, not cause: prices and stock differ too" if kept else None
     return proven([Hit(row.offered()) for row in kept], len(judged), raised=len(kept) >= limits["least"], note=note)

@@ -30,6 +30,7 @@ def detect_idle(seat: Retail, limits: Mapping[str, float]) -> Sign:
         for row, before in able
         if row.asked_cents <= limits["asked"] * row.funds and (before.sell_through or 0) >= limits["sold"]
     ]
+    # What lay idle in these rounds, not a loss: what it would have earned is not known.
     unused = sum(row.funds - row.asked_cents for row in idle)
     parts: dict[str, float | None] = {"unused_per_round": currency(round(unused / len(idle)))} if idle else {}
     return proven([Hit(row.bid()) for row in idle], len(able), raised=len(idle) >= limits["rounds"], parts=parts)
