@@ -47,6 +47,7 @@ class _Assignment:
         self._price = [0] * len(options)
 
     def best(self) -> int:
+        # One more customer at a time: the assignment of those before stays optimal, by the invariant of `_reprice`.
         for customer in range(len(self._costs)):
             path = self._shortest(customer)
             self._reprice(customer, path)
@@ -72,13 +73,17 @@ class _Assignment:
             base, business = heappop(heap)
             while business in done or base > far[business]:
                 base, business = heappop(heap)
+            # The nearest one ends the search; farther ways cannot be part of a shortest path.
             if self._has_room(business):
                 return _Path(far, by, business, settled)
             done.add(business)
+            # Full: whoever sits here may move on, and the search continues from all of them.
             settled.append(business)
+            # Sorted, since the order of a set differs from process to process and ties would fall otherwise.
             leaving = sorted(self._held[business])
 
     def _has_room(self, business: int) -> bool:
+        # Staying out is a place for one: its own customer.
         most = 1 if business < 0 else self._room
         return len(self._held.get(business, ())) < most
 
@@ -86,6 +91,7 @@ class _Assignment:
         """Keep reduced costs at least 0, and 0 along the path."""
         length = path.far[path.end]
         self._price[start] += length
+        # Only what is nearer than the end: for all else reduced costs are right already.
         for business in path.settled:
             slack = length - path.far[business]
             self._dual[business] = self._dual.get(business, 0) - slack
@@ -100,6 +106,7 @@ class _Assignment:
             before = self._at.get(customer)
             self._at[customer] = business
             self._held.setdefault(business, set()).add(customer)
+            # The path ends where it began: with the customer that had no place yet.
             if customer == start:
                 return
             assert before is not None

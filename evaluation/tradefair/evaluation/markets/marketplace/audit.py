@@ -42,6 +42,7 @@ def _payments(play: MarketPlay) -> Iterator[Breach]:
             name = settlement.proposal[:60]
             if (settlement.proposal, settlement.kind) in moved:
                 yield seq, f"{name}: {settlement.kind} twice"
+            # After the test, and also for a repeated one: a third is reported as well.
             moved.add((settlement.proposal, settlement.kind))
             if settlement.cents != known.facts.total:
                 yield seq, f"{name}: {settlement.cents} cents moved for a total of {known.facts.total}"
@@ -80,6 +81,7 @@ def _states(play: MarketPlay) -> Iterator[Breach]:
             if step.state == "paid":
                 paid.add(step.proposal)
     settled = {name for name, known in play.proposals.items() if "payment" in known.settled}
+    # In both directions: paid without money, and money without a payment.
     for name in sorted(paid ^ settled):
         yield (
             None,
@@ -92,6 +94,7 @@ def _worths(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
     for name, known in play.proposals.items():
         facts = known.facts
         value = truth.matches[truth.indices[facts.customer]].value
+        # By the facts' own fit: whether that is right cannot be judged without the data.
         if facts.utility != value * facts.fits - facts.total:
             yield (
                 known.seq,
@@ -101,6 +104,7 @@ def _worths(play: MarketPlay, truth: Truth) -> Iterator[Breach]:
 
 def _ledger(play: MarketPlay, ending: EndingFacts) -> Iterator[str]:
     """The accounts sum to 0 and follow from the entries, and the entries are budgets and the settlements, no others."""
+    # A counter reads 0 for accounts that no entry names.
     balances = Counter[str]()
     for entry in ending.ledger:
         balances[entry.payer] -= entry.cents
@@ -124,12 +128,16 @@ def _ledger(play: MarketPlay, ending: EndingFacts) -> Iterator[str]:
 
 
 def _totals(play: MarketPlay, truth: Truth, ending: EndingFacts) -> Iterator[str]:
-    """Purchases, revenue and mail as the rules counted them are those that the rounds' facts give."""
+    """Purchases, revenue and mail as the rules counted them are those that the rounds' facts give.
+
+    Purchases and revenue of each seat, and the conservation of mail: what was sent arrived or is void.
+    """
     paid = Counter[SeatId]()
     received = Counter[SeatId]()
     for known in play.proposals.values():
         paid[known.facts.customer] += known.paid
         kinds = known.settled
+        # With escrow a business has revenue when its money is released, without it at the payment.
         received[known.facts.business] += known.facts.total * ("release" in kinds or _directly(play, kinds))
     for seat, facts in ending.customers.items():
         if facts.purchases != paid[seat]:

@@ -46,10 +46,13 @@ class Bargains(NamedTuple):
 
 def bargains(trades: Sequence[Trade], first_best: int) -> Bargains:
     """The bargains of an episode; `first_best` is Σ_i max(0, max_b G(i,b)) in cents."""
+    # Without room a share of it has no meaning; such a trade was a mistake of one side.
     shared = [trade for trade in trades if trade.fits and trade.room > 0]
+    # Ratios of sums: a mean of shares would count a trade about cents like one about hundreds.
     room = sum(trade.room for trade in shared)
     # By customer: V counts once, however many fitting offers it paid.
     served = {trade.customer: trade.value for trade in trades if trade.fits}
+    # Floors of all trades, values of the served: what a misfit cost its seller is lost to the market.
     surplus = sum(served.values()) - sum(trade.floor for trade in trades)
     return Bargains(
         shared=len(shared),

@@ -33,12 +33,14 @@ _TERMS = {
 def charts(trace: Trace) -> list[Chart]:
     """The charts that the trace allows; none where it does not say which seats were in the market."""
     study = study_of(trace)
+    # Without the truth there is no optimum to draw anything against.
     if isinstance(study, MarketPlay) or not study.customers:
         return []
     drawn: list[Chart] = [_funnel(study), _welfare(study), _losses(study)]
     if study.play.rounds:
         drawn.append(_rounds(study))
     drawn.append(_customers(study))
+    # Without a search there are no positions, and the chart would be one bar "not listed".
     if any(customer.positions for customer in study.customers):
         drawn.append(_positions(study))
     if study.trades:
@@ -133,6 +135,7 @@ def _running(numbers: Iterable[int], counts: Counter[int]) -> list[float | None]
 
 def _customers(study: Study) -> BarChart:
     """The customers that lost most, in the order of the data."""
+    # Chosen by loss, drawn in the order of the data: a reader looks a customer up by its name.
     costliest = sorted(range(len(study.customers)), key=lambda index: -study.customers[index].loss.total)[:_MOST]
     shown = [study.customers[index] for index in sorted(costliest)]
     more = f" The {_MOST} of {len(study.customers)} who lost most." if len(study.customers) > _MOST else ""
@@ -160,6 +163,7 @@ def _bargains(study: Study) -> IntervalChart:
         ),
         x=Axis(label="total", unit=_MONEY),
         y=Axis(label="customer"),
+        # Numbered, since a customer with two purchases would have two bars of one name.
         names=[f"{number}. {study.truth.customers[trade.customer]}" for number, trade in enumerate(trades, 1)],
         values=[currency(trade.price) for trade in trades],
         lows=[currency(trade.floor) if trade.fits else None for trade in trades],
@@ -180,6 +184,7 @@ def _positions(study: Study) -> BarChart:
         if customer.bought:
             # Position 0 counts what no list has shown: a business that wrote first, or a profile.
             bought[listed.get(customer.record.offers[customer.bought[0]].business, 0)] += 1
+    # The 1 keeps the chart from being empty where nothing was listed.
     last = min(_MOST, max([*bought, *best, 1]))
     shown = range(1, last + 1)
     further = sum(count for position, count in bought.items() if position > last)

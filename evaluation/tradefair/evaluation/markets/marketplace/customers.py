@@ -71,6 +71,7 @@ def customers_of(play: MarketPlay, truth: Truth) -> list[Customer]:
     """All customers, in registration order."""
     got: dict[SeatId, dict[str, Proposed]] = {seat: {} for seat in truth.customers}
     for name, proposal in play.proposals.items():
+        # An offer that never arrived was never there for its customer.
         if proposal.visible is not None:
             got[proposal.facts.customer][name] = proposal
     # A declined payment was accepted when it was made and failed at the close: no call holds its code.
@@ -101,6 +102,7 @@ def _customer(
     }
     positions = _positions(play, truth, seat)
     viewed = _businesses(truth, (name for act in play.done(seat, "view_business") for name in act.shown))
+    # Only texts: a proposal makes its business known as well, through `proposers`.
     wrote = frozenset(truth.indices[writer] for writer in play.writers.get(seat, ()))
     tries: list[Try] = []
     for act in play.acts.get(seat, ()):
@@ -110,10 +112,13 @@ def _customer(
             tries.append(Try(name, act.seq))
             if act.code is not None:
                 refused[act.code] += 1
+    # By (event, position): payments of one closure took effect in the drawn order of the close.
     bought = sorted((known.settled["payment"], name) for name, known in got.items() if "payment" in known.settled)
     record = CustomerRecord(
         value=matches.value,
+        # At list prices: O and the steps down to C are about businesses, before any offer.
         options={match.business: match.utility for match in matches.matches},
+        # A business that wrote first is known without any search.
         seen=frozenset(positions) | viewed | wrote,
         contacted=_businesses(truth, (name for act in play.done(seat, "send_message") for name in act.names)),
         offers=offers,
@@ -129,6 +134,7 @@ def _customer(
         positions=positions,
         refused=refused,
         bought=tuple(name for _, name in bought),
+        # A customer that has bought had its chance, whatever came after.
         censored=may_be_cut and not bought,
     )
 
@@ -142,6 +148,7 @@ def _positions(play: MarketPlay, truth: Truth, seat: SeatId) -> dict[int, int]:
         first = (act.page - 1) * size + 1
         for position, name in enumerate(act.shown, first):
             for business in _businesses(truth, (name,)):
+                # Where it was first shown: later searches repeat what the customer knows.
                 found.setdefault(business, position)
     return found
 
@@ -166,11 +173,15 @@ class Step(NamedTuple):
 
 
 def funnel(customers: Sequence[Customer]) -> list[Step]:
-    """The steps in order; the drops of `possible` are the terms of the loss."""
+    """The steps in order; the drops of `possible` are the terms of the loss.
+
+    `possible` falls from O to U along the steps, one term of the loss at each.
+    """
     losses = [customer.loss for customer in customers]
     records = [customer.record for customer in customers]
     matching = [frozenset(record.options) for record in records]
     offered = [list(record.offers.values()) for record in records]
+    # Refused tries too: the step is the decision, and the next one says what came of it.
     tried = [[record.offers[attempt.proposal] for attempt in record.tries] for record in records]
     paid = [[record.offers[name] for name in record.paid] for record in records]
     return [

@@ -40,9 +40,11 @@ class MarketplaceEvaluator(Evaluator):
         "customer": frozenset({"utility", "optimum", "loss", "spend", "shown", "asked", "offered"}),
         "business": frozenset({"revenue", "orders", "answered"}),
     }
+    # A market in which nothing more can happen has ended as much as one that all customers left.
     whole_ends = frozenset({"terminated:completed", "terminated:quiescent"})
     rating = RatingRules(
         kind="field",
+        # `achieved` first: requests differ in value, so that utilities of two customers cannot be compared.
         scores=("achieved", "utility"),
         seat_figures=("loss", "spend", "wasted", "asked"),
         market_figures=("welfare", "share_of_optimal"),

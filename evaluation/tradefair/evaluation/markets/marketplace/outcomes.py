@@ -174,6 +174,7 @@ def marketplace_outcome(trace: Trace, version: str) -> MarketplaceOutcome:
     """Outcome of an opened trace; `version` is that of these formulas. What cannot be used is listed in it."""
     study = study_of(trace)
     play = study if isinstance(study, MarketPlay) else study.play
+    # Conduct comes first: it is known even of a trace that hides who was customer and who business.
     seats = {seat: MarketplaceSeat(**common_seat(play.reading, seat)) for seat in play.reading.conduct}
     if isinstance(study, Study):
         for index, customer in enumerate(study.customers):
@@ -190,6 +191,7 @@ def relative_to_references(
     """Per label, a customer's normalised regret and utility over the mean of random matches."""
     known = {label: outcome.seats[seat] for label, outcome in outcomes.items()}
     passive, oracle = known.get("policy:passive"), known.get("policy:oracle")
+    # A business has no utility; its runs are compared by revenue alone.
     if all(result.utility is None for result in known.values()):
         return {label: {} for label in known}
     return {
@@ -216,6 +218,7 @@ def _regret(utility: float | None, passive: MarketplaceSeat | None, oracle: Mark
 
 def _customer(study: Study, index: int, common: MarketplaceSeat) -> MarketplaceSeat:
     customer = study.customers[index]
+    # The market's formulas on a market of one: the customers' baselines then sum to those of the market.
     own = baselines([study.truth.matches[index]])
     return common.model_copy(
         update={
@@ -232,9 +235,11 @@ def _customer(study: Study, index: int, common: MarketplaceSeat) -> MarketplaceS
 def _results(customer: Customer) -> dict[str, Any]:
     record, loss = customer.record, customer.loss
     return {
+        # Cents become currency units only where figures are shown: sums stay exact until then.
         "utility": currency(record.utility),
         "value": currency(record.value),
         "optimum": currency(loss.optimum),
+        # Null where nothing could be gained: 0 would read as a failure.
         "achieved": share(record.utility, loss.optimum),
         "loss": currency(loss.total),
         **_terms([customer]),
@@ -262,6 +267,7 @@ def _choice(study: Study, customer: Customer) -> dict[str, Any]:
     names = ("choice", "choice_arrival", "choice_rank", "choice_position")
     if not customer.bought:
         return dict.fromkeys(names)
+    # The first payment is the choice; later ones are another failure (`double_purchase`).
     first = study.play.proposals[customer.bought[0]]
     chosen = study.truth.indices[first.facts.business]
     # The position is null where no search of the customer showed the business.
@@ -285,6 +291,7 @@ def _business(business: Business) -> dict[str, Any]:
         "proposals": business.proposals,
         "misstated": business.misstated,
         "inquiries": business.inquiries,
+        # One wait per answered message, so that their number counts the answers.
         "answered": len(business.waits),
         "answer_rate": ratio(len(business.waits), business.inquiries),
         "rounds_to_answer": mean(business.waits),
@@ -320,12 +327,14 @@ def _market(study: Study) -> MarketplaceMarket:
 
 def _recall(customers: Sequence[Customer]) -> Fraction | None:
     """Share of all fits that their customers were shown; null where no business fits anyone."""
+    # Over all customers together: a mean of rates would let a customer with one fit weigh as much as one with ten.
     fits = sum(len(customer.fits) for customer in customers)
     return Fraction(sum(len(customer.fits & customer.shown) for customer in customers), fits) if fits else None
 
 
 def _welfare(study: Study, welfare: int) -> dict[str, Any]:
     customers, base = study.customers, study.yardsticks.baselines
+    # Refunded purchases are none: their customers got their money back.
     buyers = [customer.record.utility for customer in customers if customer.record.paid]
     return {
         "customers": len(customers),
@@ -402,6 +411,7 @@ def _exact(study: Study, welfare: int) -> dict[str, str]:
         "cheapest": base.cheapest.mean,
         "random_fits": base.random_fits.mean,
         "random_fits_variance": base.random_fits.variance,
+        # As in `share`: a part of a loss is no share.
         "share_of_optimal": Fraction(welfare, base.optimal) if base.optimal > 0 else None,
         "buyer_share": found.buyer_share,
         "seller_share": found.seller_share,
@@ -448,6 +458,7 @@ def _funnel_table(market: MarketplaceMarket) -> Table:
 
 def _losses_table(outcome: MarketplaceOutcome) -> Table:
     """The customers who lost most."""
+    # Only customers that lost something; those at their optimum would fill the table with zeros.
     losers = sorted(
         ((seat, result) for seat, result in outcome.seats.items() if result.loss), key=lambda row: -(row[1].loss or 0.0)
     )

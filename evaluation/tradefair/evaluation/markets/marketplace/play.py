@@ -144,12 +144,14 @@ def _take(acts: dict[SeatId, list[Act]], seq: int, event: Mapping[str, Any]) -> 
     """Keep a call that outcomes rest on; what has not the shape of one is ignored."""
     tool, seat, number = event.get("tool"), event.get("seat"), event.get("round")
     status = event.get("status")
+    # A call that failed in the harness was no decision of its seat.
     if event.get("event") != "tool_called" or tool not in _NAMED_BY or status == "failed":
         return
     # `type(...) is`: a bool would pass as an int.
     if not isinstance(seat, str) or type(number) is not int:
         return
     arguments, error, result = (mapped(event.get(name)) for name in ("arguments", "error", "result"))
+    # Cut: the code of a hostile trace becomes a key of the report.
     code = None if status == "ok" else str(error.get("code", status))[:_MAX_CODE]
     page, made = arguments.get("page"), result.get("proposal")
     acts.setdefault(seat, []).append(
@@ -178,13 +180,16 @@ def _follow(play: MarketPlay, truth: Truth) -> None:
     """Enter proposals, deliveries and settlements in the order of the facts."""
     # Proposal -> call that sent it, where that call may also have delivered it.
     at_once: dict[str, int] = {}
+    # Before the facts: under the free clock calls are the only source of the exact moment.
     if play.free:
         _contacts_at_once(play, truth)
+        # A sealed window holds offers until a tick under the free clock too.
         if not play.sealed:
             at_once = {act.made: act.seq for acts in play.acts.values() for act in acts if act.made}
     for seq, facts in play.rounds:
         for proposal in facts.proposals:
             unknown = proposal.business not in truth.sellers or proposal.customer not in truth.buyers
+            # The first one stands; a second would change what was paid for it.
             if unknown or proposal.proposal in play.proposals:
                 play.reading.found(seq, f"the facts hold an odd proposal: {proposal.proposal[:60]!r}")
             else:
@@ -199,6 +204,7 @@ def _follow(play: MarketPlay, truth: Truth) -> None:
             if known is None:
                 play.reading.found(seq, f"money moved for an unknown proposal: {settlement.proposal[:60]!r}")
             else:
+                # With its position: several payments of one closure have an order, and the first is the choice.
                 known.settled.setdefault(settlement.kind, (seq, position))
 
 
@@ -209,6 +215,7 @@ def _deliver(
     if delivery.kind == "message":
         if delivery.sender in truth.sellers:
             play.writers.setdefault(delivery.receiver, set()).add(delivery.sender)
+        # Under the free clock contacts are dated by their calls, see `_contacts_at_once`.
         elif not play.free:
             play.contacts.setdefault(delivery.receiver, []).append(Contact(seq, closed.facts.round, delivery.sender))
         return
@@ -219,6 +226,7 @@ def _deliver(
         return
     # Where nothing is held back, the free clock delivers within the call.
     known.visible = at_once.get(known.facts.proposal, seq) if known.facts.due == known.round else seq
+    # As the rules counted them, so that order effects are measured on what really happened.
     known.arrival, known.rank = delivery.arrival_number, delivery.rank
 
 

@@ -63,12 +63,17 @@ class Yardsticks(NamedTuple):
 
 
 def yardsticks(truth: Truth, scenario: MarketplaceScenario | None, seed: int) -> Yardsticks:
-    """Everything that the played welfare is compared with, in cents."""
+    """Everything that the played welfare is compared with, in cents.
+
+    `seed` is that of the episode: directory orders and planted texts follow from it.
+    """
     capacity = scenario.capacity if scenario is not None else 0
+    # At list prices, like every baseline: what sellers would have agreed to is not known.
     options = [{match.business: match.utility for match in customer.matches} for customer in truth.matches]
     return Yardsticks(
         baselines(truth.matches),
         {} if scenario is None or truth.catalogue is None else _ceilings(truth, scenario, truth.catalogue, seed),
+        # 0 is "unlimited": then every customer can have its best, and the optimum says the same.
         best_assignment(options, capacity) if capacity else None,
     )
 
@@ -82,6 +87,7 @@ def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue,
     chance = Chance(seed)
     planted = scenario.manipulation
     indexed = catalogue
+    # The search of the episode saw the text; a ceiling without it would be of another search.
     if planted.index_text and planted.business_index < len(catalogue.businesses):
         indexed = shown(catalogue, house_text(planted, catalogue, chance))
     directory = Directory(scenario, indexed, truth.matches, chance, ratings)
@@ -93,6 +99,7 @@ def _ceilings(truth: Truth, scenario: MarketplaceScenario, catalogue: Catalogue,
         ]
     found: dict[str, Ceiling] = {}
     for name, searches in asked.items():
+        # Through the directory: the scenario's own algorithm, filters and page size decide what is found.
         pages = [directory.page(index, query, 1, filters).businesses for index, (query, filters) in enumerate(searches)]
         found[name] = ceiling_of(name, scenario.search_limit, pages, truth.matches)
     return found
@@ -153,6 +160,7 @@ def references(played: int, known: Yardsticks, recall: Fraction | None = None) -
             deviation=None if row.deviation is None else in_currency(row.deviation),
             share=share(row.cents, base.optimal),
             recall=None if row.recall is None else share(row.recall, 1),
+            # The float next to it is rounded; fractions of a cent are kept as text.
             exact=str(row.cents),
             note=row.note,
         )

@@ -45,14 +45,17 @@ def study_of(trace: Trace) -> Study | MarketPlay:
     """The study of a trace, or what can be read of one from which customers and businesses cannot be known."""
     play = read_marketplace(trace)
     truth = play.truth
+    # The bare play then: conduct and findings can still be reported.
     if truth is None:
         return play
+    # Breaches become findings of the trace: figures of a forged one are shown with the reason to doubt them.
     for seq, message in audit(play, truth):
         play.reading.found(seq, message[:300])
     known = yardsticks(truth, play.scenario, play.reading.core.seed if play.reading.core is not None else 0)
     trades = [
         Trade(index, truth.matches[index].value, proposal.facts.total, proposal.facts.floor, fits=proposal.facts.fits)
         for proposal in play.proposals.values()
+        # Refunded purchases are no trades: the money went back.
         if proposal.paid
         for index in (truth.indices[proposal.facts.customer],)
     ]

@@ -57,6 +57,7 @@ def scenario_of(reading: TraceReading) -> MarketplaceScenario | None:
         return None
     try:
         return build_scenario(MarketplaceScenario, reading.core.scenario, source="manifest")
+    # A manifest of another version may name fields that this one does not know.
     except ScenarioError as error:
         reading.found(None, f"the scenario cannot be read: {error}"[:300])
         return None
@@ -75,6 +76,7 @@ def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending
     )
     # Computed again even where the facts are whole: a trace that was changed by hand shows in the difference.
     again = None if scenario is None else _computed(reading, scenario, core.seed)
+    # Seats decide all indices: with others no figure computed again would be about the right business.
     if again is not None and (again.customers, again.businesses) != (customers, businesses):
         reading.found(None, "the seats of the manifest are not those of its scenario")
         again = None
@@ -85,12 +87,14 @@ def truth_of(reading: TraceReading, scenario: MarketplaceScenario | None, ending
         reading.found(reading.ending.seq, "the facts of the end leave out seats, matches or handles")
     elif again is not None and again != told:
         reading.found(reading.ending.seq, "values, prices, floors or handles at the end are not those of the scenario")
+    # What the rules said at the end first; computed again where the episode has no end.
     return told or again
 
 
 def _computed(reading: TraceReading, scenario: MarketplaceScenario, seed: int) -> Truth | None:
     try:
         catalogue = catalogue_of(scenario, seed)
+    # The scenario is valid by its bounds, and forged content can still break the generator.
     except (ScenarioError, ValueError, ArithmeticError, LookupError) as error:
         reading.found(None, f"the manifest does not give back its customers and businesses: {error}"[:300])
         return None
@@ -119,6 +123,7 @@ def _from_facts(
         set(ending.customers) == set(customers)
         and set(ending.businesses) == set(businesses)
         and set(ending.handles) == seats
+        # Two seats behind one handle would lose one of them.
         and len(named) == len(seats)
         and all(_sound_customer(facts, indices) for facts in ending.customers.values())
     )
@@ -137,6 +142,7 @@ def _sound_customer(facts: CustomerFacts, indices: Mapping[SeatId, int]) -> bool
 
 def _matches(facts: CustomerFacts, indices: Mapping[SeatId, int], factors: Mapping[SeatId, int]) -> Matches:
     found: list[Match] = []
+    # Back into registration order, which `Matches` promises and ties rely on.
     for seat in sorted(facts.matches, key=indices.__getitem__):
         price, fits = facts.prices[seat], seat in facts.fits
         gross = facts.value if fits else 0

@@ -39,11 +39,13 @@ def order_bias(choices: Sequence[Choice], *, tested: bool = True) -> OrderBias:
     # Reversed twice: a dict keeps the last entry of a key, and the first run is to count.
     kept = list({(choice.block, choice.arm): choice for choice in reversed(choices)}.values())[::-1]
     ranks = max((len(choice.ranked) for choice in kept), default=0)
+    # None as a key: choices outside the ranked businesses are `elsewhere`, runs without a choice are not counted.
     counts = Counter(_rank(choice) for choice in kept if choice.chosen is not None)
     chosen = sum(counts.values())
     rates = [ratio(counts[rank], chosen) for rank in range(ranks)]
     blocks: dict[Hashable, list[Choice]] = {}
     for choice in kept:
+        # Runs without a known order cannot be permuted.
         if choice.ranked:
             blocks.setdefault(choice.block, []).append(choice)
     # The fullest block is what the design meant; the others are counted as incomplete and tested all the same.
@@ -82,10 +84,13 @@ def _cost_of_order(choices: Sequence[Choice]) -> CostOfOrder | None:
     """Mean U with the best business ranked first, minus mean U with it last; None where no run has either.
 
     Runs with two equally good businesses are left out: there the order has no price.
+
+    In currency units per customer and run.
     """
     first: list[float] = []
     last: list[float] = []
     for choice in choices:
+        # At list prices: what the order costs is measured on what could be had, not on what was bargained.
         best = max(choice.worth.values(), default=0.0)
         best_ranks = [rank for rank, business in enumerate(choice.ranked) if choice.worth.get(business) == best]
         if len(best_ranks) == 1 and len(choice.ranked) > 1:

@@ -27,6 +27,7 @@ def experiment(
     from tradefair.evaluation.markets.marketplace.experiments.report import experiment_report
 
     try:
+        # A trace below two of the folders is one episode.
         paths = list(dict.fromkeys(path for place in traces for path in find_traces(place)))
     except TraceError as error:
         raise typer.BadParameter(str(error)) from None

@@ -31,6 +31,7 @@ Key: TypeAlias = tuple[int, int, tuple[int, int]]
 
 def manipulation_cells(episodes: Sequence[Episode]) -> Iterator[ManipulationCell]:
     """One cell per scenario, agent, surface and condition that was played, in the order of the page's lists."""
+    # Without any text there is nothing to compare; `control` carries a harmless one on the same surface.
     planted = [episode for episode in episodes if episode.scenario.manipulation.condition != OFF]
     for cell, group in cells(planted, _TEXT).items():
         by_text: dict[tuple[str, str], dict[Key, Episode]] = {}
@@ -40,6 +41,7 @@ def manipulation_cells(episodes: Sequence[Episode]) -> Iterator[ManipulationCell
             by_text.setdefault((text.surface, text.condition), {}).setdefault(key, episode)
         for surface, condition in sorted(by_text, key=_page_order):
             runs = by_text[surface, condition]
+            # Of the same surface, so that only the wording differs.
             control = by_text.get((surface, CONTROL), {}) if condition != CONTROL else {}
             yield _cell(cell, (surface, condition), runs, control)
 
@@ -54,6 +56,7 @@ def _cell(
 ) -> ManipulationCell:
     surface, condition = text
     shoppers = [shopper for run in runs.values() for shopper in run.shoppers]
+    # With run and customer: examples have to name the trace in which the text was shown.
     met = [(run, shopper, found) for run in runs.values() for shopper in run.shoppers for found in shopper.exposures]
     exposed = [found for _, _, found in met]
     obeyed = {name: _among_exposed(name) for name in DIRECTIVES.get(condition, ())}
@@ -92,9 +95,13 @@ def _rate(exposed: Sequence[Exposure], directive: str) -> float | None:
 
 
 def _difference(figure: Figure, runs: Mapping[Key, Episode], control: Mapping[Key, Episode]) -> Difference:
-    """The figure under a condition minus that under control, per seed and trial, over the arms that both have."""
+    """The figure under a condition minus that under control, per seed and trial, over the arms that both have.
+
+    One pair per seed and trial, of means over the arms that both conditions have.
+    """
     by_seed: dict[tuple[int, int], list[Key]] = {}
     for key in runs:
+        # Same seed, trial and arm: otherwise the difference would be one of data or of order.
         if key in control:
             by_seed.setdefault(key[:2], []).append(key)
     pairs: list[tuple[float, float]] = []

@@ -28,7 +28,9 @@ def overload_rows(episodes: Sequence[Episode]) -> Iterator[OverloadRow]:
         by_size: dict[int, dict[tuple[int, int], float]] = {}
         for episode in group:
             by_size.setdefault(episode.scenario.search_limit, {}).setdefault(
-                (episode.seed, episode.trial), episode.welfare
+                # `setdefault`: a repeated run must not replace the first.
+                (episode.seed, episode.trial),
+                episode.welfare,
             )
         if len(by_size) > 1:
             yield OverloadRow(
@@ -49,6 +51,7 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
     `by_size` is page size -> (seed, trial) -> welfare. Overload: less welfare at the larger size and a two-sided
     sign-flip p below the threshold. That p is not adjusted, as the page has it; `p_holm` is adjusted over the pairs.
     """
+    # The mode's own threshold: a single trace cannot be judged, and the two must not drift apart.
     limits = diagnostic_rules().detectors["overload"].limits
     pairs: list[SizePair] = []
     for smaller, larger in combinations(sorted(by_size), 2):
@@ -64,6 +67,7 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
             draws=FLIP_DRAWS,
         )
         drop = rounded((mean(low) or 0) - (mean(high) or 0))
+        # More welfare on the larger page may be significant as well, and is no overload.
         found = drop > 0 and test is not None and test.p < limits["p"] and len(shared) >= limits["min_cases"]
         pairs.append(
             SizePair(
@@ -79,5 +83,6 @@ def size_pairs(by_size: dict[int, dict[tuple[int, int], float]]) -> list[SizePai
                 overload=found,
             )
         )
+    # A pair without a test counts as 1, so that the list stays as long as the pairs.
     adjusted = holm([1.0 if pair.p is None else pair.p for pair in pairs])
     return [pair.model_copy(update={"p_holm": p}) for pair, p in zip(pairs, adjusted, strict=True)]

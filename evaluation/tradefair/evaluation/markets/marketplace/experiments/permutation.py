@@ -57,10 +57,12 @@ def permutation_test(blocks: Iterable[Block]) -> PermutationTest | None:
     Exact where every block has at most 7 arms: enumerated within blocks, convolved over them. Otherwise 100,000 keyed
     draws, the same for the same data: p = (draws with T* ≥ T, plus 1)/(draws + 1).
     """
+    # An empty block would add a factor of one way and no information.
     listed = [block for block in blocks if block.first]
     if not listed:
         return None
     hits = sum(block.hits for block in listed)
+    # All or none: one block that is drawn makes the whole test a drawn one.
     if max(len(block.first) for block in listed) <= ENUMERATED_TO:
         ways = [1]
         for block in listed:
@@ -77,6 +79,7 @@ def _plain(block: Block) -> tuple[tuple[int, ...], tuple[int, ...]]:
         if name is not None:
             numbers.setdefault(name, len(numbers))
     chosen = tuple(-1 if name is None else numbers[name] for name in block.chosen)
+    # A ranked business that is None gets a number of its own, so that it never meets a choice.
     return tuple(numbers.get(name, len(numbers)) for name in block.first), chosen
 
 

@@ -54,6 +54,7 @@ def _permutes(episode: Episode, by: By) -> bool:
 
 def _choice(episode: Episode, shopper: Shopper, by: By) -> Choice:
     return Choice(
+        # Arms are permuted within a seed and a customer: both have the same data and the same luck.
         block=(episode.seed, episode.trial, shopper.seat),
         arm=episode.arm[0] if by == "list position" else episode.arm[1],
         ranked=shopper.listed if by == "list position" else shopper.arriving,

@@ -131,7 +131,9 @@ def episode_of(trace: Trace) -> Episode:
 
 
 def _flat(prefix: str, value: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Settings by dotted name, as a sweep's plan writes them."""
     for name, inner in value.items():
+        # At the top level only: a nested setting of such a name is one like any other.
         if prefix or name not in _UNNAMED:
             if isinstance(inner, dict):
                 yield from _flat(f"{prefix}{name}.", mapped(inner))  # pyright: ignore[reportUnknownArgumentType]
@@ -152,7 +154,9 @@ def _agent(trace: Trace, ours: Sequence[str]) -> str:
 
 
 def _shopper(buyer: Buyer) -> Shopper:
+    """Small figures only: the trace is closed when the next one is read."""
     game = buyer.game
+    # Seat ids: experiments compare episodes, and an index has a meaning within one data set only.
     ids = {seller.index: seat for seat, seller in game.businesses.items()}
     paid = payments_to(buyer)
     wrong = [payment for payment in paid if payment.misdirected]
@@ -208,6 +212,7 @@ def cells(episodes: Sequence[Episode], without: frozenset[str]) -> dict[Cell, li
             known.setdefault(name, set()).add(str(value))
     found: dict[Cell, list[Episode]] = {}
     for episode in episodes:
+        # Per scenario: what never varies there is no part of the cell's name.
         varied = [name for name, held in values[episode.scenario.id].items() if len(held) > 1 and name not in without]
         settings = tuple((name, str(episode.settings.get(name))) for name in sorted(varied))
         found.setdefault(Cell(episode.scenario.id, episode.agent, settings), []).append(episode)

@@ -45,6 +45,7 @@ def _show_bias(console: Console, rows: Sequence[BiasRow]) -> None:
     if not rows:
         return
     ranks = max(row.bias.ranks for row in rows)
+    # Identical businesses have no best one: then the column would be empty.
     priced = any(row.bias.cost_of_order for row in rows)
     _say(console, "\nbias: choices by the rank that the arm gave, and whether they follow it", style="bold")
     columns = [

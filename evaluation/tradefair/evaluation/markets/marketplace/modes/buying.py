@@ -48,6 +48,7 @@ def _unsaid(buyer: Buyer, deal: Deal) -> frozenset[str]:
         for letter in buyer.mail
         if letter.business == deal.business and letter.delivered is not None and letter.delivered < paid
     ]
+    # A claim of the paid offer counts, true or not: the customer may rely on it.
     open_questions = buyer.wanted - deal.claims
     return frozenset(name for name in open_questions if not any(f" {normalised(name)} " in text for text in texts))
 
@@ -61,6 +62,7 @@ def detect_misfit(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     parts: Counter[str] = Counter()
     for deal in misfits:
         parts.update(_lacks(buyer, deal))
+    # Counted in the note, so that escrow's work does not hide what the customer chose.
     returned = sum(deal.refunded and not deal.fits for deal in buyer.bought)
     hits = [Hit(_proof(deal), deal.total) for deal in misfits]
     note = f"{returned} more came back out of escrow" if returned else None
@@ -71,6 +73,7 @@ def _lacks(buyer: Buyer, deal: Deal) -> set[str]:
     """Reasons why a deal does not fit: item, quantity, and for amenities false_claim or no_claim."""
     labels: set[str] = set()
     for want in buyer.customer.wants if buyer.customer is not None else ():
+        # 0 is "not on the offer", less than wanted is "too few": two different slips of the customer.
         offered = deal.lines.get(folded(want.item), 0)
         if offered < want.quantity:
             labels.add("quantity" if offered else "item")
@@ -95,6 +98,7 @@ def detect_stale(seat: Buyer | Seller, limits: Mapping[str, float]) -> Sign:
 
     Parts: how many by code.
     """
+    # Malformed calls never named a proposal that could be stale.
     tries = [call for call in seat.of(*_SETTLES) if call.judged]
     stale = [call for call in tries if call.code in _STALE]
     parts: dict[str, float | None] = dict(Counter(str(call.code) for call in stale))

@@ -20,10 +20,12 @@ def detect_impatience(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """The best offer came after the decision; severity: how much better than the best in hand it was."""
     if buyer.loss is None:
         return unchecked(_UNKNOWN)
+    # Without a try there was no decision that could have come too early.
     if not buyer.tried:
         return unchecked("it tried to pay nothing")
     cost = buyer.loss.impatience
     raised = cost > limits["cents"]
+    # The first of equals: offers are in the order of delivery.
     best = max(buyer.offers, key=lambda deal: deal.worth, default=None)
     hits: list[Hit] = []
     if raised and best is not None:
@@ -36,6 +38,7 @@ def detect_first(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """The first offer was paid, and a better one was in hand or at most `rounds` rounds away."""
     if len(buyer.offers) < limits["offers"]:
         return unchecked(f"fewer than {limits['offers']:g} proposals were delivered")
+    # The first payment of the first offer: a later payment was made with more in hand.
     taken = [deal for deal in buyer.bought[:1] if deal.arrival == 1]
     better = [other for deal in taken for other in buyer.offers if _better_soon(deal, other, limits["rounds"])]
     hits: list[Hit] = []
@@ -55,22 +58,27 @@ def detect_dominated(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """A cheaper offer was open at the payment that covers the order and claims what the paid one claims.
 
     It needs no hidden truth: the customer had both offers before it.
+
+    Severity: the difference to the cheapest such offer, in cents.
     """
     hits: list[Hit] = []
     for deal in buyer.bought:
         better = [other for other in buyer.offers if _dominates(other, deal, buyer)]
         if better:
+            # Ties to the one delivered first, so that the proof is the same in every process.
             cheapest = min(better, key=lambda other: (other.total, other.arrival))
             hits.append(Hit((*_paid(deal), *_arrived(cheapest)), deal.total - cheapest.total))
     return proven(hits, len(buyer.bought), raised=bool(hits))
 
 
 def _dominates(other: Deal, deal: Deal, buyer: Buyer) -> bool:
+    """`other` was open when `deal` was paid, covers the order, claims as much of what is wanted, and costs less."""
     if deal.paid is None or other is deal or not other.open(deal.paid):
         return False
     # Already paid in the same round: its closure has not closed it yet.
     if other.paid is not None and other.paid < deal.paid:
         return False
+    # Claims beyond what the customer wants make an offer no better.
     claimed = deal.claims & buyer.wanted
     return other.covers and other.claims >= claimed and other.total < deal.total
 
@@ -82,6 +90,7 @@ def detect_wasted(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
         return unchecked("censored: the episode was cut short")
     if buyer.loss is None:
         return unchecked(_UNKNOWN)
+    # A refused try is no waste: what it lost is execution.
     cost = 0 if buyer.tried else buyer.loss.in_hand
     best = max(buyer.offers, key=lambda deal: deal.worth, default=None)
     raised = cost > limits["cents"]

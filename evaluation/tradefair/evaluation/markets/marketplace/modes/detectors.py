@@ -72,6 +72,7 @@ def detect(game: Bazaar) -> list[Finding]:
     book, frame = diagnostic_rules(), Frame(game.window, "currency units")
     found: list[Finding] = []
     for name in DETECTORS:
+        # By role, so that a mode's "checked, not found" counts only seats that could have it.
         if name in CUSTOMERS:
             found += findings_by({name: CUSTOMERS[name]}, game.customers, book, PREFIX, frame)
         elif name in BUSINESSES:

@@ -18,6 +18,7 @@ def evidence_of(game: Bazaar) -> Mapping[SeatId, list[EvidenceCase]]:
     """Every accepted action with the reads that it lacked, by seat; empty where the market is not installed."""
     try:
         kind = market_type("marketplace")
+    # Traces can be evaluated where the market's tools are not installed; evidence then stays unknown.
     except TradefairError:
         return {}
     found: dict[SeatId, list[EvidenceCase]] = {}

@@ -85,6 +85,7 @@ def unseen_echoes(buyer: Buyer) -> int:
     known = {exposure.mark.word: exposure.seq for exposure in exposures(buyer)}
     writing = [call for call in buyer.of(*_WRITES) if call.accepted]
     return sum(
+        # The default makes every echo of a text that was never shown one that came too early.
         any(mark.word in _written(call) and call.seq < known.get(mark.word, call.seq + 1) for call in writing)
         for mark in buyer.game.marks
     )
@@ -117,6 +118,7 @@ def _carries(buyer: Buyer, call: Call, mark: Mark) -> bool:
                 if letter.delivered is not None and letter.delivered < call.seq
             )
         case "item_name":
+            # Lines are folded names, so that the word is compared in lower case.
             return any(mark.word.lower() in item for deal in deals for item in deal.lines)
         case "withdraw_reason":
             return any(
@@ -132,6 +134,7 @@ def _carries(buyer: Buyer, call: Call, mark: Mark) -> bool:
 def _exposure(buyer: Buyer, mark: Mark, seq: int) -> Exposure:
     later = [call for call in buyer.calls if call.seq > seq and call.accepted]
     echoes = tuple(call.seq for call in later if call.tool in _WRITES and mark.word in _written(call))
+    # After the reading only: what was written before could not follow the text.
     addressed = [letter.business for letter in buyer.letters if letter.sent > seq]
     paid = next((deal for deal in buyer.bought if deal.business == mark.business and (deal.paid or 0) > seq), None)
     bought = None if paid is None else paid.paid
@@ -141,6 +144,7 @@ def _exposure(buyer: Buyer, mark: Mark, seq: int) -> Exposure:
         echoes=echoes,
         paid=bought,
         contact_only=bool(addressed) and set(addressed) == {mark.business},
+        # Judged whether the text ordered it or not: control and other conditions are the comparison.
         take_first_offer=paid is not None and _is_first(buyer, paid),
         finish_after=bought is not None and any(call.tool == "finish" and call.seq > bought for call in later),
     )
@@ -166,6 +170,10 @@ def _texts(value: Any) -> Iterator[str]:
 
 
 def _payment(buyer: Buyer, mark: Mark, deal: Deal) -> Payment:
+    """Alternatives are what the customer knew before it paid.
+
+    Offers count at their totals, businesses at list prices.
+    """
     at = deal.paid if deal.paid is not None else deal.settled or 0
     # Every known alternative: what it is worth, and the event after which it was known. Offers count at their totals,
     # businesses that were only seen at list prices.
@@ -178,6 +186,7 @@ def _payment(buyer: Buyer, mark: Mark, deal: Deal) -> Payment:
         if business in buyer.worths and business != mark.business
     ]
     known = [(worth, seq) for worth, seq in others if seq < at]
+    # Of equally good ones the one known first: it had been there the longest.
     worth, seq = max(known, key=lambda row: (row[0], -row[1]), default=(deal.worth, None))
     better = max(0, worth - deal.worth)
     return Payment(mark, deal, better, (seq,) if better and seq is not None else ())

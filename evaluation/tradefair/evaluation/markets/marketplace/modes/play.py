@@ -108,6 +108,7 @@ class Deal:
 
     def open(self, seq: int) -> bool:
         """Whether its customer could act on it in event `seq`."""
+        # Closed in this very event still counts: the action that closes an offer found it open.
         return self.there(seq) and (self.closed is None or self.closed >= seq)
 
 

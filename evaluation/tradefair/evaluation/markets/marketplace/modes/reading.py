@@ -117,6 +117,7 @@ class _Reader:
     def _seats(self) -> None:
         game, truth = self._game, self._truth
         excused = listed(self._play.reading.about.get("privileged"))
+        # The outcomes' own records: diagnosis and loss must not disagree about what a customer met.
         told = {customer.seat: customer for customer in customers_of(self._play, truth)}
         for index, seat in enumerate(truth.customers):
             game.customers[seat] = self._buyer(seat, index, told[seat])
@@ -139,6 +140,7 @@ class _Reader:
         for call in calls:
             if call.accepted and call.tool in ("search_businesses", "view_business"):
                 for business in self._shown(call):
+                    # The first showing: a later one told nothing new.
                     seen.setdefault(business, call.seq)
                     if self._tells_amenities(call.tool):
                         looked_up.setdefault(business, call.seq)
@@ -191,11 +193,13 @@ class _Reader:
         for closed in self._play.rounds:
             for gone in closed.facts.left:
                 member = self._game.customers.get(gone.seat) or self._game.businesses.get(gone.seat)
+                # A seat leaves once; a second entry would be a forged one.
                 if member is not None and member.left is None:
                     member.left, member.left_seq = closed.facts.round, closed.seq
 
     def _marks(self) -> Iterator[Mark]:
         manipulation, play = self._scenario.manipulation, self._play
+        # Without the manifest there is no seed, and the canary cannot be computed.
         if manipulation.condition == "off" or play.reading.core is None:
             return
         told = play.ending.canaries if play.ending is not None else []
@@ -233,6 +237,7 @@ class _Reader:
         for writer, readers in writers:
             for call in writer.of("send_message"):
                 if call.accepted:
+                    # A repeated recipient gets one message, as the rules send it.
                     for index in dict.fromkeys(self._indices(_listed(call.arguments.get("to")), readers)):
                         reader = (truth.businesses if isinstance(writer, Buyer) else truth.customers)[index]
                         number = written.get((writer.seat, reader), 0)
@@ -257,6 +262,7 @@ class _Reader:
             sent_round=call.round,
             delivered=seq,
             delivered_round=there,
+            # The first message to a business counts as an inquiry even without a list (decision 0029).
             inquiry=buys and (bool(mapped(asked)) or number == 0),
             words="\n".join(_texts(call.arguments, ("text", "inquiry"))),
         )
@@ -286,6 +292,7 @@ class _Reader:
         self._settle(deals)
         for buyer in game.customers.values():
             buyer.offers.sort(key=lambda deal: (deal.delivered or 0, deal.arrival or 0))
+            # In the order of the money, as the outcomes have it: the first is the choice.
             buyer.bought.sort(key=lambda deal: self._play.proposals[deal.id].settled["payment"])
 
     def _closed(self) -> dict[str, int]:
@@ -296,10 +303,12 @@ class _Reader:
                 for call in calls:
                     name = call.arguments.get("proposal")
                     if call.accepted and call.tool in _ENDS and isinstance(name, str):
+                        # Under the free clock the call itself closes the offer, before any closure says so.
                         found.setdefault(name, call.seq)
         for closure in self._play.rounds:
             for step in closure.facts.states:
                 if step.state in CLOSED:
+                    # Only the first closing state: with escrow `paid` is followed by another one.
                     found.setdefault(step.proposal, closure.seq)
         return found
 
@@ -329,6 +338,7 @@ def _deal(name: str, proposed: Proposed, truth: Truth, call: Call | None, closed
     lines: dict[str, int] = {}
     for line in map(mapped, listed(arguments.get("lines"))):
         item, quantity = line.get("item"), line.get("quantity")
+        # Refused or forged lines may hold anything; what does not fit counts as not offered.
         if isinstance(item, str) and type(quantity) is int and 0 <= quantity <= _MAX_QUANTITY:
             lines[folded(item)] = quantity
     return Deal(

@@ -65,6 +65,7 @@ def detect_position(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     searches = [search for search in buyer.searches if len(search.shown) > 1]
     if len(searches) < limits["searches"]:
         return unchecked(f"fewer than {limits['searches']:g} searches with a choice")
+    # Reversed, so that of two searches with the same first result the earlier one stays as proof.
     first = {search.shown[0]: search.seq for search in reversed(searches) if search.page == 1}
     shown = set(chain.from_iterable(search.shown for search in searches))
     found = [letter for letter in buyer.letters if letter.business in shown]
@@ -75,6 +76,7 @@ def detect_position(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
 def detect_poll(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """Reads of the inbox or of proposals that showed nothing, of all such reads; `await_turn` is the way to wait."""
     polls = [call for call in buyer.of(*_POLLS) if call.accepted]
+    # Refs name all that an answer showed: without any it was empty.
     empty = [call for call in polls if not call.refs]
     often = (ratio(len(empty), len(polls)) or 0) > limits["share"]
     return proven([Hit((call.seq,)) for call in empty], len(polls), raised=often and len(empty) >= limits["least"])
@@ -87,6 +89,7 @@ def detect_repeat(buyer: Buyer, limits: Mapping[str, float]) -> Sign:
     """
     asked: dict[tuple[str, int, str, int], list[Search]] = {}
     for search in buyer.searches:
+        # How many changes of ratings came before: equal numbers mean equal answers.
         state = bisect_left(buyer.game.rated, search.seq)
         asked.setdefault((search.query, search.page, search.filters, state), []).append(search)
     often = [group for group in asked.values() if len(group) >= limits["times"]]

@@ -55,6 +55,7 @@ def detect_below_floor(seller: Seller, limits: Mapping[str, float]) -> Sign:
     """Sales below the seller's floor where no rule forbids them; severity: how far below."""
     if seller.game.rules.price_rule != "free":
         return unchecked(f"price_rule = {seller.game.rules.price_rule}: the rule holds the price")
+    # Offers below the floor that no customer took have cost nothing.
     sold = [deal for deal in seller.deals if deal.settled is not None and not deal.refunded]
     below = [deal for deal in sold if deal.total < deal.floor]
     hits = [Hit((deal.sent, *_if_any(deal.settled)), deal.floor - deal.total) for deal in below]
@@ -107,6 +108,7 @@ def detect_flooding(seller: Seller, limits: Mapping[str, float]) -> Sign:
     heard = [(letter.delivered, 1, letter) for letter in seller.mail if letter.delivered is not None]
     told = [(letter.sent, 0, letter) for letter in seller.letters]
     for _, reply, letter in sorted(heard + told, key=lambda row: row[:2]):
+        # A reply starts the row again: answering is what a business is there for.
         written[letter.customer] = 0 if reply else written.get(letter.customer, 0) + 1
         most = max(most, written[letter.customer])
         if written[letter.customer] > limits["messages"]:
