@@ -29,6 +29,7 @@ class Frame(Mapping[str, Sequence[Any]]):
         columns = list(self._columns.values())
         self.height = 0
         for row in rows:
+            # Strict: a row of another length would shift every later row of the longer columns.
             for column, cell in zip(columns, row, strict=True):
                 column.append(cell)
             self.height += 1

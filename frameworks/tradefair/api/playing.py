@@ -109,6 +109,7 @@ def play(
         return _wait(partial(_played, asked, references, stage))
     except KeyboardInterrupt as stop:
         if stage.place is not None:
+            # The trace is whole up to the last command, and Python prints the note below the traceback.
             stop.add_note(f"go on with: tradefair play --resume {stage.place}")
         raise
 
@@ -154,10 +155,12 @@ async def seat(
 
     async def by_hand(taken: Seat) -> None:
         handed.set_result(taken)
+        # The runner plays a seat for as long as its function runs, so it runs until the caller leaves.
         await left.wait()
 
     stage = Stage()
     asked = _Asked(market, scenario, seed, by_hand, None, seat, others, settings, folder)
+    # A task of its own: the episode goes on while the caller holds the seat.
     playing = asyncio.create_task(_played(asked, False, stage, alone=True))
     # Whichever comes first: the seat, or an error from before there was one.
     taken = asyncio.ensure_future(asyncio.wrap_future(handed))
@@ -256,8 +259,10 @@ def _spec(asked: _Asked, stage: Stage, alone: bool) -> PlaySpec:
     plan = plan_seats(kind, scenario, agents=named or None, others=asked.others)
     if asked.agent is not None and not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name one with seat= ({', '.join(plan.seats)})")
+    # One seat is in the caller's hands; stand-ins play all others that were meant for agents.
     if alone:
         plan = left_alone(kind, scenario, plan, plan.agents[0])
+    # By exact type: True is an int to isinstance, and would be seed 1.
     if asked.seed is not None and type(asked.seed) is not int:
         raise ScenarioError(f"the seed is {asked.seed!r:.80}; it must be an int from 0 to 2^63 - 1")
     return PlaySpec(
@@ -283,9 +288,11 @@ def _agent(
     spec = AgentSpec(name, limits=limits)
     if asked.model is not None:
         raise ScenarioError(f"model= is for agents that are named by a text; {name} asks its model itself")
+    # Before the functions: a class with an async __call__ would pass for one of them.
     if isinstance(agent, type) and callable(getattr(agent, "turn", None)):
         _check_policy(agent)
         return ReadyAgent(spec, lambda _: OwnPolicy(name, agent, stage))
+    # An object with an async __call__ is as good as a function.
     if inspect.iscoroutinefunction(agent) or inspect.iscoroutinefunction(getattr(agent, "__call__", None)):  # noqa: B004
         function: Any = agent
         return ReadyAgent(spec, lambda _: OwnFunction(name, function, stage))
@@ -312,6 +319,7 @@ def _check_policy(made: Callable[[], Any]) -> None:
         policy = made()
     except TypeError as error:
         raise ScenarioError(f"the policy class must be made without arguments: {error}") from None
+    # Hidden truth is for scripted seats of the market's own, which the manifest marks (contract/policy.py).
     if hasattr(policy, "see"):
         raise ScenarioError("a policy that sees hidden truth (method see) plays as a policy of its market only")
 
@@ -324,6 +332,7 @@ async def _around(stage: Stage, episode: Episode, agent: AgentSpec) -> AsyncGene
         yield
     except HarnessFailure as failure:
         named = f"tradefair play --resume {episode.path}{' --agent …' if agent.framework.startswith(OWN) else ''}"
+        # With the error of the own code as the cause, so that the traceback leads to its line.
         raise HarnessFailure(f"{failure} (go on with: {named})") from stage.fault or failure
 
 
@@ -340,6 +349,7 @@ def _apart(work: Callable[[Callable[[Coroutine[Any, Any, Any]], Any]], T]) -> T:
     try:
         caller = asyncio.current_task()
     except RuntimeError:
+        # No loop runs in this thread, so one can be run here.
         return work(asyncio.run)
     begun: list[tuple[asyncio.AbstractEventLoop, asyncio.Task[Any] | None]] = []
 
@@ -348,6 +358,7 @@ def _apart(work: Callable[[Callable[[Coroutine[Any, Any, Any]], Any]], T]) -> T:
         return await coroutine
 
     with ThreadPoolExecutor(1) as pool:
+        # With the caller's context variables, as if it had not left its thread.
         done = pool.submit(copy_context().run, work, lambda coroutine: asyncio.run(noted(coroutine)))
         try:
             # Only the main thread hears of Ctrl-C, and `asyncio.run` there makes a cancelled task of it.

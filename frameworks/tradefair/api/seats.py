@@ -73,15 +73,18 @@ class Seat:
         """The trace as it is now; of a seat that was left early, an unfinished one that can be resumed."""
         return Trace(self._place)
 
+    # By position only, so that a tool may have an argument named tool.
     async def call(self, tool: str, /, **arguments: Any) -> dict[str, Any]:
         """The typed result of one tool call, as plain data.
 
         Raises Refused where the market does not carry the call out, also for unknown tools, for arguments that are no
         JSON, and after the end; HarnessFailure when the connection fails.
         """
+        # The connection is closed then, and a call on it would look like a failure of the harness.
         if self._left:
             raise Refused("episode_over", f"seat {self.id} was left: call its tools while it is played", "", False)
         sendable = _sendable(tool, arguments)
+        # From here on it is a call: what cannot be sent never reaches the market.
         self._calls += 1
         outcome = await self._bridge.call(tool, sendable)
         # A refusal can end the turn too, where it was the last that the market allows.
@@ -104,6 +107,7 @@ class Seat:
         if view is None or self._acted:
             following = await self.clock.next_turn()
         else:
+            # A turn that was given and not ended by an act has been given up.
             self.given_up += 1
             following = await self.clock.lapse(view) or await self.clock.next_turn()
         self.turn, self._acted = following, False
@@ -185,14 +189,17 @@ class OwnFunction:
     async def _guarded(self, taken: Seat) -> None:
         try:
             await self._function(taken)
+        # Not the own code's fault, and its message says already what failed.
         except HarnessFailure:
             raise
         except asyncio.CancelledError as fault:
             task = asyncio.current_task()
+            # Asked for from outside, by Ctrl-C or by leaving the episode.
             if task is None or task.cancelling():
                 raise
-            # Own code cancelled itself. Passed on, it would end the episode as if somebody had asked for that.
+            # Own code cancelled itself. Passed on, it would end the episode as if that had been asked for.
             raise self._stage.failed(taken.id, taken.turn, fault) from fault
+        # SystemExit too: own code that calls exit() must not end the runner.
         except (Exception, SystemExit) as fault:
             raise self._stage.failed(taken.id, taken.turn, fault) from fault
 
@@ -207,6 +214,7 @@ class OwnPolicy:
 
     async def play(self, seat: SeatConnection, model: ModelEndpoint | None, brief: Brief, limits: Limits) -> SeatReport:
         """Play to the end, through the framework for policies. Raises HarnessFailure."""
+        # Followed, so that a failure can name the round.
         followed = _Followed(self._make())
         endpoint = ModelEndpoint("policy", self.name, self.name).with_policy(followed)
         try:
@@ -233,6 +241,7 @@ class _Followed:
 def _sendable(tool: str, arguments: Mapping[str, Any]) -> Any:
     """The arguments as JSON has them. What JSON cannot carry is refused here: sent, it would break the connection."""
     try:
+        # Tuples, dates and models become what JSON has for them.
         return _ARGUMENTS.dump_python(arguments, mode="json")
     except (ValueError, RecursionError) as bad:
         hint = "give int, float, str, bool, None, and lists and dicts of these"

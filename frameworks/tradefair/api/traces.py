@@ -25,6 +25,7 @@ from tradefair.evaluation.store.tables import TABLES, Cell
 from tradefair.evaluation.verify import verify_file
 from tradefair.tracestore import StorePlace, find_traces, is_store, open_trace, stored_traces
 
+# In the order of the cells that `_findings` gives, behind the trace's name.
 _FINDINGS: dict[str, Kind] = {
     **dict.fromkeys(("trace", "seat", "mode", "status"), "TEXT"),
     **dict.fromkeys(("count", "of", "share", "cost"), "DOUBLE"),
@@ -47,6 +48,7 @@ class Trace:
 
     def __init__(self, place: str | Path) -> None:
         text = str(place)
+        # An address stays text: Path would make one slash of the two behind the scheme.
         self.place: str | Path = text if is_store(text) else Path(place)
         self.path = Path(StorePlace.of(text).episode) if is_store(text) else Path(place)
 
@@ -124,6 +126,7 @@ class Trace:
 
     @cached_property
     def _core(self) -> ManifestCore:
+        # From the manifest alone: a folder of traces can be looked through without evaluating one.
         with open_trace(self.place) as opened:
             return opened.manifest.core
 
@@ -151,6 +154,7 @@ class Traces(Sequence[Trace]):
     def __getitem__(self, index: slice) -> Traces: ...
 
     def __getitem__(self, index: int | slice) -> Trace | Traces:
+        # A slice is a selection: its folder holds more than that, so it keeps no source.
         return self._traces[index] if isinstance(index, int) else Traces(self._traces[index])
 
     def __len__(self) -> int:
@@ -224,12 +228,13 @@ class Traces(Sequence[Trace]):
 def load(path: str | Path) -> Traces:
     """The traces of a file, of a folder and all folders below it, or of a shared store (`postgresql://…`).
 
-    References, which `play(references=True)` puts into a folder `references` beside its traces, are loaded only where
+    References, which `play(references=True)` puts into a folder `references` next to its traces, are loaded only where
     that folder is named. Nothing is read yet but names. Raises TraceError where there is no trace.
     """
     if is_store(str(path)):
         return Traces([Trace(place.url) for place in stored_traces(str(path))], source=str(path))
     folder = Path(path)
+    # By the folders below the named one, so that a folder of references can be named itself.
     files = [file for file in find_traces(folder) if REFERENCES not in file.relative_to(folder).parts[:-1]]
     if not files:
         raise TraceError(f"{folder}: holds references only: name its folder {REFERENCES}")
@@ -267,7 +272,7 @@ def compare(
 
     `seats` are compared (default: where the agent sat). `success` is what pass^k counts, "METRIC>NUMBER". `noise` is a
     folder of A again under another policy key; `reference` and `passive` are folders of the oracle and of the passive
-    policy (default: `references/` beside the traces), for regret. Raises TraceError when markets are mixed or nothing
+    policy (default: `references/` next to the traces), for regret. Raises TraceError when markets are mixed or nothing
     can be read, ScenarioError for a folder without traces, SeatError for a seat that there is not.
     """
     wanted = parse_success(success) if success else None
@@ -277,7 +282,7 @@ def compare(
 def report(traces: str | Path | Trace | Traces, output: str | Path | None = None) -> Path:
     """Write one self-contained HTML page about up to 40 traces and return its path.
 
-    `output` defaults to T.html beside the trace T.trace, for a folder to report.html in it. Every trace is verified by
+    `output` defaults to T.html next to the trace T.trace, for a folder to report.html in it. Every trace is verified by
     re-execution for the page. Raises TraceError for what is no trace, ScenarioError for more than 40 traces and where
     there is no default, StorageUnavailable when the page cannot be written.
     """
@@ -290,6 +295,7 @@ def report(traces: str | Path | Trace | Traces, output: str | Path | None = None
 
 
 def _page_of(traces: Traces) -> Path:
+    # T.trace and T.trace.jsonl both get T.html.
     if len(traces) == 1 and isinstance(place := traces[0].place, Path):
         return place.with_name(place.name.removesuffix(".jsonl").removesuffix(".trace") + ".html")
     if isinstance(traces.source, Path) and traces.source.is_dir():
@@ -303,12 +309,14 @@ def _place(trace: str | Path | Trace) -> str | Path:
 
 def _side(traces: str | Path | Traces) -> Side:
     place = traces.source if isinstance(traces, Traces) else traces
+    # A folder or file is read as the command reads it, references included; a selection is its own files.
     if place is not None and not is_store(str(place)):
         return load_side(Path(place))
     files = [trace.place for trace in traces] if isinstance(traces, Traces) else [place]
     paths = [file for file in files if isinstance(file, Path)]
     if len(paths) < len(files):
         raise ScenarioError("compare reads files: fetch a store's traces with tradefair export first")
+    # The folder that holds all of them names the side.
     return load_files(Path(os.path.commonpath([path.parent.absolute() for path in paths] or ["."])), paths)
 
 
@@ -317,6 +325,7 @@ def _stored(trace: Trace, table: str) -> list[tuple[Cell, ...]]:
 
 
 def _findings(trace: Trace) -> list[tuple[Cell, ...]]:
+    # `outcome` raises where nothing can be read, and `_frame` then counts the trace as unread.
     diagnosis = trace.evaluate().diagnosis if trace.outcome else None
     rows: list[tuple[Cell, ...]] = []
     for finding in diagnosis.findings if diagnosis else ():
@@ -324,6 +333,7 @@ def _findings(trace: Trace) -> list[tuple[Cell, ...]]:
         because = finding.threshold if finding.checked else finding.note or finding.threshold
         for seat in finding.seats:
             alone = len(finding.seats) == 1
+            # Cases that were judged over several seats cannot be divided among them; only the share is the seat's own.
             counted = (finding.numerator, finding.denominator) if alone else (None, None)
             share = finding.value if alone else finding.parts.get(seat, finding.value)
             first = finding.events[0] if finding.events else None
@@ -339,7 +349,9 @@ def _messages(trace: Trace) -> list[tuple[Cell, ...]]:
     rows: list[tuple[Cell, ...]] = []
     for cells in _stored(trace, "calls"):
         call = dict(zip(TABLES["calls"].names, cells, strict=True))
+        # A refused message was never delivered.
         if call["status"] == "ok" and call["tool"] in spoken:
+            # The trace may be foreign: arguments need not be what the market accepts today.
             arguments: Any = orjson.loads(str(call["arguments"]))
             text = arguments.get(spoken[call["tool"]]) if isinstance(arguments, dict) else None  # pyright: ignore
             when = (call["seq"], call["round"], call["phase"], call["seat"], call["tool"])

@@ -107,6 +107,10 @@ class BargainingPolicy:
                 return rows
 
     def _show(self, view: TraderView, row: Mapping[str, Any]) -> None:
+        """Append a row of view_history to the seat's view.
+
+        Prices are in the seat's own terms; lists are empty where the counterpart forfeited or nothing was traded.
+        """
         own, theirs = (row["bid"], row["ask"]) if self._role == "buyer" else (row["ask"], row["bid"])
         price = row["price"]
         # There are no other quotes on the own side: one seat each.
@@ -134,8 +138,6 @@ class Oracle:
     Strong against stubborn counterparts, but no bound.
 
     Privileged: in process only. Opens with a tenth of the gap for the counterpart and gives up to half of it.
-
-    Prices in the seat's own terms; an empty list where the counterpart forfeited or nothing was traded.
     """
 
     def __init__(self) -> None:

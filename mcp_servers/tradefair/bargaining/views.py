@@ -272,6 +272,10 @@ def _rounds_to_meet(gap: int | None, closing: float | None) -> int | None:
 
 
 def _side_path(rounds: Sequence[RoundRecord], recent: Sequence[RoundRecord], seat: SeatId) -> SidePath:
+    """How one side moved; `rounds` is the whole game and `recent` the window, both oldest first.
+
+    The two concessions are last minus first quote in ticks, positive towards the counterpart.
+    """
     # A concession moves towards the counterpart: up for the buyer, down for the seller.
     sign = 1 if seat == BUYER else -1
     game, window = _quotes(rounds, seat), _quotes(recent, seat)
@@ -291,11 +295,7 @@ def _side_path(rounds: Sequence[RoundRecord], recent: Sequence[RoundRecord], sea
 
 
 def _quotes(rounds: Sequence[RoundRecord], seat: SeatId) -> list[tuple[int, int]]:
-    """(round, quote) of the rounds that the seat quoted in.
-
-    `rounds` is the whole game and `recent` the window, both oldest first. The two concessions are last minus first
-    quote, positive towards the counterpart.
-    """
+    """(round, quote) of the rounds that the seat quoted in."""
     return [(record.round, quote) for record in rounds if (quote := record.quote_of(seat)) is not None]
 
 

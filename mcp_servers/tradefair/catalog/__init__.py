@@ -45,6 +45,7 @@ DATA = "TRADEFAIR_DATA"
 @cache
 def _found(group: str) -> Mapping[str, EntryPoint]:
     """Name -> entry point of a group, sorted by name."""
+    # Once per process: the metadata of every installed package is read for it.
     return {entry.name: entry for entry in sorted(entry_points(group=group), key=lambda entry: entry.name)}
 
 
@@ -84,6 +85,7 @@ def plan_ids(market: str) -> list[str]:
 def bundled_plan(name: str) -> str:
     """The TOML text of a bundled plan. ScenarioError for an unknown name, with what may have been meant."""
     market, _, plan = name.partition("/")
+    # The market first: `plan_ids` of an unknown one would complain about markets, not about plans.
     if market not in market_names() or name not in plan_ids(market):
         known = [found for installed in market_names() for found in plan_ids(installed)]
         bundled = f"bundled are {', '.join(known)}, or give a .toml file"
@@ -92,7 +94,9 @@ def bundled_plan(name: str) -> str:
 
 
 def _bundled(market: str, what: str) -> list[str]:
+    """The ids `market/name` of the TOML files in a folder of the market's package, sorted; none without the folder."""
     folder = files(_package(market)).joinpath(what)
+    # A market may bring no plans.
     if not folder.is_dir():
         return []
     names = sorted(item.name.removesuffix(".toml") for item in folder.iterdir() if item.name.endswith(".toml"))
@@ -116,16 +120,22 @@ def load_scenario(market: str, name: str, overrides: Mapping[str, JsonValue] | N
 
     Overrides (dotted keys), and the data that it names below `TRADEFAIR_DATA`, become part of its content.
     ScenarioError names key, value and what is allowed.
+
+    The scenario is valid by its model, which does not mean that it can be played: `MarketType.create` decides that.
     """
     kind = market_type(market)
     text, source = _text(market, name)
+    # Before the check, so that a wrong override is reported like a wrong line of the file.
     content = with_overrides(parse_toml(text, source=source), overrides or {})
     scenario = build_scenario(kind.scenario_model, content, source=source)
     return kind.with_data(scenario, os.environ.get(DATA, "")) if isinstance(kind, ReadsData) else scenario
 
 
 def use_data(folder: Path | None) -> None:
-    """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment."""
+    """Let scenarios find their data below `folder`, in child processes too; None leaves it to the environment.
+
+    Set in this process's environment, which is what child processes inherit. ScenarioError where it is not a folder.
+    """
     # Absolute: a child process may have another working directory.
     if folder is not None:
         os.environ[DATA] = str(data_folder(folder).absolute())
@@ -134,6 +144,7 @@ def use_data(folder: Path | None) -> None:
 def data_folder(folder: Path) -> Path:
     """The folder that `--data` names, unchanged. ScenarioError when it is not a folder, or cannot be read."""
     try:
+        # Opened and not only looked at: a folder that may not be read must fail here, not in the middle of a market.
         with os.scandir(folder):
             return folder
     except OSError as error:
@@ -141,6 +152,7 @@ def data_folder(folder: Path) -> Path:
 
 
 def _text(market: str, name: str) -> tuple[str, str]:
+    """The TOML text of a scenario, and the name by which complaints call it: its id, or the path as it was given."""
     if name.endswith(".toml"):
         try:
             return Path(name).read_text(encoding="utf-8"), name

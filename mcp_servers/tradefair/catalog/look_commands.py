@@ -24,8 +24,11 @@ from tradefair.contract.scenario import parse_override
 
 _AsJson = Annotated[bool, typer.Option("--json", help="Print the results as JSON.")]
 _Market = Annotated[str, typer.Argument(metavar="MARKET", help="A market's name, as `tradefair markets` shows it.")]
+# Any fixed seed: two checks of one scenario must agree.
 _CHECK_SEED = 1
+# Characters that a cell may have; a longer value is data, see `_cell`.
 _MAX_CELL = 10_000
+# Columns of running text; all others hold names or figures.
 _SENTENCES = frozenset({"presets", "title", "what", "arguments", "description", "value", "meaning", "problem"})
 
 
@@ -80,8 +83,10 @@ class _ByName(TyperGroup):
 
     # Any: the base class is typed with a context of typer's own copy of click.
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        # Without an argument it is like an option: the callback's own case.
         first = args[0] if args else "-"
         if not first.startswith("-") and first not in self.commands:
+            # Ids hold a slash, names of markets do not.
             args = ["show" if "/" in first else "list", *args]
         return super().parse_args(ctx, args)
 
@@ -152,9 +157,11 @@ def _check_data(market: str, folder: Path, as_json: bool) -> None:
         _print_json(found.report.model_dump(mode="json"))
     elif found.rows:
         shares = any(share for _, _, share in found.rows)
+        # Three heads or two: without shares `zip` leaves the third part of each row out.
         heads = ("measure", "figure", "of optimum") if shares else ("measure", "value")
         _show([dict(zip(heads, row, strict=False)) for row in found.rows], as_json)
     for problem in found.problems:
+        # On stderr, so that --json leaves stdout to the report.
         print(problem, file=sys.stderr)
     if found.problems:
         raise typer.Exit(1)
@@ -170,6 +177,7 @@ def _problem(market: str, name: str) -> str | None:
 
 
 def _list(names: Iterable[str], as_json: bool) -> None:
+    """One row per scenario: id, version, description. Each is loaded for that; ScenarioError for a broken one."""
     rows: list[dict[str, Any]] = []
     for name in names:
         for found in scenario_ids(name):
@@ -206,6 +214,7 @@ def _column(key: str) -> list[Column]:
 
 
 def _cell(value: object) -> str:
+    """A value as a table shows it: text as it is, lists of text with commas, all else as JSON of bounded length."""
     if isinstance(value, str):
         return value
     if value is None:

@@ -165,6 +165,7 @@ class TradingPolicy:
 
     def _start(self, own: Mapping[str, Any]) -> None:
         self._role = own["role"]
+        # Only now is the role known: the same trader object serves either side.
         if self._role == "seller":
             self._trader = self._mirror = MirroredPolicy(self._trader)
         # Rounds are those that are left: for a seat that joins late the game begins with its first turn.
@@ -172,6 +173,7 @@ class TradingPolicy:
         self._shown = own["round"] - 1
 
     def _take_in(self, view: TraderView, newest_first: Iterable[Mapping[str, Any]], seat: SeatId) -> None:
+        # The view grows by rounds, oldest first; the tool answers newest first.
         for row in reversed(list(newest_first)):
             Revealed.of_row(row).show(view, seat, self._role)
             self._shown = row["round"]
@@ -260,6 +262,7 @@ class _Player:
 
     def __init__(self, market: DoubleAuction, seat: SeatId, policy: str, policy_key: int) -> None:
         name, params = parse_policy(policy)
+        # Policies without a `fast` form live on tools alone and cannot be played here.
         fast = POLICIES[name].fast if name in POLICIES else None
         if fast is None:
             raise ScenarioError(f"{seat} = {policy!r}: no such policy; there are {', '.join(POLICIES)}")

@@ -210,6 +210,7 @@ class DoubleAuction(SealedRounds[Act]):
         Draws from the market's chance in the fixed order of 6.2, moves the ledger, and appends the round to the state.
         """
         state, chance, number = self.state, self._chance, self.clock.round
+        # Before the coins and makers, as a log's stream has it; matching needs it for ties.
         order = chance.quote_order(number)
         # In seat order: the published row lists the quotes as they stand here.
         bids = {seat: price for seat in state.roster.buyers if isinstance(price := acts[seat], int)}
@@ -406,6 +407,7 @@ class DoubleAuction(SealedRounds[Act]):
             # Past `place`: under other values budget_constraint might refuse a quote that was made.
             twin.sealed.update({**closed.bids, **closed.asks, **dict.fromkeys(closed.forfeited)})
             twin.close_round()
+        # The open round may have been fed already.
         for payload in self._inputs[len(self.state.rounds) :]:
             twin.feed("recorded_chance", payload)
         if self.terminated is None and self.clock.phase == "talk":

@@ -22,9 +22,11 @@ class Half:
         """
         if now.phase == "talk":
             yield ToolCall("say", {"text": "half and half"})
+        # Once: the size of the pie does not change.
         if not self._slices:
             mine = yield ToolCall("view_my_value")
             self._slices = mine.data["slices"]
+        # Any greed gives a legal claim.
         yield ToolCall("claim", {"slices": max(0, min(self._slices, self._slices // 2 + self._greed))})
 
 
@@ -41,6 +43,7 @@ class RandomLegal:
         mine = yield ToolCall("view_my_value")
         # Keyed by round: the draw does not depend on how often the policy has been asked before.
         uniform = self._draw.uniform("claim", now.round)
+        # 0..slices: a uniform is below 1.
         yield ToolCall("claim", {"slices": int((mine.data["slices"] + 1) * uniform)})
 
 

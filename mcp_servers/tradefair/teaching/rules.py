@@ -13,13 +13,18 @@ from tradefair.teaching.views import PieRules, PieTurn
 
 
 class Pie(SealedRounds[int | str | None]):
-    """One live episode. A sealed act is a message (text) or a claim (slices; None where a seat made no claim)."""
+    """One live episode. A sealed act is a message (text) or a claim (slices; None where a seat made no claim).
+
+    Seats are P1 and P2; claims and slices are whole numbers, payoffs are slices times the seat's value. With talk each
+    round has a talk phase before the claims.
+    """
 
     def __init__(self, scenario: PieScenario, seed: int) -> None:
         super().__init__(seed, {"P1": "eater", "P2": "eater"}, scenario.rounds, scenario.phases)
         self.scenario = scenario
         # Keyed by seat: what one seat is given does not depend on how many other draws there are.
         chance = Chance(seed)
+        # 1 to 9 and never 0, because `resample` divides by it.
         self.values = {seat: 1 + int(9 * chance.uniform(Streams.VALUE, seat)) for seat in self.seats}
         self.payoffs = dict.fromkeys(self.seats, 0)
         self.rows = AppendOnly[RoundRow]()
@@ -50,12 +55,14 @@ class Pie(SealedRounds[int | str | None]):
             if isinstance(text, str) and text:
                 inbox = self.inbox[self.other(seat)]
                 inbox.append(Message(number=len(inbox) + 1, round=self.clock.round, sender=seat, text=text))
+        # Either seat's: the public part of a turn is the same for both.
         return self.turn_view("P1")
 
     def settle(self, acts: Mapping[SeatId, int | str | None]) -> tuple[RoundRow, PieFacts]:
         """Divide the pie: both get their claims if these fit into it, else both get nothing."""
         # By seat, in seat order: nothing here could tell which seat was first.
         claims = {seat: act if isinstance(act, int) else None for seat, act in acts.items()}
+        # A seat without a claim asks for nothing, so the other one can still be served.
         shared = sum(claim or 0 for claim in claims.values()) <= self.scenario.slices
         row = RoundRow(round=self.clock.round, claims=claims, shared=shared)
         won = {seat: (claims[seat] or 0) * self.values[seat] if shared else 0 for seat in self.seats}

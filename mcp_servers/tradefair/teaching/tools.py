@@ -111,10 +111,13 @@ def claim(market: Pie, seat: SeatId, *, slices: Annotated[int, Field(ge=0, le=1_
     return Receipt(round=market.clock.round, sealed="claim")
 
 
+# The value once, because it never changes; the history after each closure, once there is one.
 _NEEDS: EvidenceMap = {"claim": (Need(("private_value",), "episode"), Need(("history",), "since_close", from_round=2))}
 
 
 class _PieType(SealedType):
+    """The smallest market with private values, talk, evidence and an outside service: the model to copy."""
+
     name = "teaching"
     version = "2"
     title = "two seats divide a pie, three times"
@@ -145,9 +148,10 @@ class _PieType(SealedType):
         return InputRequest("appraisal", {"round": market.clock.round}) if tool == "appraise" else None
 
     def check(self, market: Pie) -> None:
-        """Nobody gets more than was claimed, and never more slices than there are."""
+        """No seat gets more than it claimed, and both together never more slices than there are."""
         for seat in market.seats:
             won = sum(row.claims[seat] or 0 for row in market.rows if row.shared)
+            # Recomputed from public rows: the ledger must hold nothing else.
             assert market.payoffs[seat] == won * market.values[seat]
         assert all(
             sum(claim or 0 for claim in row.claims.values()) <= market.scenario.slices

@@ -19,6 +19,7 @@ from tradefair.contract.errors import StorageUnavailable
 from tradefair.tracestore.reader import SCHEMA, connect_to_read, find_traces
 from tradefair.tracestore.store import StorePlace, StoreReader, is_store, stored_episodes
 
+# 15 columns, in the order in which `StoreReader.rows` gives them.
 _EVENT = f"INSERT INTO events VALUES ({', '.join('?' * 15)})"
 _NOTE = "INSERT INTO agent_events (seat, body) VALUES (?, ?)"
 _META = "INSERT OR REPLACE INTO meta VALUES (?, ?)"
@@ -45,6 +46,7 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
     if place.episode in ("", ".", "..") or "/" in place.episode or "\\" in place.episode:
         raise TraceError(f"{place}: the episode's name is none for a file")
     path = folder / f"{place.episode}.trace"
+    # Drafted under a name of this process and then moved: a reader never finds half of a trace.
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     with closing(StoreReader(place)) as stored:
         try:
@@ -56,6 +58,7 @@ def fetch_trace(place: StorePlace, folder: Path) -> Path:
         except (OSError, sqlite3.Error) as error:
             raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
         finally:
+            # Making the folder may be what failed.
             if folder.is_dir():
                 draft.unlink(missing_ok=True)
     return path
@@ -99,6 +102,7 @@ def fetched(places: Iterable[str | Path]) -> Generator[list[Path]]:
 
 def _fill(database: sqlite3.Connection, stored: StoreReader) -> None:
     """Write everything that is stored about an episode into an empty database."""
+    # One snapshot for events, notes and head, while the episode may go on.
     stored.freeze()
     database.execute("PRAGMA journal_mode = OFF")
     database.executescript("BEGIN;" + SCHEMA)

@@ -32,6 +32,7 @@ def peek(path: Path) -> Peek:
         # A trigger writes this one, as text.
         closed = str(stored.get("closed_head", "")).partition(":")[0]
         if isinstance(core, bytes) and isinstance(about, dict):
+            # A damaged head may be any text, and long digits would keep int() busy.
             seq = int(closed) if closed.isascii() and closed.isdecimal() and len(closed) < 16 else None
             return Peek(Manifest(core, about), seq)  # pyright: ignore[reportUnknownArgumentType]
     except (sqlite3.Error, orjson.JSONDecodeError, TypeError):

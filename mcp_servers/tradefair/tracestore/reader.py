@@ -51,7 +51,9 @@ END;
 So a writer that is killed between two statements leaves a head that names an event of the file.
 """
 
+# The first 16 bytes of every SQLite 3 file.
 _MAGIC = b"SQLite format 3\x00"
+# How lines of a .jsonl trace begin. Events are joined and cut as bytes: encoding one again could change its hash.
 _PREFIX = b'{"hash":"'
 _BODY = b'","event":'
 _CLOSED = b'{"closed_head":'
@@ -98,6 +100,7 @@ class Trace:
                 if event.get("result_ref"):
                     body = self.blob(event["result_ref"])
                     event["result"] = None if body is None else orjson.loads(body)
+            # AttributeError: JSON that is no object has no `get`.
             except (orjson.JSONDecodeError, AttributeError):
                 raise TraceError(f"{self.path.name}: event {stored.seq} or its result is damaged") from None
             yield event
@@ -151,6 +154,7 @@ def open_trace(path: str | Path) -> Trace:
     place = Path(path)
     try:
         with place.open("rb") as file:
+            # Enough for either format: nothing more of a foreign file is read.
             head = file.read(16)
     except OSError as error:
         raise NotATrace(f"{place}: cannot be read: {error.strerror}") from None
@@ -169,6 +173,7 @@ def open_trace(path: str | Path) -> Trace:
 def find_traces(path: str | Path) -> list[Path]:
     """The traces at any depth of a folder, in name order, or the file itself. TraceError when there is none."""
     place = Path(path)
+    # A named file is a trace by its bytes, not by its name.
     if place.is_file():
         return [place]
     found = sorted([*place.rglob("*.trace"), *place.rglob("*.trace.jsonl")])
@@ -221,6 +226,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
 
 
 def _connected(path: Path, mode: str) -> sqlite3.Connection:
+    """Open a file in a mode of SQLite's URIs (`ro`, `rw`), and read from it once. Raises sqlite3.Error."""
     database = sqlite3.connect(f"{path.absolute().as_uri()}?mode={mode}", uri=True, check_same_thread=False)
     try:
         # `connect` reads nothing: only a first query says whether this is a database with our tables.
@@ -312,6 +318,7 @@ class _Jsonl:
         self._path = path
 
     def freeze(self) -> None:
+        # Exports are not appended to.
         pass
 
     def manifest(self) -> Manifest:
@@ -322,6 +329,7 @@ class _Jsonl:
             head = orjson.loads(line)
             # The core is the last member: its bytes run from the marker to the closing brace.
             said = orjson.dumps(head["about"])
+            # Behind `about`, because its labels may hold the marker too.
             start = line.index(marker + b"{", len(b'{"about":') + len(said))
         except (orjson.JSONDecodeError, orjson.JSONEncodeError, KeyError, TypeError, ValueError):
             raise TraceError(f"{self._path}: the first line is not a manifest") from None
@@ -334,7 +342,9 @@ class _Jsonl:
                 if not line.startswith((_CLOSED, _BLOB)):
                     raise TraceError(f"{self._path}: line {number} is neither an event nor a blob")
                 continue
+            # By position: the event's own number is in its body, which is not parsed here.
             seq += 1
+            # A hash of 32 bytes is 64 characters of hex.
             start = len(_PREFIX) + 64
             try:
                 digest = bytes.fromhex(line[len(_PREFIX) : start].decode())
@@ -356,6 +366,7 @@ class _Jsonl:
 
     @cached_property
     def _blobs(self) -> dict[str, bytes]:
+        # Of two under one digest the later one; `blobs` gives both, for verify.
         return dict(self.blobs())
 
     def closed_head(self) -> tuple[int, str] | None:
@@ -369,6 +380,7 @@ class _Jsonl:
         return None
 
     def side(self) -> Iterator[SideRow]:
+        # An export has the chain only: what is noted outside it stays in the `.trace` file.
         return iter(())
 
     def notes(self) -> Iterator[tuple[str, bytes]]:
@@ -380,5 +392,6 @@ class _Jsonl:
     def _lines(self) -> Iterator[tuple[int, bytes]]:
         with self._path.open("rb") as file:
             for number, line in enumerate(file, 1):
+                # The first line is the manifest.
                 if number > 1:
                     yield number, line.rstrip(b"\n")

@@ -12,6 +12,7 @@ from tradefair.tracestore.reader import Trace
 
 def sound_head(trace: Trace) -> tuple[int, bytes]:
     """(number, hash) of the last event. TraceError where the chain breaks, or a noted head names a missing event."""
+    # One snapshot: a closure between two readings would look like a missing event.
     trace.freeze()
     kept = _kept_heads(trace)
     wanted = {at for at, _ in kept.values()}

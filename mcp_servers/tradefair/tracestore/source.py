@@ -39,7 +39,11 @@ class SideRow(NamedTuple):
 
 
 class Source(Protocol):
-    """A file or a row of a store that holds one trace. Methods raise TraceError for what cannot be read."""
+    """A file or a row of a store that holds one trace. Methods raise TraceError for what cannot be read.
+
+    Implemented by SQLite and JSONL files (reader.py) and by the store (store.py). A source decides nothing about
+    soundness.
+    """
 
     def freeze(self) -> None:
         """Read the state of now until closed."""

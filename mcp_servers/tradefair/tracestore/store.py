@@ -21,7 +21,9 @@ if TYPE_CHECKING:
 
 _SCHEMES = ("postgresql://", "postgres://")
 _SECRETS = frozenset({"password", "sslpassword"})
+# Rows per query: memory holds the bodies of one chunk.
 _CHUNK = 1_000
+# In the order of the columns of a `.trace` file: fetching.py inserts these rows by position.
 _COLUMNS = """seq, body, hash, closes, blob_digest, blob, seat, call_key, request_digest, at_ms, latency_us, transport,
 client, request_id, traceparent"""
 
@@ -86,12 +88,16 @@ class StorePlace(NamedTuple):
 
     def __str__(self) -> str:
         parts = urlsplit(self.dsn)
+        # Only what is behind the last @: a password may hold that character too.
         store = f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}"
         return f"{store}#{self.episode}" if self.episode else store
 
 
 def is_store(text: str) -> bool:
-    """Whether this is the address of a store, or of a trace in one."""
+    """Whether this is the address of a store, or of a trace in one.
+
+    By its scheme, so that it can be asked of any text that may also be a path.
+    """
     return text.startswith(_SCHEMES)
 
 
@@ -107,11 +113,15 @@ def without_password(dsn: str) -> str:
     # libpq takes a password as an option too, and its name may be percent-encoded.
     kept = (option for option in parts.query.split("&") if unquote(option.partition("=")[0]) not in _SECRETS)
     options = "&".join(kept)
+    # The user stays: without it the driver would take the one of the operating system.
     return f"{parts.scheme}://{user.partition(':')[0]}{at}{hosts}{parts.path}" + (f"?{options}" if options else "")
 
 
 def psycopg_of() -> Any:
-    """The driver. Raises TraceError where it is not installed."""
+    """The driver. Raises TraceError where it is not installed.
+
+    Imported late: reading files needs no driver.
+    """
     try:
         import psycopg
     except ImportError:
@@ -139,10 +149,12 @@ class StoreReader:
         self._driver = psycopg_of()
         self._frozen = False
         try:
+            # Autocommit: else the first query would leave a transaction open for as long as the trace is read.
             self._connection: psycopg.Connection[tuple[Any, ...]] = self._driver.connect(place.dsn, autocommit=True)
         except self._driver.Error as error:
             raise NotATrace(f"{place}: cannot be reached: {_said(error)}") from None
         try:
+            # Now and not at the first reading: an address without an episode is no trace at all.
             self._row()
         except TraceError as error:
             self._connection.close()
@@ -187,6 +199,7 @@ class StoreReader:
         WHERE episode = %s AND seq > %s AND blob_digest IS NOT NULL ORDER BY seq LIMIT %s"""
         after = 0
         while rows := self._query(sql, self._place.episode, after, _CHUNK):
+            # A digest without bytes is damage; as empty bytes it fails the check against its digest.
             yield from ((digest, blob or b"") for _, digest, blob in rows)
             after = rows[-1][0]
 
@@ -225,6 +238,7 @@ class StoreReader:
         self._connection.close()
 
     def _row(self) -> tuple[bytes, bytes, int | None, bytes | None]:
+        """Core, about, and number and hash of the last closure; TraceError where the episode is gone."""
         sql = "SELECT core, about, closed_seq, closed_hash FROM tradefair_episodes WHERE episode = %s"
         rows = self._query(sql, self._place.episode)
         if not rows:
@@ -234,6 +248,8 @@ class StoreReader:
 
     def _query(self, sql: str, *values: object) -> list[tuple[Any, ...]]:
         try:
+            # As bytes, because the driver's types take text only as a literal. Without values it must not look for
+            # placeholders.
             cursor = self._connection.execute(sql.encode(), values or None)
             return cursor.fetchall() if cursor.description is not None else []
         except self._driver.Error as error:

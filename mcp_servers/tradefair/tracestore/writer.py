@@ -46,6 +46,7 @@ def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: I
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
+        # Left by a process of the same number that was killed.
         draft.unlink(missing_ok=True)
         with closing(sqlite3.connect(draft)) as database:
             manifest = _fill(database, core_bytes, about, events)
@@ -53,6 +54,7 @@ def write_trace(path: Path, core: ManifestCore, about: dict[str, Any], events: I
     except (OSError, sqlite3.Error) as error:
         raise StorageUnavailable(f"{path}: cannot be written: {error}") from None
     finally:
+        # Making the folder may be what failed.
         if path.parent.is_dir():
             draft.unlink(missing_ok=True)
     return manifest
@@ -75,6 +77,7 @@ def _fill(database: sqlite3.Connection, core: bytes, about: dict[str, Any], even
 
     database.executemany(_INSERT, rows())
     sealed = {**about, "head_seq": seq, "head_hash": head.hex()}
+    # Last, because it covers the head too.
     sealed["seal"] = seal(sealed)
     meta = {"core": core, "about": orjson.dumps(sealed)}
     database.executemany("INSERT INTO meta VALUES (?, ?)", meta.items())

@@ -113,6 +113,7 @@ def perturbed(state: State, seat: SeatId, chance: Chance, sealed: Outbox | None)
             # What the seat sent or heard must stay as it was; a sealed message has been heard by no seat yet.
             heard = message is not None and seat in message.addressees and not pending
             if sender != seat and not heard:
+                # Silence too may become a message: that a seat said nothing is private as well.
                 box[sender] = _another(state, number, sender, seat, chance, message, sealed=pending)
     return dict(boxes)
 
@@ -126,6 +127,7 @@ def _another(
         return None
     candidates = [recipient for recipient in (*_GROUPS, *state.roster.seats) if recipient != sender]
     start = int(chance.uniform("recipient", number, sender) * len(candidates))
+    # Within the scenario's cap on characters; one word fits every cap on words.
     text = f"perturbed-{int(chance.uniform('text', number, sender) * 1_000)}"[: state.scenario.chat.max_chars]
     # Onwards from a drawn one, to the first that the rules allow and that leaves the seat out.
     for recipient in (*candidates[start:], *candidates[:start]):

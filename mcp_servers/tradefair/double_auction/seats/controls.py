@@ -53,6 +53,7 @@ class OracleSealed(_Privileged):
     """
 
     def _bid(self, value: int, role: Role, truth: HiddenTruth) -> int:
+        # In the terms of its own role: for a seller the whole book is turned round.
         sides: dict[Role, list[int]] = {"buyer": [], "seller": []}
         # Its own seat is not among them: it is asked while its quote is still awaited.
         for seat, price in truth.book.items():
@@ -84,6 +85,7 @@ class Blind:
         if now.phase == "talk":
             yield ToolCall("send_message", SILENCE)
             return
+        # Not scaled: it looks at nothing, so it does not know the grid.
         yield ToolCall("submit_quote", {"price": 50})
 
 

@@ -50,6 +50,7 @@ class Speaker(NamedTuple):
 
     def flipped(self, price: int) -> int:
         """A price from buyer terms into the seat's own, or back."""
+        # Its own inverse, so one function serves both directions.
         return price if self.role == "buyer" else self.price_max - price
 
 

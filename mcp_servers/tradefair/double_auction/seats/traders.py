@@ -188,6 +188,7 @@ class Kaplan:
             self._total += sum(trades)
             self._highest = max([self._highest, *trades])
         self._seen = len(view.trades)
+        # No ask was seen: it parks.
         if not view.opp or not view.opp[-1]:
             return 0
         lowest_ask = view.opp[-1][0]
@@ -303,6 +304,7 @@ class Shaver:
 
     def quote(self, view: TraderView) -> int:
         """round(v/2) first, then min(v, best + 1)."""
+        # The last round's, without its own quote: it does not outbid itself.
         others = view.own[-1] if view.own else ()
         return min(view.value, max(others) + 1) if others else round(view.value / 2)
 

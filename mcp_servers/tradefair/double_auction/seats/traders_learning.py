@@ -95,9 +95,10 @@ class GdEvolved:
         self._genomes = [(self._window(place), self._weight(place)) for place in range(8)]
 
     def quote(self, view: TraderView) -> int:
-        """The bid of the genome whose bid gains most in replay of the last ten rounds."""
+        """The bid that gains most in replay of the last ten rounds, of those of all genomes."""
         self._book.follow(view)
         recent = self._book.rivals[-10:]
+        # Eight beliefs over the same past: only window and weight differ.
         bids = [
             _belief_bid(view.value, _aged_belief(self._book, view.price_max, window, weight))
             for window, weight in self._genomes
@@ -296,6 +297,7 @@ class Aa:
         return y if abs(shape) < 1e-9 else math.log1p(y * math.expm1(shape)) / shape
 
     def _at(self, view: TraderView, degree: float) -> float:
+        # A seat that the estimated price excludes aims at its own value instead.
         base = min(self._equilibrium(view), view.value)
         if degree < 0:
             return base * (1.0 - self._curve(-degree))
@@ -315,6 +317,7 @@ class Aa:
             self._reshape(view)
         fill = view.fills[past]
         price = self._reference(view, past) if fill is None else float(fill)
+        # Nothing traded and nothing was quoted against it: the round teaches nothing.
         if price is None:
             return
         short = self._degree_at(view, price)
