@@ -34,6 +34,7 @@ _PROVISIONAL_WEIGHT = 2
 """Weight of this round's provisional pass: it is about the prices that are being decided now."""
 _CLOSENESS_SCALE = 0.10
 """Cosine distance over which the weight of a slogan's sales falls to 1/e."""
+# Slogans that an answer shows; the index rests on all of them.
 _NEAREST = 5
 _DECIMALS = 6
 
@@ -80,13 +81,16 @@ def _observed(state: State, window: int) -> list[tuple[PassRecord, int]]:
     # In the retail phase the last pass of the open round has settled, but the round is not in the history yet.
     if state.passes and state.clock.phase == RETAIL:
         settled.append((now, state.passes[-1]))
+    # A shift instead of a power of one half: the weights stay whole numbers.
     found = [(record, unit >> min(now - number, window)) for number, record in settled[-window:]]
+    # Under `none` a seat must not learn its provisional fills by way of an estimate.
     if state.passes and state.clock.phase != RETAIL and state.scenario.reveal != "none":
         found.append((state.passes[-1], _PROVISIONAL_WEIGHT * unit))
     return found
 
 
 def _disclosed(record: PassRecord, item: int, weight: int) -> _Seen:
+    """What a disclosed pass tells of an item: its marginal price, and whether that must be outbid."""
     result = record.items[item]
     return _Seen(result.marginal, result.marginal, weight, result.sold_out)
 
@@ -100,10 +104,12 @@ def _own(record: PassRecord, place: int, item: int, weight: int) -> Iterable[_Se
     own = record.seats[place]
     for line, filled in zip(own.lines, own.filled, strict=True):
         if line.item == item:
+            # Units that were not won say that this price did not do: one has to go beyond it.
             yield _Seen(line.price, line.price, weight, filled < line.quantity)
 
 
 def _estimate(state: State, item: int, seen: Sequence[_Seen], basis: str) -> ClearingEstimate:
+    """The estimate of one item from its observations, oldest first; the reserve where there are none."""
     reserve, tick = state.scenario.items[item].base_cents, state.scenario.tick_cents
     if not seen:
         low = middle = high = suggestion = reserve
@@ -144,6 +150,7 @@ def _entries(state: State, window: int) -> list[_Entry]:
     """Slogans of the window's rounds with the relative sales of the seats that posted them."""
     found: list[_Entry] = []
     for record in state.history[-window:]:
+        # In the order of seats: an outside embedder is asked in this order, and its answer is recorded.
         for place, sales in sorted(relative_sales(record).items()):
             offer = record.offers[place]
             if offer is not None and offer.slogan is not None:
@@ -161,6 +168,7 @@ def relative_sales(record: RoundRecord) -> Mapping[int, float]:
     for item in items:
         posted = [seat for seat, offer in enumerate(record.offers) if offer and offer.prices[item] is not None]
         units = sum(record.sold[seat][item] for seat in posted)
+        # An item that no seat sold says nothing about the slogans beside it.
         if units:
             means[item] = units / len(posted)
     found: dict[int, float] = {}
@@ -229,6 +237,7 @@ def slogan_score(state: State, candidate: str, window: int, similarity: Sequence
 
 
 def _notes(state: State) -> list[str]:
+    """What a reader of a score must know: it is an association, and may rest on shared words only."""
     notes = ["association, not cause; prices and stock differ"]
     if state.scenario.gate_inert:
         notes.append("gate inert")
@@ -270,6 +279,7 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
     `asked` holds (item id, cents). Fields about rivals are None before a round is closed. Raises IllegalAction as for
     an offer.
     """
+    # For its refusals: prices that could not be posted are not compared either.
     posted_prices(state.scenario, asked)
     record = state.history[-1] if state.history else None
     own, place = state.of(seat), state.places[seat]
@@ -287,6 +297,7 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
                 price=currency(price),
                 unit_cost=None if cost is None else round(cost / 100, 4),
                 margin=None if cost is None else round((price - cost) / 100, 4),
+                # Stock may have cost nothing; a margin in per cent of nothing has no value.
                 margin_pct=round((price - cost) / cost, 4) if cost else None,
                 cheaper_rivals=sum(rival.price < price for rival in rivals) if record else None,
                 lowest_rival=currency(rivals[0].price) if rivals else None,
@@ -310,6 +321,7 @@ def item_sales(state: State, items: Sequence[str] | None, window: int) -> SalesS
 
 
 def _sales_round(record: RoundRecord, item: int) -> ItemSalesRound:
+    """Posted and sold prices of an item in one round, with units by thirds of the sellers."""
     sellers = _sellers(record, item)
     sold = [seller for seller in sellers if seller.units]
     thirds = [0, 0, 0]
@@ -328,6 +340,7 @@ def _sales_round(record: RoundRecord, item: int) -> ItemSalesRound:
 
 
 def _stats(sellers: Sequence[_Sold], mean: float | None) -> PriceStats | None:
+    """Lowest, mean and highest price of sellers in the order of price; None without a mean."""
     if mean is None:
         return None
     return PriceStats(low=currency(sellers[0].price), mean=mean, high=currency(sellers[-1].price))
@@ -347,4 +360,5 @@ def sure_win_price(rivals: Sequence[tuple[int, int]], units: int, supply: int, r
     for price in sorted({reserve, *((bid // tick + 1) * tick for bid, _ in rivals if bid >= reserve)}):
         if sum(quantity for bid, quantity in rivals if bid >= price) <= supply - units:
             return price
+    # Beyond the supply no price wins; this one is at least above all rivals.
     return max((bid for bid, _ in rivals), default=reserve - tick) // tick * tick + tick

@@ -36,6 +36,7 @@ RETAIL: Phase = "retail"
 Category = Literal["commodity", "standard", "luxury", "Veblen"]
 Reveal = Literal["none", "own", "summary", "book"]
 
+# Bounds of the specification; also those of the parameters of tools, which are fixed for all scenarios.
 MAX_ITEMS = 20
 MAX_TRIBES = 20
 
@@ -81,6 +82,7 @@ def _one_line(text: str) -> str:
 
 def _file_name(name: str) -> str:
     """The name if it is that of a TOML file of the folder itself; ValueError for a path out of it."""
+    # The file comes from a scenario that may be a stranger's: a path could read any file of the machine.
     if not re.fullmatch(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,79}\.toml", name):
         raise ValueError("a file of the folder of --data itself, ending in .toml, such as cats.toml")
     return name
@@ -174,13 +176,16 @@ def _default_items() -> tuple[Item, ...]:
 
 
 def _default_tribes() -> tuple[Tribe, ...]:
+    """The bundled tribes, as read from the package's file."""
     return tuple(Tribe.model_validate({**table, "texts": tuple(table["texts"])}) for table in bundled_tribes())
 
 
 def _names_no_file(data: DataFiles) -> bool:
+    """Whether no file is named: then the scenario's content has no key `data`."""
     return data == DataFiles()
 
 
+# Per phase: a seat that reads on and on is stopped, one that is refused too often loses the phase.
 _LIMITS = (
     Limit(counts=("read", "analysis"), max=24, per="phase", then="refuse"),
     Limit(counts=("rejected",), max=6, per="phase", then="lapse"),
@@ -267,6 +272,7 @@ class SupplyChainScenario(Scenario):
         if isinstance(seats, Mapping):
             return content
         given = dict(content)
+        # Not `isinstance`: `true` is an int in Python and no number of seats.
         if type(seats) is int:
             given["retailers"] = seats
         count: Any = given.get("retailers", 20)
@@ -286,6 +292,7 @@ class SupplyChainScenario(Scenario):
 
     @model_validator(mode="after")
     def _coherent(self) -> SupplyChainScenario:
+        # All at once, so that a person who writes a scenario mends it in one go.
         complaints = [*self._wrong_data(), *self._wrong_clock(), *self._wrong_ranges(), *self._wrong_seats()]
         # What stands for tables of a file that was not read is no matter for complaint.
         if not self.data.lacks_items:
@@ -304,15 +311,18 @@ class SupplyChainScenario(Scenario):
                 yield f"data.{key}_sha256: leave it out; it is written when the file data.{key} is read"
 
     def _wrong_clock(self) -> Iterator[str]:
+        """A clock that would reveal sealed bids, and a tick outside its bounds."""
         if self.clock != "turns":
             yield f"clock = {self.clock}: bids and offers are sealed; the clock must be 'turns'"
         if not 1 <= self.tick_cents <= 10_000:
             yield f"tick = {self.tick}: allowed is 0.01 to 100"
 
     def _wrong_catalogue(self) -> Iterator[str]:
+        """Items that cannot be traded as they stand, or seats that could buy none of them."""
         if len({item.id for item in self.items}) < len(self.items):
             yield "items: every id once"
         for item in self.items:
+            # In cents: as text "9" would be above "10".
             if not self.tick_cents <= item.base_cents <= 100_000_000:
                 yield f"items.{item.id}: base = {item.base}: allowed is one tick to 1000000"
             elif item.base_cents % self.tick_cents:
@@ -323,6 +333,7 @@ class SupplyChainScenario(Scenario):
             yield f"buyers = {self.buyers}: at least one per item, {len(self.items)}"
 
     def _wrong_ranges(self) -> Iterator[str]:
+        """Pairs out of order or bounds, a τ outside its range, an embedding that no embedder has."""
         for name, low, high in (("reservation_clip", 1.0, 1_000.0), ("supply_clip", 0.0, 5.0)):
             first, last = getattr(self, name)
             if not low <= first <= last <= high:
@@ -333,6 +344,7 @@ class SupplyChainScenario(Scenario):
             yield "embedding: the lexical embedder has none"
 
     def _wrong_attention(self) -> Iterator[str]:
+        """Tribes that do not make up all buyers, and a temperature that cannot be calibrated."""
         ids = [tribe.id for tribe in self.tribes]
         if len(set(ids)) < len(ids):
             yield "tribes: every id once"
@@ -345,6 +357,7 @@ class SupplyChainScenario(Scenario):
             yield f"tau = auto: the calibration gap {self.calibration_gap} is below {_SMALLEST_GAP}; name a number"
 
     def _wrong_seats(self) -> Iterator[str]:
+        """Selectors that are no seat, and occupants that are no policy's name."""
         known = {*seat_ids(self.retailers), ROLE}
         for selector, occupant in self.seats.items():
             if selector not in known:
@@ -376,6 +389,7 @@ class SupplyChainScenario(Scenario):
     def initial_funds_cents(self) -> int:
         """α·V/N in cents, rounded down to whole currency; V is the value of a round's supply at base prices."""
         value = sum(item.quantity * item.base_cents for item in self.items)
+        # The factor as its author wrote it: 1.1 is no binary fraction, and a float could lose a whole unit of currency.
         return int(Decimal(repr(self.funds_factor)) * value / self.retailers // 100) * 100
 
     @cached_property
@@ -416,6 +430,7 @@ class SupplyChainScenario(Scenario):
     @cached_property
     def persona_digest(self) -> str:
         """SHA-256 of the canonical table of tribes, as hex."""
+        # Not of the file: the same tribes written in another layout are the same tribes.
         return hashlib.sha256(canonical([tribe.model_dump(mode="json") for tribe in self.tribes])).hexdigest()
 
     def considered(self, tribe: int, active: int) -> int:

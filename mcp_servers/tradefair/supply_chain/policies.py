@@ -16,7 +16,9 @@ from tradefair.supply_chain.seats.strategies import Wish, lines_within
 from tradefair.supply_chain.state import State
 
 _ROLES = frozenset({ROLE})
+# One of the three that suit no tribe: a control should not sell by its words.
 _GENERIC_SLOGAN = "Good things for every home."
+# Cue words of all four groups and nothing else, for the failure mode that looks for them.
 _STUFFED = "green fair exclusive limited quality craft cheap deal"
 _LADDER = (102, 106, 110, 115, 120, 125, 130, 140, 155, 170, 190)
 """Prices that the oracle tries, in per cent of base."""
@@ -45,6 +47,7 @@ class Oracle:
         if now.phase == RETAIL:
             prices, slogan = _Trial(market, now.seat).best()
             yield strategies.offer_call(prices, slogan)
+        # The last pass: only `retail` comes after it.
         elif now.phase == market.scenario.phases[-2]:
             yield strategies.bids_call(lines_within(self._wishes(market, now.seat), market.of(now.seat).funds))
         else:
@@ -58,6 +61,7 @@ class Oracle:
         # Nominal demand by item: the privileged view of this round's buyers is used for prices only.
         wanted = apportion(scenario.demand, [item.quantity for item in scenario.items])
         for place, item in enumerate(scenario.items):
+            # Four times an equal share of nominal demand, rounded up (8).
             need = min(market.supply[place], -(-4 * wanted[place] // scenario.retailers)) - market.of(seat).units[place]
             if need <= 0:
                 continue
@@ -68,6 +72,7 @@ class Oracle:
                 if rival != own and line.item == place
             ]
             price = sure_win_price(rivals, need, market.supply[place], item.base_cents, scenario.tick_cents)
+            # Before the first round closes there is no price to go by: 1.25 times base, as rivals are assumed to post.
             resale = _last_mean(market, place) or item.base_cents * 5 / 4
             if resale - price > 0.03 * price:
                 yield Wish(item.id, need, price, (resale - price) / price)
@@ -126,17 +131,20 @@ class _Trial:
             base, tick = scenario.items[item].base_cents, scenario.tick_cents
             tried = [strategies.ceil_tick(base * step, 100, tick) for step in _LADDER]
             values = [self._at(item, price, noticed, row, crowd) for price in tried]
+            # The first of equal values, which is the lower price.
             self._prices[item] = tried[values.index(max(values))]
         prices = {scenario.items[item].id: price for item, price in enumerate(self._prices) if price is not None}
         return prices, slogan
 
     def _noticed(self, row: tuple[float, ...] | None) -> tuple[tuple[int, ...] | None, ...]:
+        """Whom each buyer notices when the seat's slogan has this similarity row."""
         offers = self._with(row)
         return notice(self._market.scenario, self._luck, self._crowd, offers, self._market.active)
 
     def _with(self, row: tuple[float, ...] | None) -> list[Offer | None]:
         """All offers of the trial, with the seat's own prices and slogan row."""
         offers = list(self._offers)
+        # The slogan's text plays no part in the market step; only its row does.
         offers[self._own] = Offer(tuple(self._prices), None, row)
         return offers
 
@@ -191,6 +199,7 @@ def _slogan(params: Params, default: str | None) -> str | None:
     group, dot, number = value.partition(".")
     if dot and group in bundled_slogans() and number in ("1", "2", "3"):
         return bundled_slogans()[group][int(number) - 1]
+    # A slogan may come with its quotes or without.
     return value.strip('"')
 
 
@@ -217,7 +226,9 @@ def _cost_plus(name: str, kind: type[strategies.CostPlus], c: float, e: float, k
 
 
 def _skill(params: Params, draw: Draw) -> Policy:
+    """`cost_plus` with commitment and premium from one draw, markup and slogan from draws of their own."""
     _only("skill", params)
+    # One draw for commitment and premium: skill is one number, as the reference population needs it (8).
     z, slogans = draw.uniform("skill"), strategies.slogan_pool()
     return strategies.CostPlus(
         0.10 + 0.90 * z,
@@ -228,6 +239,7 @@ def _skill(params: Params, draw: Draw) -> Policy:
 
 
 def _independent(params: Params, draw: Draw) -> Policy:
+    """`cost_plus` with every number from a draw of its own."""
     _only("independent", params)
     slogans = strategies.slogan_pool()
     return strategies.CostPlus(
@@ -239,6 +251,8 @@ def _independent(params: Params, draw: Draw) -> Policy:
 
 
 def _plain(name: str, make: Callable[[Draw], Policy]) -> _Make:
+    """A maker of a policy that takes no parameters."""
+
     def made(params: Params, draw: Draw) -> Policy:
         _only(name, params)
         return make(draw)
@@ -252,6 +266,8 @@ def _gouger(params: Params, draw: Draw) -> Policy:
 
 
 def _shelves(name: str, kind: type[strategies.EmptyShelf]) -> _Make:
+    """A maker of a policy whose only parameter is its slogan."""
+
     def make(params: Params, draw: Draw) -> Policy:
         _only(name, params, "slogan")
         return kind(_slogan(params, _GENERIC_SLOGAN))

@@ -114,6 +114,7 @@ class SupplyChain(State):
         """The offer with its slogan and the slogan's hidden row; both stay when no slogan is given."""
         standing = self.of(seat).offer
         if slogan is None:
+            # The row goes with its slogan: an outside embedder is not asked again for the same text.
             return Offer(prices, standing.slogan if standing else None, standing.row if standing else None)
         if not slogan:
             return Offer(prices, None, None)
@@ -139,11 +140,13 @@ class SupplyChain(State):
         return stands
 
     def _default(self) -> str:
+        """The name of what stands for a seat that says nothing in the open phase."""
         if self.clock.phase != RETAIL:
             return "no_bids" if self.bid_pass == 1 else "previous_bids_stand"
         return "offer_stands" if self.scenario.silent_offer == "persist" else "no_offer"
 
     def _seal(self, seat: SeatId, action: Sealed) -> None:
+        """Keep a seat's action until the phase closes; the seat is not awaited any longer."""
         self.sealed[seat] = action
         self.waiting -= {seat}
 
@@ -151,6 +154,7 @@ class SupplyChain(State):
         """Raise unless the seat may act now; `bidding` is the kind of phase that the action belongs to, or None."""
         if self.terminated is not None:
             raise EpisodeOver(self.terminated)
+        # Before the phase: a bankrupt seat should not be told what to call next.
         if not self.of(seat).active:
             raise IllegalAction("seat_inactive", "you are bankrupt", hint="stop here", retryable=False)
         phase = self.clock.phase
@@ -178,6 +182,7 @@ class SupplyChain(State):
         return self._close_round()
 
     def _close_pass(self) -> PassRecord:
+        """Take in the sealed vectors, settle them, and open the next phase; the last pass moves goods and money."""
         number = self.bid_pass
         forfeited: list[tuple[Line, ...]] = []
         # In the order of seats, not of arrival: who was first to send a vector must leave no mark on the result.
@@ -255,6 +260,7 @@ class SupplyChain(State):
     def _close_books(self, place: int, shopping: Shopping) -> facts.Closing:
         """Revenue, cost of goods, holding and bankruptcy of one seat (6.8)."""
         retailer, tally = self.retailers[place], shopping.tallies[place]
+        # Zeros and not nothing: series of all seats are equally long (9).
         if not retailer.active:
             retailer.profits.append(0)
             retailer.revenues.append(0)
@@ -293,7 +299,9 @@ class SupplyChain(State):
     def _next_round(self) -> None:
         """Forget what belongs to the closed round, then open the next one or end the episode."""
         for retailer in self.retailers:
+            # Bids are for one round's supply; offers stand until they are replaced.
             retailer.vector, retailer.overspent = (), False
+            # A bankrupt seat must not go on selling by an old offer.
             if not retailer.active:
                 retailer.offer = None
         self.terminated = self._end_reason()
@@ -310,11 +318,14 @@ class SupplyChain(State):
         self._open(number, self.scenario.phases[0])
 
     def _end_reason(self) -> EndReason | None:
+        """Why the episode ends after this round; None while it goes on."""
+        # Before the seats: after the last round it does not matter who is left.
         if self.clock.round == self.scenario.rounds:
             return _FINAL
         return None if self.active else _NOBODY
 
     def _open(self, number: int, phase: Phase) -> None:
+        """Open a phase of round `number` for all active seats."""
         self.sealed.clear()
         self.forget_shared()
         self.waiting = frozenset(self.ids[place] for place in self.active)
@@ -386,12 +397,14 @@ class SupplyChain(State):
                 assert units >= 0, "negative stock"
                 assert book >= 0, "negative book value"
                 assert book == 0 or units > 0, "book value without stock"
+            # In the retail phase the vector has been paid already, so funds need not cover it again.
             assert sum(line.cost for line in retailer.vector) <= retailer.funds or self.clock.phase == RETAIL
         for record in self.passes:
             self._check_pass(record)
         self._check_wealth()
 
     def _check_pass(self, record: PassRecord) -> None:
+        """Law 1 for one closed pass, item by item."""
         for place, item in enumerate(record.items):
             asked = sum(line.quantity for seat in record.seats for line in seat.lines if line.item == place)
             won = sum(

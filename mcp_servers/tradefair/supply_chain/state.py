@@ -112,6 +112,7 @@ class State:
         self.read_marks: dict[SeatId, int] = dict.fromkeys(self.ids, 0)
         self.terminated: EndReason | None = None
         empty = [0] * len(scenario.items)
+        # A list for each seat: one shared list would move all stocks together.
         self.retailers = [Retailer(scenario.initial_funds_cents, [*empty], [*empty]) for _ in self.ids]
         self.history: list[RoundRecord] = []
         self.passes: list[PassRecord] = []
@@ -119,10 +120,12 @@ class State:
         self.clock = Clock(1, scenario.phases[0], 0)
         self.chance = Chance(seed)
         self.slogans: dict[str, int] = {}
+        # Begun with seed and scenario, so that equal rounds of other episodes have another digest.
         self.past = hashlib.blake2b(canonical([seed, scenario.model_dump(mode="json")]), digest_size=32)
         # Rounds open with their supply: it is public from the first pass on.
         self.supply = draw_supply(scenario, self.chance, 1)
         self.opening = [tuple(retailer.units) for retailer in self.retailers]
+        # Kept as a set: with 200 seats `awaited` is asked far more often than it changes.
         self.waiting = frozenset(self.ids)
         # A cache and no truth: it is neither digested nor copied.
         self._shared: dict[str, Result] = {}
@@ -160,6 +163,7 @@ class State:
         texts = self.scenario.persona_texts
         if self.scenario.embedder == "lexical":
             return tuple(lexical.cosine(slogan, text) for text in texts)
+        # A row of another length would shift every similarity after the gap without an error.
         if answered is None or len(answered) != len(texts):
             raise HarnessFailure("a slogan came without its similarities")
         return tuple(answered)
@@ -179,6 +183,7 @@ class State:
 
     def copy(self) -> Self:
         """An independent copy in the same state; records of the past are shared, because nothing changes them."""
+        # Scenario, seats and chance never change and are shared.
         twin = copy.copy(self)
         twin.retailers = [retailer.copy() for retailer in self.retailers]
         twin.history, twin.passes, twin.opening = list(self.history), list(self.passes), list(self.opening)

@@ -115,6 +115,7 @@ def rules(scenario: SupplyChainScenario) -> RulesView:
 
 
 def _gate_rule(scenario: SupplyChainScenario) -> str:
+    """The sentence on slogans; its words are fixed by the specification (2)."""
     if scenario.gate_inert:
         return (
             "In this scenario every buyer considers every retailer. Slogans are recorded but have no effect on sales."
@@ -126,12 +127,14 @@ def _gate_rule(scenario: SupplyChainScenario) -> str:
 
 
 def _overspending(scenario: SupplyChainScenario) -> str:
+    """What happens to a vector above funds in this scenario."""
     if scenario.overspend == "error":
         return "A vector that would cost more than your funds if it were filled in full is refused; send another one."
     return "A vector that would cost more than your funds if it were filled in full is forfeited: you win nothing."
 
 
 def _disclosure(scenario: SupplyChainScenario) -> str:
+    """What a seat learns after a pass in this scenario."""
     return {
         "none": "You learn what you have won when the last pass has settled, and nothing else.",
         "own": "After each pass you learn what you would win; it binds nobody before the last one.",
@@ -141,6 +144,7 @@ def _disclosure(scenario: SupplyChainScenario) -> str:
 
 
 def _costs(scenario: SupplyChainScenario) -> str:
+    """What sold and unsold units cost in this scenario."""
     cost = "Sold units cost their moving average; unsold stock stays at cost and is worth nothing more at the end."
     if not scenario.holding_rate:
         return cost
@@ -154,6 +158,7 @@ def turn_part(state: State, seat: SeatId) -> TurnPart:
     """Money, stock and two useful next calls; no public history, so that reading it takes a call that can be seen."""
     own = state.of(seat)
     bidding = state.clock.phase != RETAIL
+    # Not validated, as all answers that are asked for in every phase: the values come from the state.
     return TurnPart.model_construct(
         rounds=state.scenario.rounds,
         retailers=state.scenario.retailers,
@@ -217,6 +222,7 @@ def offer_view(scenario: SupplyChainScenario, offer: Offer | None) -> OfferView 
 
 
 def _offer_prices(scenario: SupplyChainScenario, offer: Offer) -> list[OfferPrice]:
+    """The prices of an offer; items that are not for sale are left out."""
     return [
         OfferPrice.model_construct(item=item.id, price=currency(price))
         for item, price in zip(scenario.items, offer.prices, strict=True)
@@ -258,6 +264,7 @@ def _own_pass(scenario: SupplyChainScenario, record: PassRecord, place: int) -> 
 
 
 def _own_lines(scenario: SupplyChainScenario, own: SeatPass, *, told: bool) -> list[OwnLine]:
+    """The lines of an own pass; what they won only where it may be told."""
     return [
         OwnLine(
             item=scenario.items[line.item].id,
@@ -309,12 +316,14 @@ def bid_cost(state: State, seat: SeatId, asked: Sequence[Asked]) -> BidCost:
         place = state.scenario.item_places.get(line.item)
         offered = 0 if place is None else state.supply[place]
         # What the other lines leave. It may be below 0 when they alone are above funds.
+        # A price of 0 is refused by the checks and must not end in a division here.
         room = (funds - total + cost) // line.price if line.price else 0
         answers.append(
             BidCostLine(
                 item=line.item,
                 cost=currency(cost),
                 error=result.code or None,
+                # A line that is wrong in another way has no largest quantity.
                 max_quantity=max(0, min(offered, room)) if result.code in ("", "quantity_out_of_range") else 0,
             )
         )
@@ -361,6 +370,7 @@ def public_round(state: State, record: RoundRecord) -> PublicRound:
 
 
 def _row(state: State, record: RoundRecord, place: int, items: Iterable[int]) -> PublicRow:
+    """A seat's offer and sales of a round, for the given item indices."""
     offer = record.offers[place]
     return PublicRow.model_construct(
         seat=state.ids[place],

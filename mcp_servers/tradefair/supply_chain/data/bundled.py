@@ -18,6 +18,7 @@ GENERIC = "generic"
 
 
 def _text(name: str) -> str:
+    """The text of a file of the package's folder `data`."""
     return files("tradefair.supply_chain").joinpath("data", name).read_text(encoding="utf-8")
 
 

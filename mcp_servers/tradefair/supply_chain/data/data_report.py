@@ -79,6 +79,7 @@ def check_folder(folder: str) -> DataCheck:
     """Reads every `.toml` file of the folder, as one of tribes, of items, or a scenario; never raises for a file."""
     report = DataReport(problems=[], findings=[], personas=[], items=[], scenarios=[])
     base = Path(folder)
+    # One more than the limit: enough to know that there are more.
     names = sorted(path.name for path in islice(base.glob("*.toml"), _LIMIT_FILES + 1))
     if not names:
         report.problems.append("the folder holds no .toml file; see docs/markets/supply_chain.md for what one holds")
@@ -93,6 +94,8 @@ def check_folder(folder: str) -> DataCheck:
 
 
 def _check_file(folder: Path, file: DataFile, report: DataReport) -> None:
+    """Add what a file holds to the report. Raises ScenarioError for what cannot be played."""
+    # Only scenarios have an id; the other two kinds are told apart by their table.
     if "id" in file.content:
         scenario = build_scenario(SupplyChainScenario, file.content, source=file.name)
         # A scenario of this folder names files of this folder, or it could not be played from it.
@@ -106,6 +109,7 @@ def _check_file(folder: Path, file: DataFile, report: DataReport) -> None:
 
 
 def _check_personas(file: DataFile, report: DataReport) -> None:
+    """Report a file of tribes, and the texts that the lexical embedder has no word for."""
     tables = parse_tables("personas", file)
     scenario = build_scenario(SupplyChainScenario, {"id": _CHECK_ID, "tribes": tables}, source=file.name)
     tribes = scenario.tribes
@@ -148,6 +152,7 @@ def _tribe_report(tribe: Tribe) -> TribeReport:
 
 
 def _items_report(file: DataFile) -> ItemsReport:
+    """Report a file of items. Raises ScenarioError for what cannot be traded."""
     tables = parse_tables("items", file)
     # The other values refuse as little as possible: only the items are on trial here.
     content = {"id": _CHECK_ID, "items": tables, "tick": "0.01", "retailers": 2, "funds_factor": 10.0}

@@ -21,11 +21,13 @@ from tradefair.contract.scenario import build_scenario, checked_content
 from tradefair.supply_chain.model import MAX_ITEMS, MAX_TRIBES, DataFiles, Item, SupplyChainScenario, Tribe
 from tradefair.trading.user_files import Unreadable, bytes_within
 
+# Bytes of a file: what a stranger sends must not fill the memory.
 LIMIT_BYTES = 256_000
 TABLES: Mapping[str, str] = {"personas": "tribes", "items": "items"}
 """The table that a file of each kind holds, and nothing else."""
 
 _MOST = {"tribes": MAX_TRIBES, "items": MAX_ITEMS}
+# Characters of an error: a file can have thousands of wrong fields.
 _LIMIT_MESSAGE = 800
 # tomllib takes time and memory with the square of a key's parts; 40 is more than any text has in words parted so.
 _LONG_KEY = re.compile(
@@ -98,6 +100,7 @@ def read_file(folder: Path, name: str) -> DataFile:
     Raises ScenarioError when it is a link out of the folder, larger than 256 kB, not UTF-8, or not TOML.
     """
     try:
+        # Bounded and within the folder before anything is parsed: the file may be a stranger's.
         raw = bytes_within(folder, folder / name, LIMIT_BYTES, called="the folder of data")
     except Unreadable as why:
         raise ScenarioError(f"{name}: {why}") from None
@@ -106,6 +109,7 @@ def read_file(folder: Path, name: str) -> DataFile:
         text = raw.decode("utf-8-sig").replace("\r\n", "\n")
     except UnicodeDecodeError:
         raise ScenarioError(f"{name}: is not text in UTF-8") from None
+    # Before the parser sees it: the parser itself is what such a key attacks.
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
         raise ScenarioError(f"{name}: line {line}: a key of 40 parts or more, or a text of words parted by dots")
@@ -114,6 +118,7 @@ def read_file(folder: Path, name: str) -> DataFile:
     except (ValueError, RecursionError) as error:  # ValueError: also numbers of thousands of digits
         told = str(error) if isinstance(error, tomllib.TOMLDecodeError) else "a number or a nesting without end"
         raise ScenarioError(f"{name}: not valid TOML: {_shown(told)}") from None
+    # Of the bytes as they are on disk, so that any tool can check it.
     return DataFile(name, content, hashlib.sha256(raw).hexdigest())
 
 
@@ -136,6 +141,7 @@ def parse_tables(kind: str, file: DataFile) -> list[Any]:
         # need one (base prices on the tick, weights that sum to 1).
         checked_content(_Tables, {table: listed}, source=file.name)
         build_scenario(SupplyChainScenario, alone, source=file.name)
+    # Deep nesting reaches the validation where the parser let it through.
     except (ScenarioError, RecursionError) as error:
         told = str(error).removeprefix(f"{file.name}: ") if isinstance(error, ScenarioError) else "nested too deep"
         raise ScenarioError(f"{file.name}: {_shown(told)}") from None
@@ -143,6 +149,7 @@ def parse_tables(kind: str, file: DataFile) -> list[Any]:
 
 
 def _unread(data: DataFiles) -> Iterator[tuple[str, str]]:
+    """Kind and name of the files that are named and were not read."""
     if data.personas is not None and data.lacks_personas:
         yield "personas", data.personas
     if data.items is not None and data.lacks_items:

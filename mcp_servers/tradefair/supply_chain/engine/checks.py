@@ -40,10 +40,13 @@ def checked(state: State, asked: Sequence[Asked]) -> list[Checked]:
 
 
 def _checked(state: State, asked: Asked) -> Checked:
+    """One bid line after its checks, in the order in which a seat would mend it."""
     scenario = state.scenario
     index = scenario.item_places.get(asked.item)
     if index is None:
+        # Cut: a client may send any text as an id.
         return Checked(None, "unknown_id", f"there is no item {asked.item[:40]!r}")
+    # This round's supply, not the catalogue's: after a shock fewer units may be bid for.
     item, offered = scenario.items[index], state.supply[index]
     highest = item.base_cents * scenario.ceiling
     if not 0 <= asked.quantity <= offered:
@@ -55,6 +58,7 @@ def _checked(state: State, asked: Asked) -> Checked:
         return Checked(
             None, "price_out_of_range", f"{item.id}: {from_minor(asked.price)} is above {from_minor(highest)}"
         )
+    # Last: a price out of bounds may be off the tick too, and the bounds have to be mended first.
     if asked.price % scenario.tick_cents:
         return Checked(None, "price_off_tick", f"{item.id}: {from_minor(asked.price)} is off the tick {scenario.tick}")
     return Checked(Line(index, asked.quantity, asked.price))
@@ -93,6 +97,7 @@ def refuse(wrong: Sequence[tuple[str, str]]) -> None:
 
 def require_short(scenario: SupplyChainScenario, slogan: str) -> int:
     """The number of words of a slogan. Raises IllegalAction message_too_long when it has too many words or letters."""
+    # Words as a reader counts them, by white space; the bound is the scenario's and not a model's tokens.
     words = len(slogan.split())
     if words <= scenario.slogan_words and len(slogan) <= scenario.slogan_chars:
         return words

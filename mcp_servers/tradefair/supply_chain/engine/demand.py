@@ -68,6 +68,7 @@ def slots(scenario: SupplyChainScenario) -> list[Slot]:
     The list has one slot per buyer; the units sum to `scenario.demand`.
     """
     supply = [item.quantity for item in scenario.items]
+    # Both in proportion to nominal supply: a shock must not change who comes and what is wanted (6.1).
     buyers, units = apportion(scenario.buyers, supply), apportion(scenario.demand, supply)
     # An item without a buyer would have demand that no buyer can express. The scenario has a buyer per item at least,
     # so the loop ends.
@@ -121,6 +122,7 @@ def _drawn_each(chance: Chance, stream: Streams, number: int, count: int) -> lis
 def _order(chance: Chance, stream: Streams, number: int, count: int) -> tuple[int, ...]:
     """Buyer indices in ascending order of a stream's draw."""
     drawn = _drawn_each(chance, stream, number, count)
+    # Equal draws are possible, if hardly: then the smaller index goes first.
     return tuple(sorted(range(count), key=lambda place: (drawn[place], place)))
 
 
@@ -138,6 +140,7 @@ def _drawn(scenario: SupplyChainScenario, chance: Chance, number: int) -> list[S
     What does not divide evenly goes to the first buyers, one unit each.
     """
     luck = _drawn_each(chance, Streams.ITEM, number, scenario.buyers)
+    # Whole units, so that no share is rounded.
     bounds = list(accumulate(item.quantity for item in scenario.items))
     each, more = divmod(scenario.demand, scenario.buyers)
     return [
@@ -174,5 +177,6 @@ def draw_supply(scenario: SupplyChainScenario, chance: Chance, number: int) -> t
         milliardths = round(min(max(factor, low), high) * _MILLIARD)
         # A draw with its own key: outages shift no other draw.
         gone = chance.uniform(Streams.OUTAGE, number, item.id) < scenario.outage_prob
+        # Round half up in integers.
         offered.append(0 if gone else (2 * item.quantity * milliardths + _MILLIARD) // (2 * _MILLIARD))
     return tuple(offered)

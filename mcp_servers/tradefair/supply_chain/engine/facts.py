@@ -82,10 +82,12 @@ def round_facts(
 def _spent(passes: Sequence[PassRecord], place: int) -> int:
     """What a seat paid in the settling pass, in cents; earlier passes move no money."""
     last = passes[-1].seats[place]
+    # Pay as bid: each line at its own price (6.2).
     return sum(units * line.price for line, units in zip(last.lines, last.filled, strict=True))
 
 
 def _pass_facts(record: PassRecord, ids: Sequence[str]) -> PassFacts:
+    """A closed pass as the trace keeps it; lists by item index."""
     return PassFacts.model_construct(
         bid_pass=record.number,
         lines={
@@ -144,6 +146,8 @@ def _seat_facts(
 
 
 def _buyer_facts(crowd: Crowd, shopping: Shopping) -> BuyerFacts:
+    """The buyers of a round, column by column."""
+    # By column: a round of 20,000 buyers is a few long lists instead of 20,000 objects.
     tribes, texts, items, quantities, limits = map(list, zip(*crowd.buyers, strict=True))
     return BuyerFacts.model_construct(
         tribe=tribes,
@@ -167,6 +171,7 @@ def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts
         if offer is None or offer.slogan is None or offer.slogan in known:
             continue
         text, cues = offer.slogan, lexical.cues(offer.slogan)
+        # All earlier ones, the seat's own too: evaluation tells whose they were.
         near = [(number, lexical.cosine(text, other)) for other, number in known.items()]
         fresh.append(
             SloganFacts.model_construct(
@@ -175,9 +180,11 @@ def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts
                 stems=cues.stems,
                 cues=cues.cues,
                 groups=list(cues.groups),
+                # A pair that is missing has cosine 0.
                 cosines=[pair for pair in near if pair[1] > 0],
             )
         )
+        # After its own cosines: a slogan is not compared with itself.
         known[text] = len(known)
     return fresh
 

@@ -19,6 +19,7 @@ from tradefair.supply_chain.data.bundled import GENERIC, bundled_lexicon, bundle
 DECIMALS = 6
 """Every similarity is rounded to this many decimals before it is used: machines differ in the last bits of a sum."""
 
+# The digest is in the id: scores of two lexicons must not be pooled (6.5).
 EMBEDDER_ID = f"lexical-1/{lexicon_digest()[:12]}"
 CAVEAT = "lexical embedder: word overlap, not meaning"
 
@@ -30,6 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """Concepts whose stems are cues, by the tribe that they speak to (section 10); stems of other concepts are no cues."""
 
+# In the order in which they are tried (6.5).
 _SUFFIXES = ("ing", "ed", "ly", "es", "s")
 _SHORTEST_STEM = 4
 _SHORTEST_WORD = 2
@@ -54,6 +56,7 @@ def stem(word: str) -> str:
             if word.endswith(suffix) and len(word) - len(suffix) >= _SHORTEST_STEM:
                 word = word.removesuffix(suffix)
                 break
+    # Both `e`s of "committee" go, so that it meets "committees", of which `es` went before.
     while len(word) >= 5 and word.endswith("e"):
         word = word[:-1]
     return word
@@ -86,6 +89,7 @@ def _lexicon() -> _Lexicon:
     return _Lexicon(concept_of, frozenset(stop))
 
 
+# Slogans and personas are compared over and over: each is taken apart once.
 @lru_cache(maxsize=4096)
 def vector(text: str) -> Mapping[str, float]:
     """The sparse unit vector of a text by feature name; empty when no word is left."""

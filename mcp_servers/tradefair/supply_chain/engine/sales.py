@@ -58,6 +58,7 @@ class Luck:
         self._chance = chance
         self._round = number
         self._seats = seats
+        # Encoded once: every buyer draws under each of these keys.
         self._keys = [encode_key(seat) for seat in seats]
         self._noise: dict[int, list[float]] = {}
 
@@ -93,6 +94,7 @@ def notice(
     `offers` is by seat index. A seat without a slogan has similarity 0, and is noticed by chance like any other.
     """
     pulls: dict[int, list[float]] = {}
+    # Per tribe, because ρ may differ by tribe; bankrupt seats shrink all of them.
     sizes = [scenario.considered(tribe, len(active)) for tribe in range(len(scenario.tribes))]
     noticed: list[tuple[int, ...] | None] = []
     for place, buyer in enumerate(crowd.buyers):
@@ -112,6 +114,7 @@ def notice(
 
 
 def _similarity(offer: Offer | None, column: int) -> float:
+    """How close a seat's slogan is to one persona text; 0 without an offer or a slogan."""
     return 0.0 if offer is None or offer.row is None else offer.row[column]
 
 
@@ -128,11 +131,13 @@ def shop(
     A buyer visits the noticed seats that post its item at an accepted price, from the cheapest up, **whatever they have
     in stock**, until it has enough or the list ends. `stock` is `[seat][item]` in units and stays as it is.
     """
+    # A copy: the facts need the stock before the buyers came.
     left = [list(units) for units in stock]
     tallies = tuple(Tally(*([0] * len(units) for _ in range(5))) for units in stock)
     visits: list[tuple[Visit, ...]] = [()] * len(crowd.buyers)
     for place in crowd.arrival:
         _, _, item, wanted, limit = crowd.buyers[place]
+        # A buyer without a wish visits no shelf, so it counts nowhere as an attempt (6.1).
         if wanted == 0:
             continue
         posted = _posted(item, limit, offers, active if (seen := noticed[place]) is None else seen)

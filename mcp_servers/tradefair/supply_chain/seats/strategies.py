@@ -79,6 +79,7 @@ def spread(supply: Sequence[Supply], funds: int, commitment: float, premium: flo
 def lines_within(wishes: Iterable[Wish], funds: int) -> list[Wish]:
     """The wishes by merit, best first, each cut to what the money left buys."""
     kept: list[Wish] = []
+    # Stable: equal merits keep their order.
     for wish in sorted(wishes, key=lambda one: -one.merit):
         quantity = min(wish.quantity, funds // wish.price)
         if quantity > 0:
@@ -111,6 +112,8 @@ def _money(cents: int) -> int | float:
 
 
 def _supply(answer: ToolAnswer) -> list[Supply]:
+    """The offers of list_supplier_offers; none after a refusal."""
+    # After a call limit the policy goes on with what it knows: nothing is offered, so nothing is bid.
     if answer.error is not None:
         return []
     tick = _cents(answer.data["tick"])
@@ -125,6 +128,7 @@ class _Stock(NamedTuple):
 
 
 def _stock(answer: ToolAnswer) -> dict[str, _Stock]:
+    """Stock by item of view_account; empty after a refusal."""
     rows = answer.data.get("stock", ())
     return {row["item"]: _Stock(row["units"], _cents(row["book_value"])) for row in rows}
 
@@ -194,6 +198,7 @@ class CostPlus:
 
 
 def _number(now: TurnView, name: str) -> float:
+    """A number of the market's part of `view_turn`."""
     value = now.market[name]
     assert isinstance(value, int | float)
     return value
@@ -223,6 +228,7 @@ class Gouger(CostPlus):
     def retail(self, now: TurnView) -> Turns:
         """Look up base prices and stock, and post a hundred times base."""
         answer = yield ToolCall("list_supplier_offers")
+        # The reserve of an item is its base price.
         self._bases = {offer.item: offer.reserve for offer in _supply(answer)}
         answer = yield ToolCall("view_account")
         yield self.offer(self.prices(_stock(answer)))
@@ -296,6 +302,7 @@ class Clone(EmptyShelf):
             return
         answer = yield ToolCall("list_supplier_offers")
         seats = int(_number(now, "retailers"))
+        # Rounded down, so that all clones together never ask for more than there is.
         wishes = [Wish(offer.item, offer.quantity // seats, offer.reserve, 0.0) for offer in _supply(answer)]
         yield bids_call(lines_within(wishes, _cents(_number(now, "funds"))))
 
@@ -319,6 +326,7 @@ class RandomLegal:
     def _bids(self, now: TurnView, supply: Sequence[Supply]) -> ToolCall:
         wishes: list[Wish] = []
         for offer in supply:
+            # Keyed by round, phase and item: what other items do shifts no draw.
             luck = [self._draw.uniform(now.round, now.phase, offer.item, what) for what in ("take", "units", "price")]
             if luck[0] < 0.5 and offer.quantity:
                 quantity = 1 + int(luck[1] * max(1, offer.quantity // 4))
@@ -360,8 +368,10 @@ class Adaptive:
             yield from self._bidding(now)
 
     def _bidding(self, now: TurnView) -> Turns:
+        """Learn once a round, then bid what is needed where resale pays."""
         supply = _supply((yield ToolCall("list_supplier_offers")))
         stock = _stock((yield ToolCall("view_account")))
+        # Once a round: in a second pass the same sales would move the markups twice.
         if self._seen_round != now.round:
             self._seen_round = now.round
             self._learn(stock)
@@ -455,9 +465,11 @@ class Adaptive:
         if self._draw.uniform(now.round, "explore") < 0.2:
             return drawn
         best, best_index = self._slogan, -1.0
+        # The current slogan first: a tie keeps it.
         for slogan in dict.fromkeys((self._slogan, *slogan_pool())):
             answer = yield ToolCall("score_slogan", {"slogan": slogan})
             if answer.error is not None:
+                # Mostly the call limit: the best so far is taken.
                 break
             index, n_eff = answer.data["index"], answer.data["n_eff"]
             if index is not None and n_eff >= 1.5 and index > best_index:
