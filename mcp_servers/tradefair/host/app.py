@@ -200,7 +200,10 @@ class HttpServer:
                 self._draining.cancel()
 
     def stop(self) -> None:
-        """Take no more requests and let `serve` return."""
+        """Take no more requests and let `serve` return.
+
+        Open requests are finished by `serve`, which returns after them.
+        """
         # From here on /health says that the host is going down.
         self._host.draining = True
         self._host.shut()

@@ -97,7 +97,10 @@ def _server(episode: Episode, seat: SeatId, desk: _Desk, instructions: str) -> S
 
 
 def _guarded(handler: Callable[Concatenate[_Desk, P], Awaitable[R]]) -> Callable[Concatenate[_Desk, P], Awaitable[R]]:
-    """Log an unexpected exception and send the client a plain internal error: its text may hold what is private."""
+    """Log an unexpected exception and send the client a plain internal error: its text may hold what is private.
+
+    An MCPError passes through: its text was written for the client.
+    """
 
     @functools.wraps(handler)
     async def guard(desk: _Desk, *args: P.args, **kwargs: P.kwargs) -> R:
@@ -113,7 +116,11 @@ def _guarded(handler: Callable[Concatenate[_Desk, P], Awaitable[R]]) -> Callable
 
 
 class _Desk:
-    """The request handlers of one seat."""
+    """The request handlers of one seat.
+
+    Protocol errors are for what the protocol does not know (another page, a foreign URI). What the market refuses in
+    `call_tool` is a result.
+    """
 
     def __init__(
         self, episode: Episode, seat: SeatId, tools: Mapping[str, Tool], transport: str, gate: Gate | None
@@ -135,7 +142,10 @@ class _Desk:
     # --- tools ------------------------------------------------------------------------------------------------------
 
     def input_schema(self, name: str) -> dict[str, Any] | None:
-        """A tool's input schema, for the SDK's check of HTTP headers."""
+        """A tool's input schema, for the SDK's check of HTTP headers.
+
+        None for a tool that this seat is not offered.
+        """
         tool = self._tools.get(name)
         return None if tool is None else tool.input_schema
 

@@ -23,7 +23,10 @@ _HEADINGS = {"read": "Reads", "analysis": "Analysis", "action": "Actions", "note
 
 
 def instructions(core: Core, seat: SeatId) -> str:
-    """The server's instructions: role, objective, how a round goes, how to wait."""
+    """The server's instructions: role, objective, how a round goes, how to wait.
+
+    In this order, with an empty line between each two; all texts are the market's, apart from how to wait.
+    """
     brief = core.market_type.brief(core.scenario, seat)
     return "\n\n".join(
         (brief.role, f"Objective: {brief.objective}", f"A round: {brief.round_semantics}", _LOOP.replace("\n", " "))

@@ -55,7 +55,10 @@ def read_token(variable: str, file: Path | None) -> str:
 
 
 def _executable() -> str:
-    """The absolute path of the console script: clients start servers with an almost empty PATH."""
+    """The absolute path of the console script: clients start servers with an almost empty PATH.
+
+    A snippet with a bare name would work in a terminal and fail in the client.
+    """
     # First next to this interpreter: that one belongs to the environment in which the snippet is asked for.
     script = Path(sys.executable).absolute().parent / "tradefair"
     if script.is_file():

@@ -48,7 +48,10 @@ async def open_remote(url: str, token: str) -> AsyncGenerator[Client]:
 
 
 async def _check(http: httpx2.AsyncClient, url: str) -> None:
-    """Ask once without the SDK, which would report a refused token as a failed handshake."""
+    """Ask once without the SDK, which would report a refused token as a failed handshake.
+
+    Raises SeatError for 401 and 404, HarnessFailure where nothing answers; every other status is the SDK's to judge.
+    """
     try:
         answer = await http.post(url, json={"jsonrpc": "2.0", "method": "notifications/initialized"})
     except (httpx2.HTTPError, httpx2.InvalidURL) as error:
@@ -61,7 +64,10 @@ async def _check(http: httpx2.AsyncClient, url: str) -> None:
 
 
 def forwarding_server(remote: Client) -> Server[Any]:
-    """An MCP server that passes each request on to the remote one. Change notifications are not forwarded."""
+    """An MCP server that passes each request on to the remote one. Change notifications are not forwarded.
+
+    Name, version, title and instructions are those of the remote server.
+    """
     info = remote.server_info
     relay = _Relay(remote)
     # Name, version and instructions are the remote's: to its client the relay is the market.

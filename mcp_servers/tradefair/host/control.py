@@ -69,7 +69,10 @@ def new_control_token() -> str:
 
 
 class _Refused(Exception):
-    """An answer that is an error."""
+    """An answer that is an error.
+
+    Raised inside a handler, and answered by `_guarded` with its status and its four fields.
+    """
 
     def __init__(self, status: int, error: ErrorInfo) -> None:
         super().__init__(error.message)
@@ -108,7 +111,10 @@ class ControlApp:
     # --- the door ---------------------------------------------------------------------------------------------------
 
     def _guarded(self, handler: _Handler) -> _Handler:
-        """Host header and token first; then every error is a typed answer."""
+        """Host header and token first; then every error is a typed answer.
+
+        A fault of ours becomes a plain internal error: its text is for the log only.
+        """
 
         async def guard(request: Request) -> Response:
             # Before the token: a foreign page must not learn whether a token would be good.
@@ -161,7 +167,7 @@ class ControlApp:
                     self._host.order(order, name)
                 granted = [grant for name in names for grant in self._invited(name, wanted, asked)]
                 invitations = [_invitation(*grant) for grant in granted]
-            # After the tokens are saved: an episode whose tokens are lost could never be played.
+            # After the tokens are saved: an episode without known tokens could never be played.
             for name in names if asked.start else ():
                 await self._host.start(name)
         # BaseException: a client that hangs up cancels this task, and must not leave half an order.

@@ -99,6 +99,6 @@ class Cancelled(_Body):
 
 
 class Revoked(_Body):
-    """The grant that is worth nothing any more."""
+    """The grant that opens nothing from now on."""
 
     grant: str

@@ -76,7 +76,10 @@ class ControlClient:
         return self._ask("GET", _path(episode), EpisodeStatus)
 
     def export(self, episode: str) -> bytes:
-        """A copy of an episode's trace as of now: the bytes of a `.trace` file. It holds the secrets of all seats."""
+        """A copy of an episode's trace as of now: the bytes of a `.trace` file. It holds the secrets of all seats.
+
+        Whoever holds it can read what no seat may know while the episode runs.
+        """
         return self._send("GET", f"{_path(episode)}/export", None).content
 
     def _ask(self, method: str, path: str, answer: type[M], body: BaseModel | None = None) -> M:

@@ -53,7 +53,10 @@ class Door:
 
     @property
     def full(self) -> bool:
-        """Whether so many requests are open that no further one is taken."""
+        """Whether so many requests are open that no further one is taken.
+
+        A door that is full answers 429 to every further request.
+        """
         return self._gate.open >= MAX_OPEN_REQUESTS
 
     @property
@@ -62,7 +65,10 @@ class Door:
         return self._gate.open > 0
 
     async def run(self, *, task_status: anyio.abc.TaskStatus[None]) -> None:
-        """Keep the sessions alive until the door is closed."""
+        """Keep the sessions alive until the door is closed.
+
+        Reports through `task_status` when requests can be served.
+        """
         # The manager must be left by the task that entered it, so this task waits for the door's end.
         async with self._manager.run():
             task_status.started()

@@ -40,7 +40,10 @@ _FOLDER = "all-MiniLM-L6-v2"
 
 
 class Embedder(Protocol):
-    """Turns texts into vectors. `id` names all that decides a vector: scores of different ids cannot be compared."""
+    """Turns texts into vectors. `id` names all that decides a vector: scores of different ids cannot be compared.
+
+    `embed` blocks until all vectors are there.
+    """
 
     @property
     def id(self) -> str:
@@ -104,7 +107,10 @@ class OpenAIEmbedder:
 
 
 def _vectors(content: bytes, count: int) -> list[list[float]]:
-    """The vectors of an answer in the order of the texts; finite, not zero, all of one length."""
+    """The vectors of an answer in the order of the texts; finite, not zero, all of one length.
+
+    Raises ScenarioError for everything else: a wrong vector would become a wrong score without a sign.
+    """
     try:
         # Sorted: the order of the rows is not promised, only their index.
         rows: list[dict[str, Any]] = sorted(json.loads(content)["data"], key=lambda row: row["index"])
@@ -119,7 +125,10 @@ def _vectors(content: bytes, count: int) -> list[list[float]]:
 
 
 class CachedEmbedder:
-    """An embedder with a memory on disk: JSON lines of digest and float32 vector; a damaged line is left out."""
+    """An embedder with a memory on disk: JSON lines of digest and float32 vector; a damaged line is left out.
+
+    Vectors are little-endian float32 in base64; the digest is over the embedder's id and the text in NFC.
+    """
 
     def __init__(self, embedder: Embedder, folder: Path) -> None:
         self._embedder = embedder
@@ -199,7 +208,10 @@ class SimilarityService:
         self.embedder = embedder
 
     async def __call__(self, payload: JsonValue) -> JsonValue:
-        """The answer to a request."""
+        """The answer to a request.
+
+        Raises what the embedder raises; `Services` turns that into an answer that is missing.
+        """
         return await asyncio.to_thread(self.answer, payload)
 
     def answer(self, payload: JsonValue) -> JsonValue:

@@ -235,7 +235,7 @@ class Episode:
         # After the writer: its last commit may have begun the sealing.
         if self._sealing is not None:
             await asyncio.wait([self._sealing])
-        # Again: a rebuild and the last commit each set the deadline anew, and a seal that failed its next try.
+        # Again: a rebuild and the last commit each set the deadline again, and a seal that failed its next try.
         self._cancel_timers()
         await self._log.close()
 
@@ -262,7 +262,7 @@ class Episode:
 
     @property
     def manifest(self) -> Manifest:
-        """The manifest as it is stored: `core` is in the chain, `about` beside it."""
+        """The manifest as it is stored: `core` is in the chain, `about` next to it."""
         return self._log.manifest
 
     def on_change(self, listener: Callable[[], None]) -> Callable[[], None]:
@@ -271,7 +271,7 @@ class Episode:
         return lambda: self._listeners.remove(listener) if listener in self._listeners else None
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about the agent of `seat` (a model call, a stop reason) beside the chain."""
+        """Keep something about the agent of `seat` (a model call, a stop reason) next to the chain."""
         await self._log.note(seat, body)
 
     # --- calls ------------------------------------------------------------------------------------------------------

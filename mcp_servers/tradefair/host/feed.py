@@ -42,7 +42,10 @@ class _Follower:
 
 
 class Feed:
-    """The open listen streams and followers of one server. `changing` are the URIs that a closure can change."""
+    """The open listen streams and followers of one server. `changing` are the URIs that a closure can change.
+
+    One feed serves both eras: listeners are streams of the stateless one, followers connections of the handshake era.
+    """
 
     def __init__(self, changing: Sequence[str]) -> None:
         self._changing = tuple(changing)
@@ -52,7 +55,10 @@ class Feed:
         self.listen = ListenHandler(self, max_subscriptions=_MAX_STREAMS)
 
     def announce(self) -> None:
-        """Tell all listeners that the changing resources have changed. Never blocks."""
+        """Tell all listeners that the changing resources have changed. Never blocks.
+
+        Followers are told by `run`, in the feed's own task.
+        """
         # Copies: a listener may end its stream while it is told.
         for listener in list(self._listeners.values()):
             for uri in self._changing:
@@ -70,12 +76,18 @@ class Feed:
         return unsubscribe
 
     async def publish(self, event: ServerEvent) -> None:
-        """Hand an event to every listen stream; the SDK's `SubscriptionBus`."""
+        """Hand an event to every listen stream; the SDK's `SubscriptionBus`.
+
+        Called by the SDK; what this host announces itself goes through `announce`.
+        """
         for listener in list(self._listeners.values()):
             listener(event)
 
     def follow(self, ctx: ServerRequestContext[Any, Any], uri: str) -> None:
-        """`resources/subscribe` of the handshake era."""
+        """`resources/subscribe` of the handshake era.
+
+        A connection that asks again moves to the newest end of the list.
+        """
         key = _connection(ctx)
         # Taken out and put back at the end: the order of the mapping is the order of asking.
         follower = self._followers.pop(key, None) or _Follower(ctx.session)
@@ -103,7 +115,10 @@ class Feed:
                     self._followers.pop(key, None)
 
     async def _tell(self, follower: _Follower) -> bool:
-        """Whether the follower took all it asked for in time."""
+        """Whether the follower took all it asked for in time.
+
+        False after any failure; its connection is then forgotten.
+        """
         try:
             with anyio.fail_after(_SEND_TIMEOUT_S):
                 for uri in self._changing:

@@ -52,7 +52,10 @@ class ForkedPast:
         return cls(starts, keys, loose)
 
     def recorded(self) -> dict[str, Any]:
-        """Plain data for the manifest's about."""
+        """Plain data for the manifest's about.
+
+        The form that `of_about` reads.
+        """
         return {"starts": self.starts, "keys": [list(key) for key in self.keys], "loose_until": self.loose_until}
 
     def forked(self, at: int, seats: Sequence[SeatId], policy_key: int, *, loose: bool = False) -> ForkedPast:

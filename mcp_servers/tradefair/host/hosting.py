@@ -48,7 +48,10 @@ _log = logging.getLogger("tradefair.host")
 
 
 class TooManyEpisodes(TradefairError):
-    """The host has `max_episodes` episodes and orders, and takes no more."""
+    """The host has `max_episodes` episodes and orders, and takes no more.
+
+    Raised before anything of an order is made; the operator may cancel episodes and order again.
+    """
 
 
 class Past(NamedTuple):
@@ -105,7 +108,7 @@ class Host:
         self._empty = anyio.Event()
         # By (episode, seat): kept for the episode's life, however its connections come and go.
         self._gates: dict[tuple[str, str], Gate] = {}
-        # Episodes whose round has ended while the host goes down: no further call may begin another round.
+        # Episodes that have finished a round while the host goes down: no further call may begin another round.
         self._resting: set[str] = set()
         self._starting: set[str] = set()
         self._tasks: anyio.abc.TaskGroup | None = None
@@ -211,7 +214,10 @@ class Host:
             self._empty.set()
 
     async def wait_empty(self) -> None:
-        """Wait until the last episode has been retired."""
+        """Wait until the last episode has been retired.
+
+        A host that never had an episode is not empty in this sense: the wait ends when one is retired.
+        """
         await self._empty.wait()
 
     def shut(self) -> None:

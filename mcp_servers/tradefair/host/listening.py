@@ -90,7 +90,10 @@ class _Config(uvicorn.Config):
 
 
 class _Connection(H11Protocol):
-    """A connection that is cut off when a request takes too long to arrive, or its answers are not taken."""
+    """A connection that is cut off when a request takes too long to arrive, or its answers are not taken.
+
+    Both times are `patience_s` of the settings, in seconds.
+    """
 
     config: _Config
     _arriving: asyncio.TimerHandle | None = None
@@ -129,7 +132,10 @@ class _Connection(H11Protocol):
         self._leaving = _ended(self._leaving)
 
     def _mind_the_request(self) -> None:
-        """Time the next request: from the last answer until it is whole, however many bytes arrive in between."""
+        """Time the next request: from the last answer until it is whole, however many bytes arrive in between.
+
+        A request that is whole is answered in its own time: only its arrival is bounded.
+        """
         # `cycle` is uvicorn's request: whole when no more of its body is to come and it is not answered yet.
         whole = self.cycle and not self.cycle.more_body and not self.cycle.response_complete
         if whole:

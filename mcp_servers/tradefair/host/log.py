@@ -25,14 +25,20 @@ _MAX_ROWS = 32_000 // _COLUMNS
 
 
 class Head(NamedTuple):
-    """The last event of a log: its number (0: none) and the hash of the chain up to it (32 bytes)."""
+    """The last event of a log: its number (0: none) and the hash of the chain up to it (32 bytes).
+
+    For a log without events the hash is that of the manifest.
+    """
 
     seq: int
     hash: bytes
 
 
 class Side(NamedTuple):
-    """Where a call came from. Kept in columns next to the event, outside the chain: a replay cannot know it."""
+    """Where a call came from. Kept in columns next to the event, outside the chain: a replay cannot know it.
+
+    Apart from `transport` these are the client's own texts, cut by `binding`; None where it did not say.
+    """
 
     transport: str | None = None
     # The trace context of OpenTelemetry; `telemetry.py` says what is done with it.
@@ -159,7 +165,7 @@ class SqliteLog:
     @classmethod
     async def create(cls, path: Path, manifest: Manifest, *, synchronous: str = "NORMAL") -> SqliteLog:
         """A new log. Raises StorageUnavailable when it cannot be written, TraceError when the file exists."""
-        # Asked before the lease is taken: its lock file would otherwise stay next to a trace of somebody else.
+        # Asked before the lease is taken: its lock file would otherwise stay next to another writer's trace.
         if path.exists():
             # After the test a race is left; the lease decides it.
             raise TraceError(f"{path}: exists already")
@@ -244,11 +250,17 @@ class SqliteLog:
         return event
 
     async def bodies(self) -> list[bytes]:
-        """The stored bytes of all events."""
+        """The stored bytes of all events.
+
+        In the order of their numbers, from 1.
+        """
         return [_bytes(row[0]) for row in await self._rows("SELECT body FROM events ORDER BY seq")]
 
     async def note(self, seat: SeatId, body: Mapping[str, Any]) -> None:
-        """Keep something about an agent."""
+        """Keep something about an agent.
+
+        Raises StorageUnavailable. A note after the seal is allowed and makes another seal due (`close`).
+        """
         try:
             await self._db.execute("INSERT INTO agent_events (seat, body) VALUES (?, ?)", (seat, orjson.dumps(body)))
         except sqlite3.Error as error:
@@ -340,7 +352,10 @@ class SqliteLog:
 
 
 class _Files:
-    """A `.trace` file per episode."""
+    """A `.trace` file per episode.
+
+    The default of every command that takes no store.
+    """
 
     address = None
 
@@ -426,7 +441,10 @@ class _Lease:
 
 
 def _bytes(value: object) -> bytes:
-    """A column's bytes; SQLite lets any type stand in any column."""
+    """A column's bytes; SQLite lets any type stand in any column.
+
+    Text instead of bytes can only come from an edited file; it then fails as a damaged event.
+    """
     if isinstance(value, bytes):
         return value
     return str(value).encode(errors="replace")

@@ -101,7 +101,10 @@ class PostgresStore:
         return str(self.place(path))
 
     async def trouble(self) -> str | None:
-        """Why the store cannot be reached, or None. It is asked at most every five seconds; changes are logged."""
+        """Why the store cannot be reached, or None. It is asked at most every five seconds; changes are logged.
+
+        The first answer is not logged: `launch` raises it.
+        """
         # One at a time: many requests for the state are one question to the store.
         async with self._asking:
             if time.monotonic() >= self._ask_at:
@@ -146,7 +149,10 @@ class PostgresStore:
 
 
 class PostgresLog:
-    """The log of one stored episode, and the lease on it."""
+    """The log of one stored episode, and the lease on it.
+
+    The columns of an event are those of `SqliteLog`, with the episode's name before them.
+    """
 
     def __init__(self, place: StorePlace, connection: Connection, manifest: Manifest, head: Head) -> None:
         self._place = place
@@ -206,7 +212,10 @@ class PostgresLog:
         return await cls(place, connection, manifest, head)._named()
 
     async def _named(self) -> PostgresLog:
-        """Give the session a name of its own, so that a later session can end it (`_regain`)."""
+        """Give the session a name of its own, so that a later session can end it (`_regain`).
+
+        The name is the session's `application_name`, which other sessions of the same user can see.
+        """
         await _call(self._connection, self._name)
         return self
 
@@ -248,7 +257,10 @@ class PostgresLog:
         return head
 
     async def _insert(self, sql: str, values: Sequence[object], head: Head) -> None:
-        """Carry out the statement that leads to `head`, and repeat it where the connection broke before the commit."""
+        """Carry out the statement that leads to `head`, and repeat it where the connection broke before the commit.
+
+        Raises StorageUnavailable where the server cannot be asked, or another process has written.
+        """
         before = self._head
         try:
             await self._connection.execute(sql.encode(), values)
@@ -321,7 +333,10 @@ class PostgresLog:
     # --- a connection that broke ------------------------------------------------------------------------------------
 
     async def _ready(self) -> None:
-        """A living connection that holds the lease. Raises StorageUnavailable."""
+        """A living connection that holds the lease. Raises StorageUnavailable.
+
+        Without a break of the connection this asks the server nothing.
+        """
         if not self._connection.broken and not self._connection.closed:
             return
         before = self._head

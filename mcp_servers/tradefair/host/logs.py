@@ -15,7 +15,10 @@ _OF_EVERY_RECORD = frozenset(vars(logging.makeLogRecord({}))) | {"message", "asc
 
 
 class JsonLines(logging.Formatter):
-    """`{"time", "level", "logger", "message", …}`: whatever a call gave as `extra` is a field of its own."""
+    """`{"time", "level", "logger", "message", …}`: whatever a call gave as `extra` is a field of its own.
+
+    Fields that JSON has no form for are written as Python shows them.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """One line."""
@@ -32,7 +35,10 @@ class JsonLines(logging.Formatter):
 
 
 class PlainLines(logging.Formatter):
-    """`LEVEL logger: message {extra}`."""
+    """`LEVEL logger: message {extra}`.
+
+    For people who watch a terminal; the fields of `extra` follow the message as `name=value`.
+    """
 
     def format(self, record: logging.LogRecord) -> str:
         """One line, and the traceback of an exception."""
@@ -43,7 +49,10 @@ class PlainLines(logging.Formatter):
 
 
 def log_to_stderr(kind: LogFormat = "text", level: LogLevel = "warning") -> None:
-    """Send what every logger says, from `level` on, to standard error."""
+    """Send what every logger says, from `level` on, to standard error.
+
+    Replaces handlers that were set before, so that no line is written twice.
+    """
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if kind == "json" else PlainLines())
     logging.basicConfig(handlers=[handler], level=level.upper(), force=True)

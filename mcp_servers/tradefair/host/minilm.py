@@ -61,7 +61,10 @@ def _tensor(raw: bytes, start: int, entry: Mapping[str, Any]) -> Array:
 
 
 def word_pieces(text: str, vocabulary: Mapping[str, int]) -> list[str]:
-    """BERT's uncased WordPiece: lower case, no accents, punctuation and CJK characters alone, longest pieces first."""
+    """BERT's uncased WordPiece: lower case, no accents, punctuation and CJK characters alone, longest pieces first.
+
+    A word that the vocabulary cannot be put together from is one `[UNK]`.
+    """
     return [piece for word in _words(text) for piece in _pieces(word, vocabulary)]
 
 
@@ -94,6 +97,7 @@ def _is_cjk(code: int) -> bool:
 
 
 def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
+    # Not cut into pieces: BERT's own tokenizer makes one unknown token of it.
     if len(word) > _MAX_WORD:
         return ["[UNK]"]
     found: list[str] = []
@@ -111,7 +115,11 @@ def _pieces(word: str, vocabulary: Mapping[str, int]) -> list[str]:
 
 
 class MiniLM:
-    """An encoder read from `folder`. ScenarioError when a file is missing or does not fit."""
+    """An encoder read from `folder`. ScenarioError when a file is missing or does not fit.
+
+    The sizes come from config.json, the tensors' names are those of Hugging Face's BERT, with `bert.` before them or
+    without.
+    """
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -135,26 +143,33 @@ class MiniLM:
             raise ScenarioError(f"{folder}: the weights do not fit the configuration: {error!r}"[:300]) from None
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
-        """One unit vector per text."""
+        """One unit vector per text.
+
+        `[text][dimension]`, each of length 1.
+        """
         return [self._encode(text).tolist() for text in texts]
 
     def _encode(self, text: str) -> Array:
         known = self._vocabulary
+        # Two of the positions belong to [CLS] and [SEP].
         pieces = ["[CLS]", *word_pieces(text, known)[: _MAX_TOKENS - 2], "[SEP]"]
         tokens = np.array([known[piece] for piece in pieces])
         hidden = self._tensors["embeddings.word_embeddings.weight"][tokens]
         hidden = hidden + self._tensors["embeddings.position_embeddings.weight"][: len(tokens)]
+        # One sentence: every token is of segment 0.
         hidden = hidden + self._tensors["embeddings.token_type_embeddings.weight"][0]
         hidden = self._norm("embeddings.LayerNorm", hidden)
         for layer in range(self._layers):
             hidden = self._layer(f"encoder.layer.{layer}", hidden)
         mean = hidden.mean(axis=0)
+        # A text without tokens still has [CLS] and [SEP]; only broken weights give a mean of 0.
         return mean / max(float(np.linalg.norm(mean)), _EPSILON)
 
     def _layer(self, name: str, hidden: Array) -> Array:
         attended = self._linear(f"{name}.attention.output.dense", self._attention(f"{name}.attention.self", hidden))
         hidden = self._norm(f"{name}.attention.output.LayerNorm", hidden + attended)
         inner = _gelu(self._linear(f"{name}.intermediate.dense", hidden))
+        # After the sum, as in BERT; later encoders normalize before.
         return self._norm(f"{name}.output.LayerNorm", hidden + self._linear(f"{name}.output.dense", inner))
 
     def _attention(self, name: str, hidden: Array) -> Array:
@@ -164,6 +179,7 @@ class MiniLM:
             self._linear(f"{name}.{part}", hidden).reshape(count, self._heads, size).transpose(1, 0, 2)
             for part in ("query", "key", "value")
         )
+        # Vaswani et al. 2017, equation 1.
         scores = query @ key.transpose(0, 2, 1) / math.sqrt(size)
         # The maximum is subtracted first, or exp would overflow.
         weights = np.exp(scores - scores.max(axis=-1, keepdims=True))

@@ -16,19 +16,27 @@ from tradefair.contract import Tool
 from tradefair.contract.kernel_tools import AWAIT_TURN
 
 _SCHEME = "market"
+# Longer than any call of ours needs.
 _MAX_URI_CHARS = 2_000
+# The other kernel tools show what only the seat itself changes (its notes) or what never changes (the rules).
 _CHANGING_KERNEL_TOOLS = ("view_turn",)
 
 
 class Reading(NamedTuple):
-    """The call that reading a URI makes."""
+    """The call that reading a URI makes.
+
+    The arguments are not checked yet: the episode does that, as for any call.
+    """
 
     tool: Tool
     arguments: dict[str, JsonValue]
 
 
 def mirrored(tools: Mapping[str, Tool]) -> dict[str, Tool]:
-    """The tools that are resources too: reads, save the one that waits."""
+    """The tools that are resources too: reads, save the one that waits.
+
+    `await_turn` is left out, since a reading that waits would block the client that opens a resource.
+    """
     return {name: tool for name, tool in tools.items() if tool.kind == "read" and name != AWAIT_TURN}
 
 
@@ -44,7 +52,7 @@ def template_uri(tool: Tool) -> str | None:
 
 
 def changing(tools: Mapping[str, Tool]) -> list[str]:
-    """URIs whose content can change when a phase or round closes."""
+    """URIs of resources that can change when a phase or round closes."""
     live = (tool for name, tool in tools.items() if tool.subject == "market" or name in _CHANGING_KERNEL_TOOLS)
     return [uri for tool in live if (uri := plain_uri(tool)) is not None]
 
@@ -61,6 +69,7 @@ def parse_uri(uri: str, tools: Mapping[str, Tool]) -> Reading | None:
     tool = tools.get(parts.netloc)
     if parts.scheme != _SCHEME or tool is None or parts.path.strip("/") or parts.fragment:
         return None
+    # A name twice has no meaning as arguments; taking the last would be a guess.
     if len(dict(pairs)) != len(pairs):
         return None
     properties: Mapping[str, Any] = tool.input_schema.get("properties", {})
@@ -85,6 +94,7 @@ def _words(schema: Mapping[str, Any]) -> list[str]:
 def _value(text: str, schema: Mapping[str, Any]) -> JsonValue:
     """Query text as what the parameter takes: text stays text, everything else is read as JSON where it is JSON."""
     options = [option.get("type") for option in schema.get("anyOf", (schema,))]
+    # A text parameter takes "12" as text; only `null` stands for nothing.
     if "string" in options and text != "null":
         return text
     try:

@@ -1,7 +1,7 @@
 """What an observer, who has no seat, may read: the tools that a market declares public, and nothing that a seat owns.
 
 An observer's call is no event. It changes nothing and belongs to no seat, and the hash of a trace must not depend on
-whether somebody watched. It sees what is committed (decision 0030).
+whether an observer watched. It sees what is committed (decision 0030).
 """
 
 from __future__ import annotations
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 
 def public_reads(market_type: MarketType, scenario: Scenario) -> dict[str, Tool]:
-    """The tools of a market that an observer is offered, by name."""
+    """The tools of a market that an observer is offered, by name.
+
+    A tool that needs an outside service is left out: an observer's call is not recorded, and so its answer is not
+    either.
+    """
     return {
         name: tool
         for name, tool in market_type.tools.items()
@@ -37,9 +41,13 @@ def observer_instructions(core: Core) -> str:
 
 
 def observe(core: Core, name: str, arguments: object) -> CallResult:
-    """Carry out one public read. A refusal is an answer too, never an exception."""
+    """Carry out one public read. A refusal is an answer too, never an exception.
+
+    Raises what a market's own function raises beyond IllegalAction: that is a fault, and the caller contains it.
+    """
     from tradefair.host.episode import CallResult
 
+    # An observer is never awaited, so its turn is always over.
     turn = TurnMark(*core.market.clock[:2], turn_over=True, over=core.ended is not None)
     tools = public_reads(core.market_type, core.scenario)
     tool = tools.get(name)
@@ -49,6 +57,7 @@ def observe(core: Core, name: str, arguments: object) -> CallResult:
         return CallResult(None, None, "denied", None, error, turn)
     try:
         given = tool.parameters.__pydantic_validator__.validate_json(encode_arguments(arguments), strict=True)
+        # Straight to the function: Core.call would make an event of it.
         answer = tool.function(core.market, OBSERVER, **given.__dict__)
     except BadArguments as bad:
         error = ErrorInfo("invalid_arguments", bad.reason, f"call {name} again with plain JSON values", True)
@@ -58,6 +67,7 @@ def observe(core: Core, name: str, arguments: object) -> CallResult:
     except IllegalAction as refusal:
         return CallResult(None, tool, "rejected", None, refusal.info, turn)
     body = answer.__pydantic_serializer__.to_json(answer)
+    # As Core bounds the results of calls.
     if len(body) > MAX_RESULT_BYTES:
         error = ErrorInfo(
             "too_many_rows", f"the answer would take more than {MAX_RESULT_BYTES} bytes", "ask for less", True

@@ -46,11 +46,16 @@ class Checked(NamedTuple):
 
 
 def checked(order: Order) -> Checked:
-    """Resolve the names of an order. Raises ScenarioError for what cannot be played, before anything is kept."""
+    """Resolve the names of an order. Raises ScenarioError for what cannot be played, before anything is kept.
+
+    The seats of `all` are those of the market, whatever the scenario says of them.
+    """
     kind = market_type(order.market)
     scenario = load_scenario(order.market, order.scenario or default_scenario(order.market), order.overrides)
+    # Seats do not depend on the seed, so any seed will do to list them.
     seats = list(kind.create(scenario, 0).seats) if order.seats == "all" else order.seats
     plan = plan_seats(kind, scenario, agents=seats, others=order.others)
+    # A hosted episode that no client can play would only wait for its time to live.
     if not plan.agents:
         raise ScenarioError(f"{scenario.id} has no seat for an agent: name some with seats")
     return Checked(order, kind, scenario, plan)

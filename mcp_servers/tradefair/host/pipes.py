@@ -30,6 +30,7 @@ class Pipes(NamedTuple):
 async def open_pipes() -> AsyncGenerator[Pipes]:
     """Standard input and output of this process, until the client closes the first."""
     async with stdio_server() as (reading, writing), anyio.create_task_group() as tasks:
+        # No buffer: a line is taken from the SDK when the server has taken the one before.
         passing, passed = anyio.create_memory_object_stream[SessionMessage | Exception](0)
 
         async def relay() -> None:
@@ -40,14 +41,17 @@ async def open_pipes() -> AsyncGenerator[Pipes]:
         tasks.start_soon(relay)
         async with passed:
             yield Pipes(passed, writing)
+        # The relay waits for the client's next line, which may never come.
         tasks.cancel_scope.cancel()
 
 
 def _request_in(failure: ValidationError) -> SessionMessage | Exception:
     """The request of a line that the SDK could not read, where Python's reader can; else the failure."""
+    # The SDK's error carries the line that it could not read.
     line = failure.errors(include_url=False)[0]["input"]
     try:
         content: Any = json.loads(line) if isinstance(line, str) else None
+        # Only requests: a notification without an answer may be dropped as before.
         return SessionMessage(JSONRPCRequest.model_validate(content))
     except (ValueError, RecursionError):
         return failure

@@ -13,6 +13,7 @@ from tradefair.contract.core import Record
 from tradefair.host.log import Row, SqliteLog
 from tradefair.tracestore import Manifest, Trace
 
+# The events that close something; a log keeps a mark on them, from which verify finds the last closure.
 _CLOSURES = frozenset({"phase_closed", "round_closed", "episode_ended"})
 
 
@@ -24,6 +25,7 @@ async def write_prefix(path: Path, core: bytes, about: Mapping[str, Any], record
     path.parent.mkdir(parents=True, exist_ok=True)
     log = await SqliteLog.create(path, Manifest(core, dict(about)))
     try:
+        # One batch: a prefix appears whole or not at all.
         await log.append([Row(record, seat=_seat(record)) for record in records])
     finally:
         await log.close()
@@ -39,6 +41,7 @@ def copied_records(trace: Trace, until: int) -> Iterator[Record]:
         event = _parsed(trace, stored.seq, stored.body)
         name = event.get("result_ref")
         blob: tuple[str, bytes] | None = None
+        # With the first event that names it, as in every log (docs/decisions/0007).
         if isinstance(name, str) and name not in known:
             known.add(name)
             body = trace.blob(name)

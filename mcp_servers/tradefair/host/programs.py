@@ -24,6 +24,7 @@ async def run_program(
     loop = asyncio.get_running_loop()
 
     def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
+        # The worker's thread waits here; the loop goes on with other seats.
         return asyncio.run_coroutine_threadsafe(_awaited(inner(name, arguments)), loop).result()
 
     # A program that could wait or start programs would hold its thread for as long as it likes.
@@ -41,6 +42,7 @@ async def run_program(
         tools=signatures,
         call=call,
         seed=int.from_bytes(seed, "big"),
+        # Rounds are the only time that a market has; the sandbox makes a date of it.
         day=core.market.clock.round,
     )
     if report.error is not None:

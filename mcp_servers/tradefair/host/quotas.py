@@ -80,11 +80,13 @@ class Gate:
         A call that was let in must call `leave` when it is answered.
         """
         self.last_at = now = self._clock()
+        # In this order: an episode that rests answers so even to a seat that is out of calls.
         refusal = self._going_down() or self._too_many(tool) or self._too_fast(now)
         if refusal is not None:
             self.refused += 1
             return refusal
         self.open += 1
+        # Waiting is free: a patient agent must not pay for a slow one.
         if tool != AWAIT_TURN:
             self.calls += 1
             if self.spent and self._on_spent is not None:
@@ -107,6 +109,7 @@ class Gate:
 
     def _too_many(self, tool: str) -> Refusal | None:
         most = self._quotas.calls
+        # `await_turn` still passes, so that a seat without calls learns of the end.
         if tool != AWAIT_TURN and self.spent:
             error = ErrorInfo(
                 "call_limit",
@@ -126,6 +129,7 @@ class Gate:
         rate = self._quotas.calls_per_s
         if rate is None:
             return None
+        # Never before now: time without calls gives no credit beyond the burst.
         due = max(self._due, now)
         wait = due - now - (self._quotas.burst - 1) / rate
         if wait > 0:

@@ -21,6 +21,7 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
     does not, and where the log was written by other rules.
     """
     follower = Replayed(Core.restore(market_type, log.manifest.core))
+    # Fresh policies: what they know must come from the log alone.
     scripted.reset()
     for body in await log.bodies():
         # What is due now was caused by the command before it: a policy must see each command once, not its
@@ -31,6 +32,7 @@ async def rebuilt(log: EventLog, market_type: MarketType, scripted: Scripted) ->
         step = follower.step(body)
         if is_command:
             scripted.followed(follower.core, step.event, follower.answer)
+    # Raises when the log ends in the middle of a command's consequences.
     follower.finish()
     return follower.core
 

@@ -27,6 +27,7 @@ from tradefair.tracestore import is_whole_store
 HOST_FILE = "host.json"
 _LOCK = ".host.lock"
 _FORMAT = "tradefair.host/1"
+# Letters, digits and a few signs: an id becomes the name of a file.
 _EPISODE_ID = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,99}")
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 
@@ -63,6 +64,7 @@ def sole_host(folder: Path) -> Generator[None]:
         except OSError:
             raise TraceError(f"{folder}: another host is running here; name another folder") from None
         yield
+    # Closing gives the lock back; the file stays, so that all hosts of the folder lock the same one.
     finally:
         os.close(lock)
 
@@ -94,11 +96,13 @@ def save_host_file(folder: Path, file: HostFile) -> None:
         "control": file.control,
         "store": file.store,
     }
+    # A draft under a name of its own: two writers cannot mix their bytes.
     draft = folder / f".{HOST_FILE}.{secrets.token_hex(4)}"
     try:
         with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
             stream.write(orjson.dumps(content, option=orjson.OPT_INDENT_2))
             stream.flush()
+            # Before the rename: after a power cut the new name must not hold an empty file.
             os.fsync(stream.fileno())
         os.replace(draft, folder / HOST_FILE)
     except OSError:
@@ -120,6 +124,7 @@ def load_host_file(folder: Path) -> HostFile:
         episodes, waiting, grants = content["episodes"], content.get("pending", ()), content["tokens"]
         _each_once(path, (_episode_id(path, item["id"]) for item in (*episodes, *waiting)))
         traces = {item["id"]: _plain_name(path, item["trace"]) for item in episodes}
+        # Two episodes with one trace would write into the same log.
         _each_once(path, traces.values())
         pending = {item["id"]: Order.model_validate(item["order"]) for item in waiting}
         lives = {item["id"]: _ttl_s(item["ttl_s"]) for item in episodes if item.get("ttl_s") is not None}
@@ -134,6 +139,7 @@ def load_host_file(folder: Path) -> HostFile:
             pending,
             None if control is None else _digest(control),
             lives,
+            # Checked as at the command line: the file may have been edited.
             None if store is None else _store(store),
         )
     except OSError as error:
@@ -150,6 +156,7 @@ def _grant_record(grant: Grant) -> dict[str, Any]:
 
 def _grant(item: Mapping[str, Any]) -> Grant:
     fields = [*(str(item[name]) for name in ("id", "episode", "seat")), _digest(item["digest"])]
+    # What is not an observer's is a seat's: older files have no scope.
     scope = OBSERVER_SCOPE if item.get("scope", SEAT_SCOPE) == OBSERVER_SCOPE else SEAT_SCOPE
     return Grant(*fields, scope=scope)
 

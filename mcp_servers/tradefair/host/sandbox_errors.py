@@ -16,7 +16,9 @@ if TYPE_CHECKING:
     from pydantic_monty import MontyError, MontyRuntimeError, MontySyntaxError
 
 MAX_TEXT_BYTES = 2_048  # of a message or hint: a program could raise an exception of megabytes
+# How the library names a snippet of a session; agents know no snippets.
 _FEED = re.compile(r"<python-input-\d+>")
+# The beginning of the library's message for what its Python has not.
 _MISSING_SYNTAX = "The monty syntax parser does not yet support "
 _SYNTAX_HINTS = {
     "yield": "build a list and return it",
@@ -90,6 +92,7 @@ def explain_failure(error: MontyError, limits: CodeLimits, feed: int, tools: tup
     limit = _limit_kind(kind, text)
     if limit:
         return limit_reached(limit, limits)
+    # Snippets count from 0, and modules run before the program, so its number is that of the modules.
     line = _line(error, f"<python-input-{feed}>")
     explained = _explained(kind, text, tools)
     where = f"line {line}: " if line else ""
@@ -117,6 +120,7 @@ def _line(error: MontyRuntimeError | MontySyntaxError, file: str) -> int:
 
 def _explained(kind: str, text: str, tools: tuple[str, ...]) -> _Explained:
     """Message and hint for an exception that the program raised or met."""
+    # Cut before the pattern is searched: the text may have megabytes.
     clean = _FEED.sub("the code", text[: 2 * MAX_TEXT_BYTES])
     if kind == "NotImplementedError" and clean.startswith(_MISSING_SYNTAX):
         clean = f"this Python has no {clean.removeprefix(_MISSING_SYNTAX)}"

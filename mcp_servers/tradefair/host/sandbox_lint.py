@@ -38,7 +38,10 @@ _BREAKS = frozenset({tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT, tokeniz
 
 
 class CodeRefused(Exception):
-    """A program that cannot work; `info` is the answer."""
+    """A program that cannot work; `info` is the answer.
+
+    The line is the author's: rewriting keeps the number of lines.
+    """
 
     def __init__(self, line: int, message: str, hint: str) -> None:
         super().__init__(message)
@@ -74,7 +77,10 @@ def prepare(code: str, tools: Collection[str]) -> Prepared:
 
 
 def _statements(tokens: list[TokenInfo]) -> Iterator[list[TokenInfo]]:
-    """Simple statements, and the headers of compound ones."""
+    """Simple statements, and the headers of compound ones.
+
+    Brackets are counted, so that a colon in a slice or a dictionary ends no statement.
+    """
     depth = 0
     statement: list[TokenInfo] = []
     for token in tokens:
@@ -172,7 +178,10 @@ def _require(statement: list[TokenInfo], module: str) -> None:
 
 @dataclass
 class _Frame:
-    """An open bracket: the function that it calls, and whether a lambda is open in the current argument."""
+    """An open bracket: the function that it calls, and whether a lambda is open in the current argument.
+
+    A stack of frames stands in for a parse tree; see the module's text.
+    """
 
     callee: str = ""
     in_lambda: bool = False
@@ -221,7 +230,7 @@ def _follow(frames: list[_Frame], token: TokenInfo, before: str) -> None:
 
 
 def _never_rebound(tokens: list[TokenInfo], tools: Collection[str]) -> frozenset[str]:
-    """The tools whose names the program does not use for something else."""
+    """The tools with names that the program does not use for something else."""
     rebound = {
         token.string
         for before, token, after in zip([tokens[0], *tokens], tokens, tokens[1:], strict=False)

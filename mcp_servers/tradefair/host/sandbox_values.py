@@ -26,7 +26,7 @@ class ForeignValue(ValueError):
 
 
 class TooLarge(ValueError):
-    """A value whose JSON would be longer than allowed."""
+    """A value with a JSON form that would be longer than allowed."""
 
 
 def plain_data(value: object, max_bytes: int) -> JsonValue:
@@ -36,6 +36,7 @@ def plain_data(value: object, max_bytes: int) -> JsonValue:
     text. Raises ForeignValue (NaN, infinities, integers over 64 bits, other types, depth, cycles) and TooLarge.
     """
     plain = _Walk(max_bytes).visit(value, ())
+    # The exact length; the walk's budget is only a lower bound.
     if len(orjson.dumps(plain)) > max_bytes:
         raise TooLarge(f"more than {max_bytes} bytes")
     return plain

@@ -32,7 +32,10 @@ MAX_CALLS_PER_TURN = 1_000  # a policy that never ends its turn lapses as `agent
 
 
 class ScriptedFailure(HarnessFailure):
-    """A scripted seat cannot go on. `records` are the events up to its failure: they have happened and must be kept."""
+    """A scripted seat cannot go on. `records` are the events up to its failure: they have happened and must be kept.
+
+    The episode keeps these records and then ends as `truncated:harness_failure`.
+    """
 
     def __init__(self, seat: SeatId, fault: Exception, records: list[Record]) -> None:
         super().__init__(f"the policy of {seat} failed: {fault!r}")
@@ -77,12 +80,16 @@ class Scripted:
         """Gives a call what its market asks of outside services; set by an episode that has services."""
         self._policies: dict[SeatId, Policy] = {}
         self._open: dict[SeatId, _Open] = {}
+        # By revision: in its next turn the policy is asked again.
         self._astray: dict[SeatId, int] = {}  # the revision in which a forked policy first decided otherwise
         self._played: dict[SeatId, int] = {}  # the revision in which a seat last acted (free clock: once per tick)
         self.reset()
 
     def reset(self) -> None:
-        """Fresh policies, as before the first round."""
+        """Fresh policies, as before the first round.
+
+        Also forgets turns that are being followed.
+        """
         if self._past is not None:
             self._past.at = 1
         self._policies = {seat: make() for seat, make in {**self._makers, **self._shadows}.items()}
@@ -105,6 +112,7 @@ class Scripted:
             revision = core.market.clock.revision
             try:
                 self._turn(core, seat, records)
+            # The records up to the fault have happened, so the exception carries them.
             except Exception as fault:  # a policy may be a stranger's code
                 raise ScriptedFailure(seat, fault, records) from fault
             if core.market.clock.revision != revision:
@@ -123,6 +131,7 @@ class Scripted:
                 revision = market.clock.revision
                 due = self._played.get(seat) != revision and market.wants_turn(seat)
                 if not due and seat not in self._open:
+                    # A turn in the middle of which the log ended is played on even where nothing new is due.
                     continue
                 self._played[seat] = revision
                 again = True
@@ -134,11 +143,17 @@ class Scripted:
             records += core.feed("clock_tick", None).records
 
     def shadow(self, seat: SeatId) -> Policy | None:
-        """The shadow of a seat, replayed up to here; None where there is none or where another agent decided."""
+        """The shadow of a seat, replayed up to here; None where there is none or where another agent decided.
+
+        The caller goes on with it: it stands where the log ends.
+        """
         return self._policies.get(seat) if seat in self._shadows else None
 
     def plays_alone(self, core: Core) -> bool:
-        """Whether no seat of the market is played from outside."""
+        """Whether no seat of the market is played from outside.
+
+        Such an episode needs no waiting: the next tick or phase follows at once.
+        """
         return self._makers.keys() >= core.market.seats.keys()
 
     def follow(self, core: Core, event: Mapping[str, Any]) -> None:
@@ -150,6 +165,7 @@ class Scripted:
         if seat not in self._policies or (self._past is not None and not self._past.plays(seat, event["seq"])):
             return
         if event["event"] == "seat_lapsed":
+            # A lapse ends the turn that the policy had open.
             self._close(seat)
         elif event["event"] == "tool_called" and event["parent"] is None:
             self._follow_call(core, seat, event)
@@ -157,6 +173,7 @@ class Scripted:
     def _follow_call(self, core: Core, seat: SeatId, event: Mapping[str, Any]) -> None:
         revision = core.market.clock.revision
         if self._astray.get(seat) == revision:
+            # What follows in this turn answers a decision that this policy did not make.
             return  # a fork's policy that decided otherwise in this turn: what is recorded stands
         if seat not in self._open:
             self._played[seat] = revision
@@ -203,12 +220,16 @@ class Scripted:
 
     def _begin(self, core: Core, seat: SeatId) -> Turns:
         policy = self._policies[seat]
+        # Immediately before its turn, so that it sees the truth of this phase.
         if seat in self.privileged:
             cast(PrivilegedPolicy, policy).see(core.market.privileged())
         return policy.turn(core.turn_view(seat))
 
     def _turn(self, core: Core, seat: SeatId, records: list[Record]) -> None:
-        """Play one phase of one seat; a seat that does not end its turn lapses."""
+        """Play one phase of one seat; a seat that does not end its turn lapses.
+
+        Calls go on until the turn is over, the policy is done, or MAX_CALLS_PER_TURN; events are added to `records`.
+        """
         turns, call = self._resumed(seat) or self._begun(core, seat)
         for _ in range(MAX_CALLS_PER_TURN):
             if call is None:
@@ -217,6 +238,7 @@ class Scripted:
             records += done.records
             answer = done.answer
             if answer is None or answer.status == "failed":
+                # A failed action may have left the market half changed; the episode rebuilds it.
                 fault = answer.fault if answer else None
                 raise HarnessFailure(f"{call.tool} of {seat} failed: {fault!r}") from fault
             if answer.turn.turn_over:
@@ -227,6 +249,7 @@ class Scripted:
             except StopIteration:
                 call = None
         turns.close()
+        # The policy is done or goes round in circles; either way the market goes on.
         records += core.lapse(seat, "agent_limit").records
 
     def _inputs(self, core: Core, seat: SeatId, call: ToolCall) -> dict[str, JsonValue]:

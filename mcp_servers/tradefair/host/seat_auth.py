@@ -87,7 +87,10 @@ class SeatTokens:
         return token, grant
 
     def find(self, token: str) -> Grant | None:
-        """The grant of a token; None for an unknown or revoked one."""
+        """The grant of a token; None for an unknown or revoked one.
+
+        A text that is longer than any token is not hashed at all.
+        """
         if len(token) > _MAX_TOKEN_CHARS:
             return None
         digest = token_digest(token)
@@ -97,11 +100,17 @@ class SeatTokens:
         return grant
 
     def good(self, digest: str) -> bool:
-        """Whether the token with this digest is known and not revoked."""
+        """Whether the token with this digest is known and not revoked.
+
+        Taken instead of `find` where only the digest is at hand.
+        """
         return digest in self._by_digest
 
     def revoke(self, grant_id: str) -> Grant:
-        """Forget a token; it never works again. Raises SeatError when there is no such grant."""
+        """Forget a token; it never works again. Raises SeatError when there is no such grant.
+
+        The caller closes what was opened with it.
+        """
         for grant in self:
             if grant.id == grant_id:
                 del self._by_digest[grant.digest]
@@ -143,5 +152,8 @@ class SeatVerifier:
 
 
 def token_digest(token: str) -> str:
-    """What is kept of a token: the SHA-256 of it, in hex."""
+    """What is kept of a token: the SHA-256 of it, in hex.
+
+    `surrogatepass`: a header may hold bytes that are no text, and must be refused, not raise.
+    """
     return hashlib.sha256(token.encode(errors="surrogatepass")).hexdigest()

@@ -27,7 +27,10 @@ class AnswersAtOnce(Protocol):
 
 
 class ServiceUnavailable(Exception):
-    """A service gave no answer; `info` is what the agent reads (`<source>_unavailable`)."""
+    """A service gave no answer; `info` is what the agent reads (`<source>_unavailable`).
+
+    Written for the agent: it does not say which address was asked or what it answered.
+    """
 
     def __init__(self, source: str) -> None:
         super().__init__(source)
@@ -60,7 +63,9 @@ class Services:
         if service is None:
             raise ServiceUnavailable(request.source)
         try:
+            # A late answer would hold up the seat's call, and with it the market.
             async with asyncio.timeout(self._timeout_s):
                 return await service(request.payload)
+        # Without the cause: its text may name addresses and keys.
         except Exception:
             raise ServiceUnavailable(request.source) from None

@@ -60,7 +60,10 @@ class SeatPlan(NamedTuple):
         return [seat for seat, who in self.seats.items() if who == AGENT]
 
     def with_policy(self, seat: SeatId, spelling: str) -> SeatPlan:
-        """The plan with a scripted policy where the agent would sit."""
+        """The plan with a scripted policy where the agent would sit.
+
+        The seat is marked as `late`: it is asked where the agent would be (docs/decisions/0008).
+        """
         return SeatPlan({**self.seats, seat: spelling}, self.late | {seat})
 
 
@@ -82,6 +85,7 @@ def plan_seats(
         given = scenario.seats.get(seat, scenario.seats.get(role))
         by_role = scenario.seats.get(role)
         if agents is not None:
+            # A seat that the scenario calls an agent's and that no agent takes is played by its role's policy.
             given = AGENT if seat in agents else (by_role if given == AGENT else given)
         if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
             given = others
@@ -100,6 +104,7 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
     For runs to which no other agent will come. Raises ScenarioError where a role has no stand-in.
     """
     others = [other for other in plan.agents if other != seat]
+    # The market is made only where a role has to be known.
     known: Mapping[SeatId, SeatSpec] = kind.create(scenario, 0).seats if others else {}
     for other in others:
         named = [spec.name for spec in kind.policies.values() if spec.stand_in and known[other].role in spec.roles]
@@ -171,12 +176,14 @@ async def new_episode(
     `seed` is 0 to 2**63 - 1. `labels` name what plays the agents' seats; `agent` says how the runner can seat the same
     one again. Raises ScenarioError, StorageUnavailable.
     """
+    # SQLite and JSON readers keep integers of 64 bits with a sign.
     if not 0 <= seed <= MAX_SEED:
         raise ScenarioError(f"the seed is {seed}; allowed is 0 to 2^63 - 1")
     make_folder(folder)
     scenario, services = await resolved(kind, scenario)
     name = episode_id or new_episode_id()
     scripted = scripted_seats(kind, scenario, plan, seed, policy_key=policy_key)
+    # Remarks go into the manifest as well, so that a report can repeat them.
     remarks = remarks_of(kind, scenario)
     for topic, remark in remarks.items():
         log_remark(scenario.id, topic, remark)
@@ -210,7 +217,10 @@ def remarks_of(kind: MarketType, scenario: Scenario) -> dict[str, str]:
 
 
 def asks_outside(kind: MarketType, scenario: Scenario) -> bool:
-    """Whether outside services must be asked before and during an episode of this scenario."""
+    """Whether outside services must be asked before and during an episode of this scenario.
+
+    Such episodes need network or a model's files; others run on the machine alone.
+    """
     return isinstance(kind, Resolves) and bool(kind.needs(scenario))
 
 
@@ -234,6 +244,7 @@ async def reopen_episode(
     shadows = dict.fromkeys(plan.agents, shadow) if isinstance(shadow, str) else shadow or {}
     past = ForkedPast.of_about(about, path.name)
     scripted = scripted_seats(kind, scenario, plan, core.seed, policy_key=key, shadows=shadows, past=past)
+    # Asked again: a model that was exchanged would continue the episode with other scores.
     again, services = await resolved(kind, scenario)
     if again != scenario:
         raise TraceError(f"{path.name}: the service that its scenario depends on is not the one it was begun with")
@@ -258,7 +269,7 @@ async def resolved(kind: MarketType, scenario: Scenario) -> tuple[Scenario, Serv
 def recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId]) -> tuple[SeatPlan, int]:
     """Who sits where according to a manifest's `about`, and the policies' key. Raises TraceError.
 
-    Nothing seals `about` before the end of an episode: anybody may have edited it.
+    Nothing seals `about` before the end of an episode: any person may have edited it.
     """
     who, late, key = about.get("seats", {}), about.get("late", []), about.get("policy_key", 0)
     try:
@@ -271,11 +282,15 @@ def recorded_plan(path: Path, about: Mapping[str, Any], seats: Sequence[SeatId])
 
 def new_seed() -> int:
     """A fresh seed. It is printed, so that the run can be repeated; below 2**31, so that it can be typed."""
+    # Not from the clock: runs that start at the same moment must differ.
     return secrets.randbelow(2**31)
 
 
 def new_episode_id() -> str:
-    """12 hex digits."""
+    """12 hex digits.
+
+    Random, and no part of the market's chance.
+    """
     return secrets.token_hex(6)
 
 
@@ -288,7 +303,10 @@ def make_folder(folder: Path) -> None:
 
 
 def default_folder(market: str) -> Path:
-    """`./runs/<timestamp>-<market>`."""
+    """`./runs/<timestamp>-<market>`.
+
+    The time is local: the name is for the person who looks for the run.
+    """
     return Path("runs") / f"{datetime.now().strftime('%Y%m%d-%H%M%S')}-{market}"
 
 

@@ -91,7 +91,10 @@ class HostStatus(_Report):
 
 
 async def readiness(host: Host) -> list[str]:
-    """The reasons why the host takes no calls or no episodes now; empty when it does."""
+    """The reasons why the host takes no calls or no episodes now; empty when it does.
+
+    Texts name no path and no address: `/health/ready` is answered without a token.
+    """
     reasons: list[str] = []
     if host.tasks is None:
         reasons.append("not serving yet")
@@ -115,10 +118,14 @@ def _storage_troubles(folder: str) -> list[str]:
 
 
 async def host_status(host: Host, *, state: EpisodeState | None = None, limit: int = 100) -> HostStatus:
-    """Figures of the host and up to `limit` episodes, newest first."""
+    """Figures of the host and up to `limit` episodes, newest first.
+
+    Counts are of the whole host; only `episodes` and `total` follow `state`.
+    """
     reasons = await readiness(host)
     alive = [_summary(host, episode) for episode in host.episodes.values()]
     lines = [*_past(host), *alive, *(_pending(host, name) for name in host.pending)]
+    # Newest first: they were added last.
     chosen = [line for line in reversed(lines) if state is None or line.state == state]
     ended = sum(line.state == "ended" for line in alive)
     return HostStatus(

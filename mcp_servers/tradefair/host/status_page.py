@@ -28,7 +28,10 @@ _NUMBERS = frozenset({"Seed", "Awaited", "Events", "Age"})
 
 
 def page(status: HostStatus, url: str) -> str:
-    """The document. All text from outside is escaped."""
+    """The document. All text from outside is escaped.
+
+    `url` is where seats are served. Everything is in the one document, as the page's policy allows nothing else.
+    """
     state = '<span class="ready">ready</span>'
     if not status.ready:
         state = f'<span class="draining">not ready: {escape("; ".join(status.reasons))}</span>'
@@ -83,7 +86,10 @@ def _number(column: str) -> str:
 
 
 def _span(seconds: float) -> str:
-    """A length of time in its two largest units."""
+    """A length of time in its two largest units.
+
+    For example `1 d 3 h`, `2 h 5 min`, `40 s`; parts are rounded down.
+    """
     whole = int(seconds)
     for size, name, below, small in ((86_400, "d", 3_600, "h"), (3_600, "h", 60, "min"), (60, "min", 1, "s")):
         if whole >= size:

@@ -30,6 +30,7 @@ def tool_result(result: CallResult, *, code_reads_words: bool = False) -> dict[s
     `code_reads_words`: programs of this seat can read text that other seats wrote, so any text that a program gives
     back may hold some.
     """
+    # Only programs: every other tool declares where strangers' words stand.
     code_reads_words &= result.tool is not None and result.tool.recorded
     meta: dict[str, Any] = {TURN_META: result.turn._asdict()}
     if result.error is not None or result.body is None:
@@ -61,7 +62,10 @@ def error_result(
 
 
 def _texts_of_code(data: Mapping[str, Any]) -> Iterator[str]:
-    """Pointers to what a program printed and to its value, where they hold any text."""
+    """Pointers to what a program printed and to its value, where they hold any text.
+
+    Numbers alone need no fence.
+    """
     for field in ("output", "value"):
         if _holds_text(data.get(field)):
             yield f"/{field}"
@@ -69,6 +73,7 @@ def _texts_of_code(data: Mapping[str, Any]) -> Iterator[str]:
 
 def _holds_text(value: object) -> bool:
     if isinstance(value, dict):
+        # Keys too: a program can put text there.
         fields: dict[str, object] = value  # pyright: ignore[reportUnknownVariableType]
         return any(map(_holds_text, (*fields, *fields.values())))
     if isinstance(value, list):
@@ -89,12 +94,16 @@ def _result(text: str, data: object, *, is_error: bool, meta: dict[str, Any]) ->
 
 
 def untrusted(paths: tuple[tuple[str, ...], ...], data: object) -> list[str]:
-    """JSON pointers to each text in `data` that another seat wrote; `*` in a path stands for all items."""
+    """JSON pointers to each text in `data` that another seat wrote; `*` in a path stands for all items.
+
+    A path that leads nowhere in this result gives none.
+    """
     return [pointer for path in paths for pointer in _expand(path, data, "")]
 
 
 def _expand(path: tuple[str, ...], value: object, pointer: str) -> Iterator[str]:
     if not path:
+        # An optional field that is absent holds no words.
         if value is not None:
             yield pointer
         return

@@ -55,13 +55,19 @@ class Writer:
         return self._idle.is_set()
 
     async def drain(self) -> None:
-        """Wait until everything submitted so far is committed or has failed."""
+        """Wait until everything submitted so far is committed or has failed.
+
+        Does not raise: whether it failed is told to those who wait for the single batches.
+        """
         if not self._idle.is_set():
             self._wake.set()
             await self._idle.wait()
 
     async def close(self) -> None:
-        """Commit the rest and stop."""
+        """Commit the rest and stop.
+
+        After this nothing may be submitted.
+        """
         self._closing = True
         self._wake.set()
         await self._task

@@ -31,7 +31,7 @@ def public_names(module: str) -> tuple[str, ...]:
 
 @cache
 def module_source(module: str) -> str:
-    """The snippet that defines `module_name(module)`: the file's body inside one function, whose names nobody sees."""
+    """The snippet that defines `module_name(module)`: the file's body inside one function that hides its names."""
     body = inspect.getsource(importlib.import_module(f"{__name__}.{module}_module"))
     lines = [line for line in body.splitlines() if not line.startswith("from ")]
     name = module_name(module)
