@@ -31,7 +31,7 @@ class State:
     messages: list[Message] = field(default_factory=_no_messages)
     """What was said, in the order of speaking; message number n stands at n - 1."""
     lapsed: set[SeatId] = field(default_factory=set[SeatId])
-    """Seats whose quote of the open round lapsed, also where their own limit was quoted for them."""
+    """Seats that let the quote of the open round lapse, also where their own limit was quoted for them."""
     rounds: list[RoundRecord] = field(default_factory=_no_rounds)
     """Closed rounds, oldest first; round n stands at n - 1."""
     profit: dict[SeatId, int] = field(default_factory=lambda: {BUYER: 0, SELLER: 0})
