@@ -81,7 +81,7 @@ def _middleware() -> list[Any]:
     """
     ready: Any = import_module("langchain.agents.middleware")
 
-    # A run is entered again after every tool call; without this the model would be asked after its turn has ended.
+    # The graph goes back to the model after every tool call; without this it would be asked after its turn has ended.
     @ready.before_model(can_jump_to=["end"])
     async def stop(state: Any, runtime: Any) -> dict[str, Any] | None:
         return {"jump_to": "end"} if runtime.context.finished else None
@@ -109,7 +109,7 @@ def _middleware() -> list[Any]:
 
 
 async def _answer_invalid(reply: AIMessage, turn: SeatRound) -> dict[str, Any] | None:
-    """Refusals of calls whose arguments are no JSON object: the graph would leave them without an answer."""
+    """Refusals of calls with arguments that are no JSON object: the graph would leave them without an answer."""
     if turn.finished:
         # The reply may have reached a limit: its invalid calls then need no answer, the conversation is over.
         return {"jump_to": "end"}

@@ -67,8 +67,7 @@ class PolicyBackend:
         try:
             reply = self._brain.reply(_visible(request))
         except HarnessFailure as failure:
-            # 400 and no retry: the policy's generator has been left in its middle, so asking again could not bring its
-            # answer.
+            # 400 and no retry: the same messages would be refused again.
             return error_answer(400, str(failure), "harness_failure", retry=False)
         self._replies += 1
         tokens = {"input_tokens": reply.input_tokens, "output_tokens": reply.output_tokens}

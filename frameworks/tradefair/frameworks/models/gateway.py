@@ -135,7 +135,7 @@ class Gateway:
     async def close(self) -> None:
         """Give up what is under way and close the recording; the backend is its opener's.
 
-        Cancels questions that no client waits for; waits for them, so that none writes into a closed file.
+        Cancels the questions that are still running and waits for them, so that none writes into a closed file.
         """
         # Safe to iterate: a task leaves the set in a callback, which runs at the next await at the earliest.
         for task in self._running:
