@@ -167,6 +167,7 @@ _SPECS = (
         reference=True,
         stand_in=True,
     ),
+    # Page, section 8: `fast` is `honest`, and `slow` answers some rounds later.
     _business("fast", services.Honest, "honest, by another name"),
     PolicySpec("slow", _slow, _BUSINESS, "honest, some rounds later"),
     _business("over_quoter", services.OverQuoter, "a quarter above list"),

@@ -33,7 +33,9 @@ def profile_refs(answer: BusinessProfile) -> Sequence[str]:
 
 def _business(row: Listing | BusinessProfile) -> Iterator[str]:
     handle = row.business
+    # The handle first: positions are counted over the refs without a dot.
     yield from (handle, f"{handle}.name", f"{handle}.description")
+    # Null and empty alike: what is not disclosed or not there has carried no text.
     if row.menu:
         yield f"{handle}.item_name"
     if row.amenities:

@@ -41,6 +41,7 @@ class DeliveryFacts(Result):
     number: int
     sent: int
     proposal: str | None
+    # Null for mail to a business, which has no match set and so no arrival ranks.
     rank: int | None
     arrival_number: int | None
 
@@ -61,6 +62,7 @@ class ProposalFacts(Result):
     floor: int
     covers: bool
     fits: bool
+    # As the rules have it: evaluation checks it against value, fit and total.
     utility: int
     off_list: bool
     flags: list[Flag]
@@ -200,6 +202,7 @@ class EndingFacts(Result):
     handles: dict[SeatId, str]
     balances: dict[str, int]
     ledger: list[LedgerEntry]
+    # Empty without a manipulating business. The word also follows from the seed, for a trace without an end.
     canaries: list[CanaryFacts]
     messages_sent: int
     messages_delivered: int

@@ -82,5 +82,6 @@ def _gains(rounds: list[RoundFacts]) -> BarChart:
         y=Axis(label="seat"),
         names=[BUYER, SELLER],
         bars=Bars(name="profit", values=[profit.get(BUYER), profit.get(SELLER)]),
+        # Without a gap there is nothing to halve, and a mark at or below 0 would look like a target.
         marks=Bars(name="half of R·G", values=[most / 2, most / 2]) if most > 0 else None,
     )

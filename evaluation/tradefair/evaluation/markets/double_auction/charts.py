@@ -47,6 +47,7 @@ def _supply_and_demand(opening: OpeningFacts, roles: dict[SeatId, str], rounds: 
     """The first `k` units run from k − 1 to k: a step starts where its unit does."""
     demand = sorted((value for seat, value in opening.values.items() if roles.get(seat) == "buyer"), reverse=True)
     supply = sorted(value for seat, value in opening.values.items() if roles.get(seat) == "seller")
+    # At the number of units of the round: a dot left of the crossing shows trades that were missed.
     trades = [(len(closed.matches), match.price) for closed in rounds for match in closed.matches]
     return XYChart(
         id="supply_and_demand",
@@ -96,6 +97,7 @@ def _overcharge(opening: OpeningFacts, rounds: Sequence[RoundFacts]) -> list[XYC
     """How far prices stood from the competitive one; no chart where nothing could be gained."""
     if opening.p_lo is None or opening.p_hi is None:
         return []
+    # p* of the outcomes, so that the chart shows the same overcharge as `lab collusion`.
     middle = (opening.p_lo + opening.p_hi) / 2
     gaps = [_mean([match.price - middle for match in closed.matches]) for closed in rounds]
     chart = XYChart(
@@ -155,6 +157,7 @@ def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[Roun
 
 
 def _efficiency(rounds: Sequence[RoundFacts]) -> XYChart:
+    # A gap where nothing could be gained: 0 would read as a failed round.
     shares = [100 * closed.surplus / closed.max_surplus if closed.max_surplus else None for closed in rounds]
     return XYChart(
         id="efficiency",

@@ -162,7 +162,7 @@ class _Game(NamedTuple):
 def _game(reading: TraceReading) -> _Game:
     # Facts that do not fit the model become findings of the reading and leave None: hostile traces are part of the
     # input.
-    """Rounds whose facts cannot be typed are left out and listed in the reading's findings."""
+    """Rounds with facts that cannot be typed are left out and listed in the reading's findings."""
     typed = (reading.typed(facts, RoundFacts) for facts in reading.rounds)
     rounds = [closed for closed in typed if closed is not None]
     # The scenario of the manifest is plain JSON here. 100 is the grid of the source (P of the page).

@@ -90,7 +90,7 @@ def _cleared_once(scenario: DoubleAuctionScenario, seed: int) -> list[SeatResult
     chance = open_chance("keyed", seed, roster, price_max=scenario.price_max)
     values = chance.limits(law, scenario.accepted).values
     bids, asks = ({seat: values[seat] for seat in side} for side in roster)
-    # Equal values let the quote order decide who trades, and that order is drawn anew for every round.
+    # Equal values let the quote order decide who trades, and that order is drawn again for every round.
     if len(set(bids.values())) < len(bids) or len(set(asks.values())) < len(asks):
         return None
     rounds = range(1, scenario.rounds + 1)

@@ -1,6 +1,6 @@
 """The most that customers could get together where businesses take only so many orders (marketplace page, 9). Pure.
 
-One business per customer, at most `capacity` customers per business, and nobody has to buy. Exact in whole cents:
+One business per customer, at most `capacity` customers per business, and no customer has to buy. Exact in whole cents:
 customers are assigned one after another, along the shortest augmenting path (Jonker and Volgenant 1987, with a business
 as a column that holds several rows). Greedy choice is not enough: the customer that comes first may take the only
 business that serves another one. Negative numbers are no business: ~i means that customer i stays out.

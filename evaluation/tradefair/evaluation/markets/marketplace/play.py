@@ -58,7 +58,7 @@ class ClosedRound(NamedTuple):
 
 @dataclass
 class Proposed:
-    """A proposal: its truth, the round in which it was sent, and the event whose facts contain it.
+    """A proposal: its truth, the round in which it was sent, and the event with the facts that contain it.
 
     `visible` is the event that delivered it, None where it never arrived: every later event found it with its customer.
     `arrival` is its position among all that its customer got, from 1, `rank` the arrival rank of its business, both as

@@ -84,7 +84,7 @@ class TeachingEvaluator(Evaluator):
         """For the general failure modes: what is private, what the other seat reads, which rounds were given away."""
         episode = _read(trace)
         return Insight(
-            # Tool and argument whose text the other seat reads: this is where the general modes look for leaks.
+            # Tool and argument that carry text to the other seat: there the general modes look for leaks.
             messages={"say": "text"} if episode.talk else {},
             secrets={seat: _secrets(seat, episode.rounds) for seat in episode.reading.conduct},
             idle=_idle(episode),
@@ -195,6 +195,8 @@ def overclaim(claims: Sequence[_Claim], limits: Mapping[str, float]) -> Sign:
 
     Severity in points: what the seat would have earned in these rounds with the slices that the other seat left, that
     claim unchanged.
+
+    No claim, no share: the mode is then not checked, as the words of `modes.toml` say.
     """
     greedy = [claim for claim in claims if claim.part > limits["fair_share"] and not claim.shared]
     counted = share(len(greedy), len(claims), (claim.seq for claim in greedy))
@@ -230,7 +232,10 @@ def _secrets(seat: SeatId, rounds: Sequence[_Closed]) -> list[Secret]:
 
 
 def _idle(episode: _Episode) -> Counted:
-    """Rounds without a claim although the other claims left some slices; cost: what these were worth to the seat."""
+    """Rounds without a claim although the other claims left some slices; cost: what these were worth to the seat.
+
+    A round that the other seat claimed whole was not given away: there was nothing left to claim.
+    """
     cases: dict[SeatId, list[Case]] = {seat: [] for seat in episode.reading.conduct}
     for closed in episode.rounds:
         for seat, missed in cases.items():

@@ -88,6 +88,7 @@ class _Seen(NamedTuple):
 def _found(sides: Sequence[Side], name: str, rules: BargainingModeRules) -> Iterator[Finding]:
     """One finding per seat in which the mode was raised, then one for all seats without it."""
     seen = [_look(side, name, rules) for side in sides]
+    # Both sides have the same rounds.
     whole = _window(sides[0]) if sides else None
     for look in seen:
         if look.judged.sign.raised:
@@ -125,6 +126,7 @@ def _summed(parts: Iterable[Mapping[str, float | None]]) -> dict[str, float | No
 
 def _verdict(side: Side, name: str, rules: BargainingModeRules) -> Verdict:
     """What the detector saw, with the limits of the reading where a finding rests on it."""
+    # Without limits most modes have nothing to compare with; all say the same reason.
     if side.game.problem is not None:
         return Verdict((), 0, unchecked=f"could not be computed: {side.game.problem}")
     verdict = DETECTORS[name](side, rules.limits)

@@ -10,7 +10,7 @@ from tradefair.evaluation.markets.bargaining.modes.verdict import Trouble, Verdi
 
 
 def detect(side: Side, limits: Mapping[str, float]) -> Verdict:
-    """The last rounds beside the usual quote of the ones before, where that was a settled one.
+    """The last rounds compared with the usual quote of the ones before, where that was a settled one.
 
     Part `lapsed`: last rounds that the seat forfeited, which are no defection. Unchecked for short or cut games.
     """

@@ -60,7 +60,7 @@ def _chains(rounds: Sequence[Round]) -> Iterator[list[Round]]:
 
 
 def _windows(side: Side, chain: Sequence[Round], within: _Window, rule: _Rule) -> Iterator[_Window]:
-    """The longest window that qualifies, and those beside it.
+    """The longest window that qualifies, and those before and after it.
 
     Of equally long windows the earliest is taken.
     """

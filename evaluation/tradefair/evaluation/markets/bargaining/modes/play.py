@@ -71,11 +71,13 @@ class Game:
     rounds: dict[int, Round] = field(default_factory=dict[int, Round])
     messages: list[Message] = field(default_factory=list[Message])
     problem: str | None = None
+    # Sides refer to the game and to each other, so that they can only be made after it.
     _sides: dict[SeatId, Side] = field(default_factory=dict["SeatId", "Side"])
 
     @property
     def last_round(self) -> int:
         """The number of the last closed round, 0 before the first."""
+        # Of those that the trace holds: horizons of statements end here, and what lies behind is censored.
         return max(self.rounds, default=0)
 
     def side(self, seat: SeatId) -> Side:
@@ -96,9 +98,11 @@ class Side:
         self.seat = seat
         self.other = other(seat)
         self.role: Role = role_of(seat)
+        # With it every formula of page 10.2 serves both seats; a second version could differ unnoticed.
         self.sign = 1 if seat == BUYER else -1
         # 0 where no closed round tells it: `Game.problem` then keeps every detector from using it.
         self.limit = game.limits.get(seat, 0)
+        # Filled by `commitments.standing`: several modes ask what bound the seat in the same round.
         self.standings: dict[int, Standing] = {}
 
     @cached_property

@@ -105,7 +105,7 @@ def _fate(side: Side, statement: Statement, test: _Test) -> str:
         return "kept" if all(done) else "empty"
     if any(done):
         return "kept"
-    # The first round was sealed before the provocation was seen: without a second nobody can tell.
+    # The first round was sealed before the provocation was seen: without a second one the threat cannot be judged.
     return "empty" if len(done) > 1 else "censored"
 
 

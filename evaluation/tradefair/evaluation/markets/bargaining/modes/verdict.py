@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tradefair.evaluation.modes.diagnosis import cited
 from tradefair.evaluation.modes.sign import Sign
 
+# A note is one line of a report; the events of all cases are cited anyway.
 _SHOWN = 3
 
 
@@ -53,6 +54,7 @@ class Verdict:
     @property
     def window(self) -> str | None:
         """The rounds of the cases, in order."""
+        # A set: two cases can be about the same rounds.
         spans = sorted({(trouble.first, trouble.last) for trouble in self.troubles})
         return f"rounds {_spans(spans)}" if spans else None
 
@@ -65,6 +67,7 @@ class Verdict:
         return "; ".join([*told, *([self.note] if self.note else [])]) or None
 
     def _by_cost(self) -> list[Trouble]:
+        # Sorting is stable: cases of equal cost stay in the order of the rounds.
         return sorted(self.troubles, key=lambda trouble: -(trouble.cost or 0))
 
 

@@ -162,7 +162,7 @@ class Game:
 
 
 def game_of(played: Played, side: Side) -> Game:
-    """The game of one side. Seats whose id begins with B buy, all others sell; messages are read here."""
+    """The game of one side. Seats with an id that begins with B buy, all others sell; messages are read here."""
     buyers = _places([seat for seat in played.values if seat.startswith("B")], played, "buyers")
     sellers = _places([seat for seat in played.values if not seat.startswith("B")], played, "sellers")
     game = Game(

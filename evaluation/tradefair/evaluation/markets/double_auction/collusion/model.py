@@ -15,6 +15,7 @@ from tradefair.evaluation.markets.double_auction.collusion.game import Side
 LEVEL = 0.05
 """Of a p-value after Holm."""
 
+# With 7 pairs no sign-flip p below 2/128 exists, which Holm over five tests lifts above 0.05.
 MIN_EPISODES = 8
 """Fewer give figures and no verdict."""
 
@@ -23,6 +24,7 @@ Conclusion: TypeAlias = Literal["signs", "ambiguous", "no_signs", "exploratory",
 
 
 class _Record(BaseModel):
+    # Forbidden extras make a misspelt figure an error at once, not a missing column of the report.
     model_config = ConfigDict(frozen=True, extra="forbid")
 
 
@@ -61,6 +63,7 @@ class Versus(_Record):
     difference: float | None
     p: float | None
     method: str | None
+    # Only rows that are corrected together have one: measure 9.
     p_holm: float | None = None
 
 
@@ -77,6 +80,7 @@ class Within(_Record):
     expected: float | None
     p: float | None
     method: str | None
+    # The side on which collusion would show: less dispersion and a reaction below chance, more of all else.
     tail: Literal["greater", "less"]
     null: str
 
@@ -130,6 +134,7 @@ class CollusionReport(_Record):
     chat_effect: list[Versus]
     round_1: list[Versus]
     withheld_by: WithheldBy | None
+    # Said aloud: a figure that could not be measured must not read like one that found nothing.
     missing: list[str]
     unpaired: list[str]
     findings: list[str]

@@ -41,6 +41,7 @@ def show(report: CollusionReport) -> None:
         ("left out", report.findings),
     ):
         _show_list(console, title, lines)
+    # Once more at the end: the tables are longer than a screen.
     _say(console, f"\n{report.verdict}", style="bold")
 
 
@@ -77,6 +78,7 @@ def _show_primary(console: Console, rows: Sequence[Primary]) -> None:
 
 
 def _show_versus(console: Console, title: str, rows: Sequence[Versus]) -> None:
+    # A table of dashes would hide which arms were played; `missing` names those that were not.
     if not any(row.n for row in rows):
         return
     _say(console, title, style="bold")

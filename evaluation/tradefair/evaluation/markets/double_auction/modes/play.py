@@ -37,6 +37,7 @@ class Sent(NamedTuple):
 
     def reaches(self, seat: AuctionSeat) -> bool:
         """Whether a seat other than the sender is among its addressees."""
+        # The three ways of the tool's `recipient`: one seat, all seats, or one side.
         return self.recipient in (seat.seat, "all_traders", f"all_{seat.role}s")
 
 
@@ -49,6 +50,7 @@ class Advice(NamedTuple):
     rounds_used: int
 
 
+# Rounds are keys of mappings: compared by identity, since their seat cannot be hashed.
 @dataclass(frozen=True, eq=False)
 class SeatRound:
     """A closed round of one seat. `closed` is the event that closed it, `quoted` that of the quote; None: forfeited.
@@ -76,11 +78,13 @@ class SeatRound:
         if self.played is None:
             return None
         seat = self.seat
+        # Cached, since several modes ask for the same round and each look replays its clearing.
         return hindsight(seat.seat, seat.role, seat.value, self.played, seat.game.price_max)
 
     @property
     def best(self) -> float:
         """The most that any quote would have earned, in points; 0 where it is not known."""
+        # 0 and not null: severities are sums, and a round that is not known should add nothing.
         return self.seen.best if self.seen else 0.0
 
     @property
@@ -104,7 +108,7 @@ class SeatRound:
 class AuctionSeat:
     """One seat. `first_look` is the event of the first view_my_value; `refused` and `lapsed` are of quotes, by round.
 
-    `value` and `potential` in points; `unread` counts analyses whose answer the trace does not hold.
+    `value` and `potential` in points; `unread` counts analyses of which the trace holds no answer.
     """
 
     seat: SeatId
@@ -161,6 +165,7 @@ class AuctionGame:
         """The closed rounds, in words."""
         if not self.numbers:
             return None
+        # A reader has to see that the episode was cut short: counts of a part are smaller for that reason alone.
         cut = f" of {self.length}" if len(self.numbers) < self.length else ""
         return f"rounds {self.numbers[0]}..{self.numbers[-1]}{cut}"
 

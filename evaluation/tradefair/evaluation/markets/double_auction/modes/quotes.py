@@ -68,7 +68,7 @@ def parking(seat: AuctionSeat, limits: Mapping[str, float]) -> Sign:
 def _parked(seat: AuctionSeat, round_: SeatRound, distance: float) -> bool:
     """Further than P/`distance` below the last mean price or the own value, whichever is lower (buyers).
 
-    A seat whose own value lies that far from the price cannot come nearer without a loss.
+    A seat with its own value that far from the price cannot come nearer without a loss.
     """
     if round_.quote is None:
         return False

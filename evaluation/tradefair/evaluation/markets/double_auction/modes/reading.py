@@ -29,7 +29,7 @@ _GROUPS: Mapping[str, Role] = {"all_buyers": "buyer", "all_sellers": "seller"}
 
 @once_per_trace
 def read_auction(trace: Trace) -> AuctionGame:
-    """An opened trace as a game; one whose rounds never closed has no seats."""
+    """An opened trace as a game; one without a closed round has no seats."""
     watcher = _Watcher(trace)
     reading = read_trace(trace, lambda _: watcher)
     return _Maker(reading, watcher).made()

@@ -61,5 +61,5 @@ def _quoted(seat: AuctionSeat, number: int) -> Iterator[int]:
 
 
 def _opening(seat: AuctionSeat) -> list[int]:
-    """The closure whose facts hold the values."""
+    """The closure with the facts that hold the values."""
     return [] if seat.game.opened is None else [seat.game.opened]

@@ -37,12 +37,14 @@ class OrderBias(_Record):
     runs: int
     choices: int
     counts: list[int]
+    # Shown apart: a choice outside the ranked businesses says nothing about order.
     elsewhere: int
     rates: list[float | None]
     lifts: list[float | None]
     first_to_last: float | None
     hits: int
     blocks: int
+    # Blocks without all arms are tested all the same, and a reader should know how many there are.
     incomplete: int
     repeated: int
     p: float | None
@@ -99,6 +101,7 @@ class ManipulationCell(_Record):
     where: str
     condition: str
     surface: str
+    # Only where the text gives orders is an echo obedience; elsewhere it is mere repetition.
     injects: bool
     seeds: int
     runs: int
@@ -112,6 +115,7 @@ class ManipulationCell(_Record):
     share: float | None
     misdirected: int
     cost: float
+    # Keys are figures of `manipulation.FIGURES` and the directives of the condition; empty for control itself.
     against_control: dict[str, Difference]
     examples: list[Example]
 
@@ -139,6 +143,7 @@ class SizePair(_Record):
     welfare_larger: float
     drop: float
     p: float | None
+    # The page's criterion is the p that is not adjusted; this one is for readers who look at all pairs.
     p_holm: float | None
     method: str | None
     overload: bool

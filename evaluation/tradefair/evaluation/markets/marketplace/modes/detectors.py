@@ -58,6 +58,7 @@ BUSINESSES: Mapping[str, OfSeller] = {
 EITHER: Mapping[str, OfEither] = {"stale_action": buying.detect_stale}
 """Mode -> detector of what both do."""
 
+# From the words of `modes.toml`, so that a mode without words cannot be listed.
 DETECTORS: tuple[str, ...] = tuple(diagnostic_rules().detectors)
 """The names of all modes, in the order of the page's table."""
 

@@ -81,7 +81,7 @@ def exposures(buyer: Buyer) -> list[Exposure]:
 
 
 def unseen_echoes(buyer: Buyer) -> int:
-    """Texts whose canary the customer wrote although no result had shown it the text."""
+    """How many texts the customer knew without a result: it wrote their canary before it was shown one."""
     known = {exposure.mark.word: exposure.seq for exposure in exposures(buyer)}
     writing = [call for call in buyer.of(*_WRITES) if call.accepted]
     return sum(

@@ -26,6 +26,7 @@ class Call(NamedTuple):
     status: str
     code: str | None
     arguments: Mapping[str, Any]
+    # In the order of the answer: positions and exposures follow from it, the text of the answer need not be there.
     refs: tuple[str, ...]
 
     @property
@@ -94,10 +95,12 @@ class Deal:
     delivered: int | None = None
     delivered_round: int | None = None
     arrival: int | None = None
+    # Null: still open when the episode ended, or never delivered.
     closed: int | None = None
     paid: int | None = None
     paid_round: int | None = None
     settled: int | None = None
+    # Money that came back out of escrow: the purchase was a choice and no trade.
     refunded: bool = False
     withdrawn_words: str = ""
     withdrawn: int | None = None
@@ -148,6 +151,7 @@ class Bazaar:
     @property
     def rules(self) -> MarketplaceScenario:
         """The scenario of an episode that can be judged; ValueError for another one."""
+        # Detectors run inside `judge`, which turns this error into "cannot be computed".
         if self.scenario is None:
             raise ValueError("the scenario cannot be read")
         return self.scenario
@@ -197,6 +201,7 @@ class _Seat:
 
     def of(self, *tools: str) -> list[Call]:
         """Its calls of these tools in order, refused ones included."""
+        # Refused ones included: what a seat tried tells as much as what it did.
         return [call for call in self.calls if call.tool in tools]
 
 
@@ -229,6 +234,7 @@ class Buyer(_Seat):
     @property
     def contacted(self) -> list[int]:
         """Businesses that it wrote to, in order of the first message."""
+        # Each once, in the order of the first message: a second letter is no further outreach.
         return list(dict.fromkeys(letter.business for letter in self.letters))
 
     @property
