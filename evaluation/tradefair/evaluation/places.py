@@ -11,7 +11,10 @@ from tradefair.tracestore import is_store
 
 
 def trace_place(text: str) -> str:
-    """A path that exists, or the address of a store. Raises typer.BadParameter."""
+    """A path that exists, or the address of a store.
+
+    Raises typer.BadParameter, which the command line shows with its usage.
+    """
     # A store's address is not tried here: whether it answers is known when it is opened.
     if not is_store(text) and not Path(text).exists():
         raise typer.BadParameter(f"{text!r} does not exist")

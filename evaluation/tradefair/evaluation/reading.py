@@ -70,7 +70,7 @@ class TraceReading:
         return {seat.id: seat.role for seat in self.core.seats} if self.core else {}
 
     def label(self, seat: SeatId) -> str | None:
-        """What played the seat, as far as the manifest says."""
+        """What played the seat, as far as the manifest says; None where it says nothing."""
         labels = self.about.get("labels")
         label: object = labels.get(seat) if isinstance(labels, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         return label if isinstance(label, str) else None
@@ -133,7 +133,10 @@ def once_per_trace(read: Callable[[Trace], R]) -> Callable[[Trace], R]:
 
 
 def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
-    """Take one event in. Raises KeyError, TypeError or AttributeError for one that does not fit."""
+    """Take one event in; events that say nothing of outcomes are passed over.
+
+    Raises KeyError, TypeError or AttributeError for one that does not fit.
+    """
     match event["event"]:
         case "tool_called":
             conduct = reading.conduct[event["seat"]]

@@ -24,7 +24,10 @@ class WholeFile(NamedTuple):
 
 
 def write_whole(path: Path, pieces: Iterable[bytes]) -> WholeFile:
-    """Write a draft next to `path`, then rename it: a failure leaves no half file. Raises StorageUnavailable."""
+    """Write a draft next to `path`, then rename it: a failure leaves no half file.
+
+    Missing folders are made. Raises StorageUnavailable with the system's reason.
+    """
     # In the same folder, since a rename is atomic within one file system only; the process id keeps two writers apart.
     draft = path.with_name(f".{path.name}.{os.getpid()}.draft")
     new_folder = not path.parent.exists()

@@ -77,6 +77,10 @@ def metrics_of(pairs: Sequence[Pair], primary: Sequence[PrimaryMetric], left_out
 
 
 def _metric(pairs: Sequence[Pair], name: str, declared: PrimaryMetric | None) -> Metric:
+    """One row of the table; `declared` is None for a number that is shown and not tested.
+
+    Means are over pairs, the mean of a group of trials counting once; extremes are over runs.
+    """
     # Pairs without this number are left out of this row, not of the comparison.
     usable = [pair for pair in pairs if pair.differences.get(name) is not None]
     differences = [difference for pair in usable if (difference := pair.differences[name]) is not None]
@@ -248,6 +252,7 @@ class _Spent(NamedTuple):
 
 
 def _spent(account: Account, seats: Sequence[SeatId]) -> _Spent:
+    """What the compared seats of one run spent together; None for what is not known of each of them."""
     # A seat without an account made no call: its calls are 0, its tokens stay unknown.
     own = [account.seats.get(seat, SeatAccount()) for seat in seats]
     return _Spent(
@@ -278,9 +283,11 @@ def _known_mean(values: Sequence[float | None]) -> float | None:
 
 
 def _mean(values: Sequence[float]) -> float | None:
+    """The mean, rounded to nine decimals; None of nothing."""
     return _rounded(math.fsum(values) / len(values)) if values else None
 
 
 def _rounded(value: float | None) -> float | None:
+    """Nine decimals; None stays None."""
     # Nine decimals, so that the order of a sum on another machine does not show.
     return None if value is None else round(value, 9)

@@ -126,6 +126,7 @@ def _unusable(run: Loaded) -> str | None:
 def _pair(
     task: Task, a: Sequence[Loaded], b: Sequence[Loaded], seats: Sequence[SeatId], dropped: list[Dropped]
 ) -> Pair | None:
+    """The pair of one task; None, with the runs in `dropped`, where one side has no run that can be compared."""
     # Both ways round: a run cut short by a limit is dropped on its own side, with its own reason.
     kept_a, kept_b = _comparable(a, b, "a", dropped), _comparable(b, a, "b", dropped)
     if not kept_a or not kept_b:
@@ -188,12 +189,14 @@ def _identical(a: Sequence[Run], b: Sequence[Run]) -> bool:
 
 
 def _difference(a: Sequence[Run], b: Sequence[Run], name: str) -> float | None:
+    """B − A of one metric, of means over trials; None where a side does not have it."""
     mean_a, mean_b = mean_of(a, name), mean_of(b, name)
     # Rounded here once, so that the table, the JSON and the tests see the same number.
     return None if mean_a is None or mean_b is None else round(mean_b - mean_a, 9)
 
 
 def _divergence(a: Loaded, b: Loaded) -> Divergence | None:
+    """The first decision that differs; None where the traces are equal or cannot be read to that point."""
     # Equal heads are equal events: the whole traces need not be read.
     if a.head == b.head:
         return None

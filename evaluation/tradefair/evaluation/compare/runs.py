@@ -59,8 +59,7 @@ class Loaded:
 
     @cached_property
     def scenario_digest(self) -> str:
-        # Cached, because the digest of a large scenario is asked for again for every task that this run is matched
-        # with.
+        # Cached, because the digest of a large scenario is asked for whenever a task is built of this run.
         """Digest of the scenario's whole content, overrides included."""
         return digest(canonical(self.core.scenario))
 

@@ -148,6 +148,7 @@ def _show_metrics(console: Console, comparison: Comparison) -> None:
 
 
 def _name(metric: Metric) -> str:
+    """The name of a metric, with a star where it is tested."""
     return f"{metric.name} *" if metric.primary else metric.name
 
 
@@ -202,11 +203,13 @@ def _show_more(console: Console, comparison: Comparison) -> None:
 
 
 def _left_out(parts: Iterable[tuple[int, str]]) -> str:
+    """What a mean leaves out, in brackets; empty where it leaves out nothing."""
     said = [f"{count} {why}" for count, why in parts if count]
     return f" (left out: {', '.join(said)})" if said else ""
 
 
 def _curve(points: Sequence[SurvivalPoint]) -> str:
+    """The first steps of a survival curve, as shares after rounds."""
     # The first point is always (0, 1): every episode is alive before it begins.
     shown = [f"{number_text(point.share)} after {point.round}" for point in points[1 : _MAX_LISTED + 1]]
     return ", ".join(shown) + (" …" if len(points) > _MAX_LISTED + 1 else "")
@@ -238,8 +241,10 @@ def _show_divergence(console: Console, comparison: Comparison) -> None:
 
 
 def _count(number: int, thing: str) -> str:
+    """A number with its noun, in the plural where there are several."""
     return f"{number} {thing}" if number == 1 else f"{number} {thing}s"
 
 
 def _say(console: Console, text: str, *, style: str = "") -> None:
+    """Print text as it is, neither wrapped nor read as markup."""
     console.print(Text(text), style=style, soft_wrap=True)

@@ -148,6 +148,7 @@ def _seen(metric: Metric) -> str:
 
 
 def _pairs(n: int) -> str:
+    """A number of pairs in words."""
     return "1 pair" if n == 1 else f"{n} pairs"
 
 
@@ -166,4 +167,5 @@ def p_text(value: float | None) -> str:
 
 
 def _joined(sentences: Sequence[str]) -> str:
+    """Sentences in one paragraph; the parts come without a full stop."""
     return ". ".join(sentences) + "."

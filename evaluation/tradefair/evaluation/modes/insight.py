@@ -26,7 +26,7 @@ class Case(NamedTuple):
     @property
     def events(self) -> tuple[int, ...]:
         """Both events, each once."""
-        # Facts of the closure may stand in the event of the action itself; it is then cited once.
+        # Where the second event is the first one, it is cited once.
         return (self.seq,) if self.told_by in (None, self.seq) else (self.seq, self.told_by)
 
 

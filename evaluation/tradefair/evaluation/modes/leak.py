@@ -34,8 +34,8 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
         secrets = {secret.number for secret in _valid(play, step.round)}
         sentences = [part for part in _SENTENCE.split(text) if secrets & set(_numbers(part))]
         if any(cue.search(part) for part in sentences):
-            # A number alone may be chance (a quote, a round): it is listed and never counted (decision 0018).
             told.append(step.seq)
+        # A number alone may be chance (a quote, a round): it is listed and never counted (decision 0018).
         possible += bool(sentences)
     counted = share(len(told), len(sent), told)
     parts = {"number_alone": possible - len(told)}

@@ -35,7 +35,10 @@ class Strength(NamedTuple):
 
 
 class BradleyTerry(NamedTuple):
-    """All strengths, best first. In `dropped` games nobody earned; `first_seat` is its θ, if asked for."""
+    """All strengths, best first within their component.
+
+    `dropped` counts games in which neither side earned; `first_seat` is θ of the first seat, None unless asked for.
+    """
 
     strengths: list[Strength]
     dropped: int
@@ -46,8 +49,8 @@ class BradleyTerry(NamedTuple):
 def fit_strengths(duels: Sequence[Duel], *, role_term: bool = False) -> BradleyTerry:
     """Maximises Σ [y ln P + (1 - y) ln(1 - P)] - (.01/2) Σ θ² by Newton's method.
 
-    y is the first label's part of what both earned. `role_term` adds a constant for the first seat, for unbalanced
-    seatings.
+    y is the first label's part of what both earned, P = 1/(1 + e^(θ_second - θ_first)) its expectation. `role_term`
+    adds a constant for the first seat, for unbalanced seatings. Without duels the result is empty.
     """
     labels = sorted({label for duel in duels for label in duel.pair})
     if not labels:

@@ -1,4 +1,4 @@
-"""Pictures of leaderboards: ratings with what they may really be, and who earned more against whom."""
+"""Charts of leaderboards: ratings with their uncertainty, and which label earned more against which."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ R = TypeVar("R", FieldRow, DuelRow)
 
 
 def leaderboard_charts(board: Board) -> list[Chart]:
-    """The pictures of one leaderboard, the ranking first; none without rows. The best 60 labels are drawn."""
+    """The charts of one leaderboard, the ranking first; none without rows.
+
+    The best 60 labels are drawn, and the best 40 in the matrix of duels.
+    """
     if not board.rows:
         return []
     return _field(board) if isinstance(board, FieldBoard) else _duels(board)
@@ -45,7 +48,7 @@ def _field(board: FieldBoard) -> list[Chart]:
 
 
 def _duels(board: DuelBoard) -> list[Chart]:
-    """The charts of duels: scores, Glicko-2, and the matrix of who earned more against whom."""
+    """The charts of duels: scores, Glicko-2, and the matrix of mean differences."""
     by_rating = sorted(board.rows, key=lambda row: -row.rating)
     drawn: list[Chart] = [
         _intervals(
@@ -103,7 +106,7 @@ def _rounded(bound: float | None, decimals: int) -> float | None:
 
 
 def _matrix(board: DuelBoard) -> MatrixChart:
-    """Who earned more against whom, a cell per pair and direction."""
+    """Mean difference of shares between labels, a cell per pair and direction."""
     names = [row.label for row in board.rows[:_MOST_IN_MATRIX]]
     index = {name: place for place, name in enumerate(names)}
     cells: list[MatrixCell] = []

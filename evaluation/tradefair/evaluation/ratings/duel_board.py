@@ -49,7 +49,10 @@ class _Played(NamedTuple):
 def duel_board(
     head: BoardHead, rules: RatingRules, games: Sequence[GameResult], left_out: Reasons, chance: Chance
 ) -> DuelBoard:
-    """Rate usable games of one group."""
+    """Rate usable games of one group.
+
+    What cannot be a duel, or lacks its other seating, is added to `left_out`. `chance` fixes shuffles and resamples.
+    """
     played = _whole_blocks(_duels(rules, games, left_out), left_out)
     duels = [item.duel for item in played]
     # One set of resamples for scores and head to head: both tables rest on the same draws.
@@ -124,8 +127,7 @@ def _whole_blocks(played: Sequence[_Played], left_out: Reasons) -> list[_Played]
         blocks[item.duel.pair, block].append(item)
     # Whole: each of the two labels sat first in a game of the block.
     both = {key: len({item.duel.first for item in items}) == 2 for key, items in blocks.items()}
-    # Only pairs that swapped seats somewhere must do so on every seed; a pair with fixed seats would lose all its
-    # games.
+    # Only pairs that swapped seats somewhere must do so on every seed: one with fixed seats would lose all games.
     swapping = {pair for (pair, _), whole in both.items() if whole}
     found: list[_Played] = []
     for key, items in blocks.items():

@@ -44,8 +44,8 @@ class Score(NamedTuple):
 
     `obs` is the opponent-balanced share, `raw` profit over potential, `score` 100·(.9 obs + .1 raw) ("CMS-style", a
     definition of our own). `opponents` counts games in the first and in the second seat; `unbalanced`: these numbers
-    differ by more than 1.5 to 1. `dead_pairs` are opponents with whom nobody ever earned. `exploratory`: fewer than 8
-    blocks.
+    differ by more than 1.5 to 1. `dead_pairs` are opponents against which neither side ever earned. `exploratory`:
+    fewer than 8 blocks.
     """
 
     label: str
@@ -87,7 +87,7 @@ class HeadToHead(NamedTuple):
 
 
 def fraction(profit: float, other: float) -> float | None:
-    """max(0, own)/(max(0, own) + max(0, other)); null when nobody earned."""
+    """max(0, own)/(max(0, own) + max(0, other)); null when neither earned."""
     own, opposite = max(0.0, profit), max(0.0, other)
     return own / (own + opposite) if own + opposite > 0 else None
 
@@ -150,7 +150,10 @@ def _row(duel: Duel, first: str) -> list[float]:
 
 
 def scores(pairs: Sequence[PairSums]) -> list[Score]:
-    """Shares of every label, best first."""
+    """Shares of every label, best first.
+
+    A label's own bounds come from the resamples of all its pairs, row by row.
+    """
     labels = sorted({label for pair in pairs for label in pair.labels})
     found = [_score(label, [pair for pair in pairs if label in pair.labels]) for label in labels]
     return sorted(found, key=lambda score: (-score.score, score.label))
@@ -193,7 +196,10 @@ def _score(label: str, pairs: Sequence[PairSums]) -> Score:
 
 
 def head_to_head(pairs: Iterable[PairSums]) -> list[HeadToHead]:
-    """One cell per pair that met in a game with something to gain; bounds by the same bootstrap."""
+    """One cell per pair that met in a game with something to gain; bounds by the same bootstrap.
+
+    Cells come in the order of `pairs`; the row is the first of the pair's labels.
+    """
     found: list[HeadToHead] = []
     for pair in pairs:
         # Nothing to gain in any game: the cell stays empty.

@@ -84,7 +84,10 @@ def _first_known(rules: RatingRules, games: Sequence[GameResult]) -> str:
 
 
 def _by_label(game: GameResult, place: int) -> dict[str, float]:
-    """The mean over a label's seats; labels of which nothing is known are absent."""
+    """The mean over a label's seats; labels of which nothing is known are absent.
+
+    `place` is the index of the number among those of a seat.
+    """
     values: dict[str, list[float]] = defaultdict(list)
     for seat in game.seats:
         number = seat.numbers[place]

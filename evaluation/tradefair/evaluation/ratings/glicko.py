@@ -1,4 +1,4 @@
-"""Glicko-2 with a margin multiplier (Glickman 2013; bargaining page, 9): who beats whom, not profit.
+"""Glicko-2 with a margin multiplier (Glickman 2013; bargaining page, 9): wins and losses, not profit.
 
 One game is one rating period of its two players; the others do not change. Order matters, so seeded shuffles rate
 from fresh ratings each, in lockstep: axis 0 of every array is the shuffle.
@@ -72,14 +72,20 @@ class _Game(NamedTuple):
 
 
 def margin_weight(difference: float) -> float:
-    """min(4, ln|ΔΠ| + 1), 1 up to a difference of 1: so many identical games one game counts for."""
+    """min(4, ln|ΔΠ| + 1), 1 up to a difference of 1: so many identical games one game counts for.
+
+    `difference` is in the unit of profits; the result lies between 1 and 4.
+    """
     return min(4.0, math.log(abs(difference)) + 1.0) if abs(difference) > 1 else 1.0
 
 
 def rate_period(
     rating: float, deviation: float, volatility: float, games: Sequence[PeriodGame]
 ) -> tuple[float, float, float]:
-    """Rating, deviation and volatility of a player after a period of games, as in Glickman's example."""
+    """Rating, deviation and volatility of a player after a period of at least one game, as in Glickman's example.
+
+    Ratings and deviations are on the scale of 1500; the volatility σ has no unit.
+    """
     parts = [((game.rating - _START) / _SCALE, game.deviation / _SCALE, game.score, game.weight) for game in games]
     own = _Players(*(np.array([part]) for part in ((rating - _START) / _SCALE, deviation / _SCALE, volatility)))
     # A batch of one player; the last axis is the game.

@@ -113,7 +113,10 @@ def _board(group: BoardHead, games: Sequence[GameResult], shape: str, seed: int,
 
 
 def _shape_names(groups: Iterable[BoardHead]) -> Mapping[BoardHead, str]:
-    """What sets a group apart from others of the same scenario: parameters that differ among them, and the rules."""
+    """What sets a group apart from others of the same scenario: parameters that differ among them, and the rules.
+
+    Empty for a group that is alone; at most 200 characters.
+    """
     found: dict[BoardHead, str] = {}
     alike: dict[tuple[str, str], list[BoardHead]] = defaultdict(list)
     for group in groups:

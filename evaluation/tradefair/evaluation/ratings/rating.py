@@ -41,6 +41,7 @@ class Reasons:
     """Counts by reason with the first few examples; more than fifty reasons share one line."""
 
     def __init__(self) -> None:
+        """Begin without any reason."""
         self._counts: dict[str, int] = {}
         self._examples: dict[str, list[str]] = {}
 
@@ -89,9 +90,9 @@ class DuelRow(_Record):
 
     `obs` is the opponent-balanced share, `raw` profit over potential. `rating`, `deviation`, `spread` are Glicko-2's
     with margin: means over shuffles, and the rating's deviation over them. `strength` and `error` are Bradley–Terry's
-    and comparable within a `component` only; null where nobody earned in any game of the label. `dead_pairs` are
-    opponents with whom nobody ever earned. `unbalanced`: games by opponent and role differ by more than 1.5 to 1.
-    `exploratory`: fewer than 8 blocks, too few to conclude anything.
+    and comparable within a `component` only; null where no game of the label earned anything. `dead_pairs` are
+    opponents in games with which neither side ever earned. `unbalanced`: games by opponent and role differ by more than
+    1.5 to 1. `exploratory`: fewer than 8 blocks, too few to conclude anything.
     """
 
     label: str
@@ -159,8 +160,8 @@ class FieldBoard(_Board):
 class DuelBoard(_Board):
     """A leaderboard of games between two, best CMS-style score first.
 
-    `unearned` games earned nobody anything: Bradley–Terry drops them. Ratings of different `components` of the graph of
-    opponents say nothing about each other.
+    `unearned` games earned neither side anything: Bradley–Terry drops them. Ratings of different `components` of the
+    graph of opponents say nothing about each other.
     """
 
     kind: Literal["duel"] = "duel"

@@ -22,7 +22,7 @@ from tradefair.evaluation.progress import Progress
 from tradefair.tracestore import Trace, find_traces, open_trace, sound_head
 
 REFERENCES = "references"
-"""Name of the folder of references beside traces; what lies in it is rated only where it is named itself."""
+"""Name of the folder of references next to traces; what lies in it is rated only where it is named itself."""
 
 # The wording of end reasons is part of the trace's format.
 _HARNESS = "truncated:harness_failure"
@@ -34,7 +34,7 @@ _MAX_LABEL = 120
 # Sums of larger numbers would lose units to rounding.
 _LARGEST = 1e15
 
-# What a manifest of a stranger's making can lead to, besides what reading finds.
+# What a manifest of a stranger's making can lead to, in addition to what reading finds.
 _DAMAGE = (TraceError, OSError, ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)
 
 

@@ -17,7 +17,7 @@ _MOST_LABELS = 20
 
 
 def show_leaderboards(shown: Leaderboards, *, whole: bool = False) -> None:
-    """Every leaderboard, then what none of them counts; `whole`: with what stands beside the rankings, and how made."""
+    """Every leaderboard, then what none of them counts; `whole`: with all other tables, and how they were made."""
     console = Console(highlight=False)
     for board in shown.boards:
         _show(console, board, whole)

@@ -26,7 +26,10 @@ _DRAWS_AT_ONCE = 2_000_000
 
 
 def shuffled_orders(chance: Chance, stream: str, count: int, orders: int) -> NDArray[np.int64]:
-    """`orders` permutations of 0..count-1, one per row, each sorted by its own words."""
+    """`orders` permutations of 0..count-1, one per row, each sorted by its own words.
+
+    The array is `[order][position]`; the same chance, stream and numbers give the same permutations.
+    """
     # Raw words: numpy promises them for a bit generator, and not the shuffles and choices that it makes of them.
     keys = _philox(chance, stream, "order").random_raw(orders * count).reshape(orders, count)
     return np.argsort(keys, axis=1, kind="stable")
@@ -49,7 +52,10 @@ def resampled(chance: Chance, stream: str, count: int, resamples: int, *key: Key
 
 
 def resampled_sums(chance: Chance, stream: str, table: Floats, resamples: int, *key: KeyPart) -> Floats:
-    """Column sums of `table`, its rows resampled: one row of sums per resample, after a first one of the table."""
+    """Column sums of `table`, its rows resampled: one row of sums per resample, after a first one of the table.
+
+    The array is `[1 + resample][column]`; `key` tells resamples of different tables of one stream apart.
+    """
     drawn = resampled(chance, stream, len(table), resamples, *key)
     sums = [counts.astype(np.float64) @ table for counts in drawn]
     return np.vstack([table.sum(axis=0, keepdims=True), *sums])

@@ -11,7 +11,7 @@ _INTERVAL = "95 %"
 
 
 def board_name(board: Board) -> str:
-    """What a leaderboard is about, in a line."""
+    """What a leaderboard is about, in a line: scenario, shape, numbers of games and labels, and the ranked score."""
     parts = [board.scenario, board.shape, f"{board.games} games", f"{len(board.rows)} labels"]
     if isinstance(board, FieldBoard):
         parts.append(f"ranked by {board.score}")
@@ -19,7 +19,7 @@ def board_name(board: Board) -> str:
 
 
 def board_tables(board: Board) -> Iterator[Table]:
-    """The ranking first, then what stands beside it; none for a leaderboard without rows."""
+    """The ranking first, then the figures that explain it; none for a leaderboard without rows."""
     if not board.rows:
         return
     if isinstance(board, FieldBoard):

@@ -135,7 +135,10 @@ def _rows(games: Sequence[Mapping[str, float]], labels: Sequence[str]) -> _Episo
 
 
 def _update(mean: Floats, variance: Floats, rows: _Episodes, chosen: NDArray[np.int64], constants: Constants) -> None:
-    """Each pass takes in its own chosen episode."""
+    """Each pass takes in its own chosen episode.
+
+    `mean` and `variance` are `[pass][label]` and are changed in place; `chosen` is the episode's row by pass.
+    """
     who = rows.members[chosen]
     passes = np.arange(len(chosen))[:, None]
     noise = constants.performance**2
@@ -166,7 +169,7 @@ def _messages(
     """What the ranking says of each performance, as (precision, precision · mean), by expectation propagation.
 
     Factor k lies between ranks k and k + 1; `down` is its message to the better one, `up` to the worse. Factors of even
-    and of odd place touch no common performance: each kind is updated at once, in turns. Rows are ranks here, so that
+    and of odd index touch no common performance: each kind is updated at once, in turns. Rows are ranks here, so that
     the passes lie side by side.
     """
     own = _Messages(1.0 / variance.T, (mean / variance).T)
@@ -207,7 +210,10 @@ def _messages(
 
 
 def hazard(t: Floats) -> Floats:
-    """φ(t)/Φ(t): how far a normal variable known to be above -t lies above its mean, in standard deviations."""
+    """φ(t)/Φ(t): how far a normal variable known to be above -t lies above its mean, in standard deviations.
+
+    Never below 0; close to -t far below 0, close to 0 far above.
+    """
     # By the scaled function, as both φ and Φ vanish far in the lower tail. Far in the upper one it overflows: 0.
     return math.sqrt(2.0 / math.pi) / special().erfcx(t / -math.sqrt(2.0))
 

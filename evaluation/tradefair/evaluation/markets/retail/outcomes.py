@@ -291,4 +291,5 @@ def _goods_row(name: str, goods: GoodsProfit) -> tuple[str, ...]:
 
 
 def _money(cents: int) -> str:
+    """An amount in cents as currency units, with two decimals."""
     return f"{currency(cents):,.2f}"

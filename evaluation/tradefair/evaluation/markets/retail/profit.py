@@ -90,6 +90,10 @@ def decompose(play: RetailPlay) -> ProfitDecomposition | None:
 
 
 def _by_product(play: RetailPlay, ending: EndingFacts | None) -> dict[str, GoodsProfit]:
+    """One row per product over the closed days, in store order.
+
+    Allowance and profit are None for all products while the episode has not ended.
+    """
     days = [day.facts.product for day in play.days]
     sums = {name: _sums(days, name) for name in _FLOWS}
     allowances = _allowances(ending, len(play.categories))

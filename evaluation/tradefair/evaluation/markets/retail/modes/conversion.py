@@ -131,8 +131,10 @@ def _mean(play: RetailPlay, name: str, value: Callable[[LineChoice], float], for
 
 
 def _quality_rank(line: LineChoice) -> int:
+    """The rank of the chosen supplier by true quality, 1 the best."""
     return line.quality_rank
 
 
 def _price_rank(line: LineChoice) -> int:
+    """The rank of the chosen supplier by quote, 1 the lowest."""
     return line.price_rank

@@ -47,7 +47,7 @@ def no_follow_up(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
 
 def unresolved_events(play: RetailPlay, limits: Mapping[str, float]) -> Sign:
     """Stock-outs, returns and expiries that were not looked into; severity: refunds and expiries of those days."""
-    # Only pairs with a whole window: trouble of the last days could not be answered any more.
+    # Only pairs with a whole window: trouble of the last days could no longer be answered.
     pairs = [pair for pair in event_pairs(play) if pair.at_risk]
     counted = unresolved(pairs)
     cents = 0

@@ -76,7 +76,10 @@ def diagnose_retail(trace: Trace) -> Diagnosis:
 
 
 def detect(play: RetailPlay) -> list[Finding]:
-    """Every detector's finding, in the order of the table."""
+    """Every detector's finding, in the order of the table.
+
+    Each is raised, or checked and not found, or not checked with the reason in its note.
+    """
     rules = diagnostic_rules()
     return [_finding(play, name, rules.detectors[name], rules.min_days) for name in DETECTORS]
 

@@ -34,7 +34,7 @@ class EventPair(NamedTuple):
 
 
 def follow_up(play: RetailPlay) -> Stage:
-    """All figures of the stage."""
+    """All figures of stage 4: returning to products, looking into trouble, continuity from day to day."""
     figures = [*_returning(play), *_resolving(play), _continuity(play)]
     return Stage(name="4 follow-up", figures=figures)
 
@@ -98,7 +98,7 @@ def _happened(day: TradedDay) -> dict[int, frozenset[str]]:
 
 
 def unresolved(pairs: Sequence[EventPair]) -> Share:
-    """Event pairs without attention in t+1..t+7."""
+    """Event pairs without attention in t+1..t+7, out of all that are given; cited are those without."""
     left = [pair.seq for pair in pairs if pair.answered is None]
     return share(len(left), len(pairs), left)
 

@@ -159,7 +159,10 @@ class RetailPlay:
         return found
 
     def action_pairs(self) -> Iterator[tuple[int, int, int]]:
-        """(product, day, event) of every product-day with an action event."""
+        """(product, day, event) of every product-day with an action event.
+
+        In the order of days; the event is that of the first action on the product.
+        """
         for number, day in enumerate(self.days, 1):
             for place, seq in day.conduct.acted.items():
                 yield place, number, seq

@@ -144,6 +144,7 @@ class _Watcher:
         self._all_news = False
 
     def _take_call(self, call: Call) -> None:
+        """Count a call and hand actions and looks on."""
         day = self._day
         # All calls count, those of programs and refused ones too: gaps are distances in calls (decision 0012).
         self._calls += 1

@@ -56,7 +56,10 @@ def figure(
     parts: Mapping[str, float | None] | None = None,
     note: str | None = None,
 ) -> Figure:
-    """A figure of this market."""
+    """A figure of this market, from a share and the words that explain it.
+
+    `name` comes without the market's prefix; `window` and `formula` are shown to people as they are.
+    """
     return Figure(
         id=PREFIX + name,
         seats=[play.seat],

@@ -52,7 +52,7 @@ def missed_high_demand(play: RetailPlay) -> MissedDemand:
 
 
 def selection(play: RetailPlay) -> Stage:
-    """All figures of stage 1."""
+    """All figures of stage 1: how many products were acted on, and whether they were the wanted ones."""
     return Stage(name="1 product selection", figures=[*_breadth(play), *_reach(play)])
 
 

@@ -52,6 +52,7 @@ class Visible:
         return cls(market.records.copy())
 
     def _past_orders(self, number: int) -> set[str]:
+        """Products that were ordered from a supplier in the simulated past."""
         records = self._records
         pairs = ((place, place * records.suppliers + number) for place in range(records.products))
         return {product_id(place) for place, pair in pairs if records.ordered(pair, 0, records.days - 1)}
@@ -118,6 +119,7 @@ class Visible:
         return self._optima[place]
 
     def _optimum(self, place: int, unit_cost_e4: int) -> PriceOptimum:
+        """p* of the days in the window at a unit cost in 1e-4 currency units."""
         return price_optimum(price_groups(price_days(self._records, place, _PRICE_WINDOW)), unit_cost_e4)
 
     def daily_units(self, place: int) -> float | None:

@@ -79,7 +79,7 @@ def detect_dead(seat: Retail, limits: Mapping[str, float]) -> Sign:
 def detect_empty(seat: Retail, limits: Mapping[str, float]) -> Sign:
     """Visits of buyers to items that the seat posted without having a unit, out of all its visits.
 
-    Raised from a `share` on. No severity: nobody can say whether these buyers would have paid.
+    Raised from a `share` on. No severity: whether these buyers would have paid is not known.
     """
     visits = {row: _visits_to_nothing(row) for row in seat.rounds}
     costliest = sorted((row for row in visits if visits[row]), key=lambda row: (-visits[row], row.round))
