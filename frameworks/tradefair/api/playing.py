@@ -159,6 +159,7 @@ async def seat(
         await left.wait()
 
     stage = Stage()
+    # The function that hands the seat over is the agent of the run.
     asked = _Asked(market, scenario, seed, by_hand, None, seat, others, settings, folder)
     # A task of its own: the episode goes on while the caller holds the seat.
     playing = asyncio.create_task(_played(asked, False, stage, alone=True))
@@ -306,6 +307,7 @@ def _named(agent: str | None, model: str | None, limits: Limits) -> AgentSpec:
         raise ScenarioError("a client from outside needs a server: tradefair play --agent external")
     if agent is None:
         return AgentSpec(NATIVE if model is None else "react", model, limits=limits)
+    # `policy:zip` names both at once: the framework and, as its model, the policy.
     if not agent.startswith(f"{NATIVE}:"):
         return AgentSpec(agent, model, limits=limits)
     if model is not None:

@@ -84,7 +84,7 @@ class Bargaining(SealedRounds[Act]):
     def awaited(self) -> frozenset[SeatId]:
         """The speaker of the open phase, or the seats that have not quoted.
 
-        None once the episode is over.
+        Empty once the episode is over.
         """
         if self.terminated is not None or self.clock.phase == "quote":
             return super().awaited()
@@ -102,6 +102,7 @@ class Bargaining(SealedRounds[Act]):
     def _has_spoken(self, seat: SeatId) -> bool:
         # The last two messages are all that the open round can hold.
         number, spoken = self.clock.round, self.state.messages[-2:]
+        # Sealed in a phase of speaking: a message that is not delivered yet.
         pending = self.clock.phase != "quote" and seat in self.sealed
         return pending or any(message.seat == seat and message.round == number for message in spoken)
 
@@ -388,6 +389,7 @@ class Bargaining(SealedRounds[Act]):
         twin = Bargaining(self.scenario, self.seed)
         twin.state.private = private
         for index, record in enumerate(self.state.rounds):
+            # Before the round is settled: its recorded luck decides orders, coin and maker.
             twin._fed_again(self._inputs[index : index + 1])
             # Messages are public: they stay.
             twin.state.messages += [message for message in self.state.messages if message.round == record.round]

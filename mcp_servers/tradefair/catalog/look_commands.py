@@ -210,6 +210,7 @@ def _show(rows: Sequence[dict[str, Any]], as_json: bool) -> None:
 
 
 def _column(key: str) -> list[Column]:
+    """How the cells of a key are laid out: running text is wrapped, names and figures are not."""
     return words(key) if key in _SENTENCES else names(key)
 
 
@@ -229,4 +230,6 @@ def _cell(value: object) -> str:
 
 
 def _print_json(content: object) -> None:
+    """Plain data as indented JSON on stdout, with a line end."""
+    # Bytes: the encoding of a terminal or pipe must not change what programs read.
     sys.stdout.buffer.write(orjson.dumps(content, option=orjson.OPT_INDENT_2) + b"\n")

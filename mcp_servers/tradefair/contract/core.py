@@ -145,6 +145,7 @@ class Core:
         self.seq = 0
         self.ended: EndReason | None = None
         self.notes: dict[SeatId, dict[int, Note]] = {seat: {} for seat in self.market.seats}
+        # Counted apart from the notes: the number of a removed note does not come back.
         self._note_numbers = dict.fromkeys(self.market.seats, 0)
         self._table = full_table(market_type)
         self._visible = {

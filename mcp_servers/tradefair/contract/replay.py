@@ -138,6 +138,7 @@ class Replayed:
         if event["status"] not in _RE_EXECUTED or tool is None or tool.recorded:
             _check_copied(event, recorded=tool is not None and tool.recorded)
             return self.core.copy(event, body)
+        # What the outside service had answered: it is never asked again.
         inputs = {item["source"]: item["payload"] for item, _ in self._inputs}
         return self.core.call(
             event["seat"], event["tool"], event["arguments"], parent=event["parent"], inputs=inputs, call=event["call"]

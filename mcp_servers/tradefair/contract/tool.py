@@ -243,6 +243,7 @@ def _shallow(schema: dict[str, Any], defs: dict[str, Any]) -> dict[str, Any]:
     """The outer type of one property; nothing where it can be anything."""
     if "anyOf" in schema:
         kinds = {_shallow(option, defs).get("type") for option in schema["anyOf"]}
+        # One branch may be anything, so the whole may.
         if None in kinds:
             return {}
         # Branches, not a list of types: several readers of schemas know no such list.
@@ -268,6 +269,7 @@ def _untrusted(
         yield from _untrusted(option, defs, path, depth + 1)
     for name, prop in schema.get("properties", {}).items():
         yield from _untrusted(prop, defs, (*path, name), depth + 1)
+    # Lists and mappings: the path says * for any of their items.
     for inner in (schema.get("items"), schema.get("additionalProperties")):
         if isinstance(inner, dict):
             yield from _untrusted(inner, defs, (*path, "*"), depth + 1)  # pyright: ignore[reportUnknownArgumentType]

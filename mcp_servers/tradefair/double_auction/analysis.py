@@ -289,7 +289,9 @@ class SideOfRound:
             first = max(beats, met, 0)
             if first <= last:
                 found.append(Fill(first, last, met))
+            # Below what beats this rival the price falls to the next rank.
             last = min(last, beats - 1)
+            # No lower price reaches this quote, and the later ones ask for more.
             if met > last:
                 break
         return found

@@ -78,6 +78,7 @@ def trace_copy(place: str | Path) -> bytes:
                 # SQLite's backup, and not a copy of the file: half of a page that is being written would be damage.
                 with closing(connect_to_read(Path(place))) as source:
                     source.backup(copy)
+            # In memory: the caller gets bytes, and no file is left behind.
             return copy.serialize()
     except sqlite3.Error as error:
         raise StorageUnavailable(f"{Path(place).name}: cannot be read: {error}") from None

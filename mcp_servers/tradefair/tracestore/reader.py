@@ -218,6 +218,7 @@ def connect_to_read(path: Path) -> sqlite3.Connection:
         if error.sqlite_errorcode != sqlite3.SQLITE_READONLY_ROLLBACK:
             raise
     try:
+        # Opening it for writing is what makes SQLite roll the cut write back.
         _connected(path, "rw").close()
     except sqlite3.OperationalError as error:
         told = f"its last write was cut off, and taking it back needs a folder that can be written ({error})"
@@ -348,6 +349,7 @@ class _Jsonl:
             start = len(_PREFIX) + 64
             try:
                 digest = bytes.fromhex(line[len(_PREFIX) : start].decode())
+            # No hex: reported below, with everything else that an event's line can lack.
             except ValueError:
                 digest = b""
             if line[start : start + len(_BODY)] != _BODY or not line.endswith(b"}") or not digest:

@@ -14,6 +14,7 @@ def sound_head(trace: Trace) -> tuple[int, bytes]:
     """(number, hash) of the last event. TraceError where the chain breaks, or a noted head names a missing event."""
     # One snapshot: a closure between two readings would look like a missing event.
     trace.freeze()
+    # The heads first, so that one pass over the events can note the hash at each of them.
     kept = _kept_heads(trace)
     wanted = {at for at, _ in kept.values()}
     hashes: dict[int, str] = {}

@@ -277,7 +277,7 @@ class LogSeedChance:
             raise _out_of_order(f"maker({round_number}, {pair})", self._allowed())
         self._coin_of = None
         self._settled.update(pair)
-        # Drawn for every pair, although no price depends on it: the next draw comes from the same stream (7.2, step 4).
+        # maker_draw: for every pair, though no price needs it, or the stream would be off from here on (7.2, step 4).
         return pair[self._stream.below(2)] if self._generation == "maker_draw" else earlier
 
     def _require_open(self, call: str, round_number: int, pair: Pair) -> None:
@@ -373,6 +373,7 @@ class RecordedChance:
 
     def speaking_order(self, round_number: int) -> tuple[str, ...]:
         """See `TradingChance`; TraceError if the round was fed without one."""
+        # A log without chat has none, and the rules ask only where the scenario has chat.
         order = self._round(round_number).speaking_order
         if order is None:
             raise TraceError(f"recorded_chance: round {round_number} has no speaking order")
@@ -452,6 +453,7 @@ def open_chance(
     shape = LawShape.scaled(price_max)
     if kind == "keyed":
         return KeyedTradingChance(Chance(seed), roster, shape)
+    # The logs' draws are written out for their own grid: on another one the same bits would mean other values.
     if shape != LawShape():
         raise ScenarioError(f"price_max = {price_max}: chance = {kind} follows a log, and logs have price_max = 100")
     if kind == "recorded":

@@ -64,6 +64,7 @@ class MomentumStep:
         return capped(view, base + (step if self._change > 0 else -step))
 
     def _learn(self, price: float | None) -> None:
+        # A round without a trade ends the trend: the next bid takes no step (rule M of 8.4).
         if price is None:
             self._change = 0.0
             return
@@ -79,6 +80,7 @@ class ContrarianStep:
         """min(v, round((v + 50)/2 − sign(d)·k)); v while two rounds in a row with trades are missing."""
         middle = points(view, 50)
         prices = [mean_price(trades) for trades in view.trades[-2:]]
+        # Without two prices in a row there is no change to bid against (rule C of 8.4).
         if len(prices) < 2 or view.value <= middle or prices[0] is None or prices[1] is None:
             return view.value
         change = prices[1] - prices[0]
@@ -103,6 +105,7 @@ class Overbidder:
 
     def quote(self, view: TraderView) -> int:
         """min(v, 48) first, then min(v, 1 + highest own-side quote)."""
+        # In round 1 there is no last round to look at.
         highest = _highest_own(view) if view.quotes else None
         return min(view.value, points(view, 48) if highest is None else highest + 1)
 
