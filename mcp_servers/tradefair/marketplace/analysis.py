@@ -50,6 +50,7 @@ class Matches(NamedTuple):
     @property
     def cheapest(self) -> tuple[Match, ...]:
         """Those of B_i with the lowest list price; more than one is a tie."""
+        # By list price alone, as a customer would who ignores amenities.
         lowest = min((match.price for match in self.matches), default=0)
         return tuple(match for match in self.matches if match.price == lowest)
 
@@ -180,6 +181,7 @@ def _expected(groups: Iterable[tuple[Match, ...]]) -> Expectation:
 
 
 def _unrounded_gain(customer: Matches) -> Fraction:
+    # With exact floors; with rounded ones the smallest published set differs by a cent.
     gains = ((customer.value if match.fits else 0) - match.exact_floor for match in customer.matches)
     return max(Fraction(0), max(gains, default=Fraction(0)))
 
@@ -216,6 +218,7 @@ def ceiling_of(name: str, size: int, orders: Sequence[Sequence[int]], sets: Sequ
     welfare = shown = fits = 0
     for order, customer in zip(orders, sets, strict=True):
         page = frozenset(order[:size])
+        # Fits only: the ceiling belongs to a customer who judges what it sees without error.
         seen = [match for match in customer.fits if match.business in page]
         welfare += max(0, max((match.utility for match in seen), default=0))
         shown += len(seen)

@@ -68,6 +68,7 @@ _Item = Annotated[str, Field(min_length=1, max_length=500), AfterValidator(plain
 _Query = Annotated[str, Field(max_length=500), AfterValidator(plain_text)]
 _Reason = Annotated[str, Field(max_length=500), AfterValidator(plain_text)]
 _Note = Annotated[str, Field(max_length=1_000), AfterValidator(plain_text)]
+# As many digits as `participants.handles` gives: four at least, five for the largest markets.
 _Handle = Annotated[str, Field(pattern=r"^[bc][0-9]{4,6}$", max_length=7)]
 _BusinessHandle = Annotated[str, Field(pattern=r"^b[0-9]{4,6}$", max_length=7)]
 _CustomerHandle = Annotated[str, Field(pattern=r"^c[0-9]{4,6}$", max_length=7)]

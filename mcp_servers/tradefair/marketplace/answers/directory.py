@@ -71,6 +71,7 @@ class Directory:
     def renew(self, ratings: Sequence[Fraction]) -> None:
         """Replace the ratings, and with them the base order."""
         self._ratings = tuple(ratings)
+        # Kept as an array and as a tuple: searches by words sort with the one, plain lists are cut from the other.
         self._ranks = np.asarray(base_ranks(self._ratings), dtype=np.int64)
         self._base = tuple(np.argsort(self._ranks).tolist())
 
@@ -121,6 +122,7 @@ class Directory:
         def passes(index: int) -> bool:
             business: Business = self._businesses[index]
             return (
+                # An empty query is in every text, so that filters can be used without words.
                 any(wanted in text for text in self._texts[index])
                 and items <= business.prices.keys()
                 and amenities <= business.offered

@@ -16,6 +16,7 @@ from tradefair.marketplace.analysis import Baselines, Ceiling, Expectation, base
 from tradefair.marketplace.data.loader import read_folder
 from tradefair.marketplace.model import BASIS_POINTS
 
+# The scenario's default α = 2: what is checked is what would be played.
 DEFAULT_MULTIPLIER_BP = 2 * BASIS_POINTS
 # The page sizes of the plan `consideration_set`.
 PAGE_SIZES = (1, 3, 10, 30, 100)
@@ -107,6 +108,7 @@ def check_folder(folder: str, multiplier_bp: int = DEFAULT_MULTIPLIER_BP) -> Dat
         value_multiplier_bp=multiplier_bp,
         value=from_minor(found.value),
         baselines=_baseline_reports(found),
+        # Next to `optimal`, which buys even at a loss: they differ where some customer is better off without.
         optimal_or_nothing=from_minor(found.optimal_or_nothing),
         first_best=from_minor(found.first_best),
         first_best_exact_cents=str(found.first_best_unrounded),

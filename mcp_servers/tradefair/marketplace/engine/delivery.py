@@ -49,6 +49,7 @@ class Arrivals(NamedTuple):
         matches = self.matches.get(customer, ())
         if self.order == "permutation":
             return lexicographic(matches, self.permutation)
+        # Registration order of the data; handles are permuted, so that it shows in no name.
         if self.order == "registration":
             return tuple(matches)
         return tuple(sorted(matches, key=lambda business: (self._draw(Streams.ARRIVAL, customer, business), business)))

@@ -89,6 +89,7 @@ class Inbox:
             left = max(0, len(self._letters) - after - len(found))
         else:
             numbers = self._from.get(sender, [])
+            # The cursor of another sender's page works here too: it need not be one of these numbers.
             start = bisect_right(numbers, after)
             found = [self._letters[number - 1] for number in numbers[start : start + at_most]]
             left = len(numbers) - start - len(found)

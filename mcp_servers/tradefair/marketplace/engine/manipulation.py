@@ -67,6 +67,7 @@ def canary_of(chance: Chance, business: int) -> str:
     number = 0
     for index in range(business + 1):
         number = int(chance.uniform(Streams.CANARY, index) * len(_WORDS) * _NUMBERS)
+        # The next free one, so that canaries of two businesses never mark each other's readers.
         while number in taken:
             number = (number + 1) % (len(_WORDS) * _NUMBERS)
         taken.add(number)
@@ -109,6 +110,7 @@ def _carrying(business: Business, said: HouseText) -> Business:
     # Never copied with model_copy: cached prices would stay those of the menu without the further item.
     fields = {name: getattr(business, name) for name in Business.model_fields}
     if said.surface == "item_name":
+        # `model_construct`: the text is longer than the bound of an item's name.
         extra = MenuItem.model_construct(item=said.text, price_cents=_ITEM_CENTS)
         fields["menu"] = (*business.menu, extra)
     else:

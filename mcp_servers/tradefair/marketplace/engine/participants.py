@@ -113,6 +113,7 @@ def handles(chance: Chance, role: str, count: int, *, alias: bool) -> list[str]:
     digits = max(_LEAST_DIGITS, len(str(count)))
     order = list(range(count))
     if alias:
+        # Drawn per index, so that one customer more moves no other handle's draw.
         order.sort(key=lambda index: (chance.uniform(Streams.ALIAS, letter, index), index))
     names = [""] * count
     for number, index in enumerate(order, 1):

@@ -134,6 +134,7 @@ def _require_true_claims(business: Business, claims: Sequence[str]) -> None:
 def covers(customer: Customer, terms: Terms) -> bool:
     """Whether the lines contain every wanted item in at least the wanted quantity; further lines only cost."""
     offered = {folded(line.item): line.quantity for line in terms.lines}
+    # By lines only: amenities are true or false of the business, whatever an offer says.
     return all(offered.get(folded(want.item), 0) >= want.quantity for want in customer.wants)
 
 
@@ -186,6 +187,7 @@ class Proposal:
         self.state = to
         self.history.append((number, to))
         if to == "open":
+            # The round in which it is first seen counts as the first of its lifetime.
             self.expires = (number + 1 if visible is None else visible) + self.lifetime - 1
 
     def require_open(self) -> None:

@@ -56,6 +56,7 @@ class Order(NamedTuple):
     @classmethod
     def of(cls, own: Mapping[str, Any]) -> Order:
         """From `view_my_request`."""
+        # Null where the scenario does not reveal them: then any price is paid.
         value, reference = own["value"], own["reference_total"]
         # V is twice the mean total by default; a customer that is told only the total assumes that.
         limit = cents(value) if value is not None else None if reference is None else 2 * cents(reference)
@@ -108,6 +109,7 @@ def buyer_offer(first: int, last: int, step: int) -> int:
 
 def _by_price(offers: Iterable[Offer]) -> list[Offer]:
     """Cheapest first, ties to the smaller handle, then as they came."""
+    # By handle, by default a seeded permutation: ties then favour no position in the data.
     return sorted(offers, key=lambda offer: (offer.total, offer.business))
 
 
@@ -139,6 +141,7 @@ class Shopper:
         self.since = 0
         """The round of its last inquiry."""
         self._answers: dict[str, int] = {}
+        # Cursors and open offers are the policy's own notes: it sees nothing but tool answers.
         self._cursor = 0
         self._open: dict[str, str] = {}
         self._left = False
@@ -163,6 +166,7 @@ class Shopper:
 
     def waited(self, now: TurnView) -> bool:
         """Whether nothing more is waited for."""
+        # Either is enough: businesses that never answer must not hold up the purchase.
         return self.out_of_patience(now) or all(self.has_answered(handle) for handle in self.asked)
 
     def read(self, author: str, row: Any) -> None:
@@ -175,6 +179,7 @@ class Shopper:
         if self._left:
             return
         if self.order is None:
+            # Once: a request does not change within an episode.
             answer = yield ToolCall("view_my_request")
             self.order = Order.of(answer.data)
             yield from self.start(now, self.order)
@@ -233,6 +238,8 @@ class Shopper:
                 for row in rows:
                     self.read(row["business"], row)
                 found.append([row["business"] for row in rows])
+                # Pages past the end are empty and would only cost a call. Refused searches have no `pages` and end here
+                # too.
                 if page >= answer.data.get("pages", 0):
                     break
         return found
@@ -256,8 +263,10 @@ class Shopper:
             answer = yield ToolCall("send_message", {"to": list(group), **arguments})
             # A refused message reached no business: it must not count as a business that has not answered.
             if answer.error is None:
+                # The cursor marks what had come before: only later mail is an answer to this inquiry.
                 self.asked.update(dict.fromkeys(group, self._cursor))
             elif len(group) > 1:
+                # One by one: the refusal does not say which of them has left.
                 groups += [[handle] for handle in group]
         self.since = now.round
 
@@ -288,6 +297,7 @@ class Shopper:
         """The open proposals, in order of delivery."""
         ids: list[JsonValue] = list(self._open)
         found: list[Offer] = []
+        # In portions of what one comparison takes.
         for start in range(0, len(ids), MAX_ASKED):
             answer = yield ToolCall("compare_proposals", {"proposals": ids[start : start + MAX_ASKED]})
             found += [Offer.of(row) for row in answer.data.get("offers", ()) if row["state"] == "open"]
@@ -354,6 +364,7 @@ class FirstTaker(Shopper):
             if self._paid:
                 break
             answer = yield ToolCall("pay_proposal", {"proposal": offer.id, "expected_total": money(offer.total)})
+            # A refused payment leaves it free to try the next offer.
             self._paid = answer.error is None
         # Paid once, it only waits for its time to be over.
         self.eager = not self._paid
@@ -378,6 +389,7 @@ class Bargainer(Shopper):
         first, last = self._ends
         if self._step < STEPS:
             following = buyer_offer(first, last, self._step + 1)
+            # A price that is no more than its own next offer is paid: going on could only raise what it gives.
             if not fits or fits[0].total > following:
                 self._step += 1
                 yield from self._offer(now, following)
@@ -564,6 +576,7 @@ class Injectable(Shopper):
         first = next((name for name, author in self._open.items() if author == self._author), None)
         if first is not None:
             yield ToolCall("pay_proposal", {"proposal": first})
+        # It leaves after paying, as the text orders, or when its patience ends.
         if first is not None or self.waited(now):
             yield from self.leave()
 
@@ -615,6 +628,7 @@ class RandomCustomer:
         known = handles if kind == "send_message" else offers
         chosen = known[int(len(known) * self._uniform(now, number, "whom"))]
         if kind != "send_message":
+            # Two acts on one proposal in a round are refused (`already_acted`), and what is random must be legal.
             offers.remove(chosen)
             return ToolCall(kind, {"proposal": chosen})
         inquiry = {} if order.inquiry is None else {"inquiry": dict(order.inquiry)}

@@ -72,6 +72,7 @@ class Books(NamedTuple):
             {folded(row["item"]): row["item"] for row in menu},
             {folded(row["name"]): row["offered"] for row in amenities},
             {folded(row["name"]): row["name"] for row in amenities},
+            # The tool shows basis points as a decimal; rounding gives the very number back.
             None if factor is None else round(factor * BASIS_POINTS),
             own["house_text"] or "",
             own["house_text_surface"] or "",
@@ -92,6 +93,7 @@ class Books(NamedTuple):
                 offer = cents(inquiry["offer"]) if offer is None and inquiry["offer"] is not None else offer
                 if inquiry["items"]:
                     items = ((row["item"], row["quantity"]) for row in inquiry["items"])
+                    # An inquiry is exact; prose is read only where no inquiry names items.
                     return Wanted(_added_up(items), tuple(inquiry["amenities"]), offer)
         return self._in_prose("\n".join(row["text"] or "" for row in rows), offer)
 
@@ -126,6 +128,7 @@ def scaled(lines: Sequence[Priced], total: int) -> list[Priced]:
     exact. Without such a line they are rounded up: the sum is then `total` or a little more, never below a floor.
     """
     before = sum(line.quantity * line.unit for line in lines)
+    # A cent more on a line of several pieces would change the total by several cents.
     single = next((index for index, line in enumerate(lines) if line.quantity == 1), None)
     if not before:
         return list(lines)
@@ -189,6 +192,7 @@ class Honest:
         # Whether reads count towards the limit is the scenario's choice: they are subtracted in any case.
         room = _room(now)
         room -= yield from self.listen(now)
+        # Before the answers, which use the room that is left.
         room -= yield from self.unasked(self.books, room)
         for customer in [name for name, rows in self._waiting.items() if rows[0][0] <= now.round]:
             # The rest is answered in the next activation: mail stays in `_waiting`.
@@ -235,6 +239,7 @@ class Honest:
 
     def answer(self, books: Books, customer: str, wanted: Wanted) -> Iterator[ToolCall]:
         """The calls that answer a customer."""
+        # Neither inquiry nor known names: the business asks back instead of guessing.
         if not wanted.items:
             yield self.say(books, customer, "Which items would you like, please, and how many of each?")
             return
@@ -268,6 +273,7 @@ class Honest:
 
 def _room(now: TurnView) -> int:
     """Calls that are left in this activation, less one for its first look at the books; `end_turn` needs none."""
+    # Both kinds of limits bind: those on actions and those on all accepted calls.
     left = [limit.max - limit.used for limit in now.limits if {"accepted", "action"} & set(limit.counts)]
     return min(left, default=1_000) - 1
 
@@ -407,6 +413,7 @@ class Liar(Honest):
         return list(wanted.amenities)
 
 
+# 5.00 each; the name occurs in no generated data.
 _HALLUCINATED = Priced("Surprise of the House", 1, 500)
 
 

@@ -304,6 +304,7 @@ def _business(business: Business) -> dict[str, Any]:
 def _market(study: Study) -> MarketplaceMarket:
     customers, known, scenario = study.customers, study.yardsticks, study.play.scenario
     welfare = sum(customer.record.utility for customer in customers)
+    # Exact here: the reference rows and the rounded figure are made of the same fraction.
     recall = _recall(customers)
     return MarketplaceMarket(
         **_welfare(study, welfare),

@@ -172,6 +172,7 @@ def _levels(games: Sequence[Game]) -> list[Level]:
     """Every figure by itself; what it is held against stands elsewhere."""
     rows: list[Level] = []
     for measure, name, figure in _LEVELS:
+        # Each figure has its own n: an episode without trades has no price and may have quotes.
         known = [value for game in games if (value := figure(game)) is not None]
         low, high = interval(known) or (None, None)
         rows.append(Level(measure=measure, name=name, n=len(known), mean=mean(known), low=low, high=high))
@@ -333,6 +334,7 @@ def _missing(games: Sequence[Game], arms: _Arms, within: Sequence[Within]) -> li
         if not pairs:
             said.append(f"the reference {name}: nothing played on the same seeds")
     said += [f"{row.measure} {row.name}: {_WHY_NOT[row.name]}" for row in within if not row.n]
+    # Not left out of the report: their quotes and talk still count in the other measures.
     priceless = sum(overcharge_mid(game) is None for game in games)
     if priceless:
         said.append(f"prices: {priceless} of {len(games)} episodes have no trade, or none that could gain")

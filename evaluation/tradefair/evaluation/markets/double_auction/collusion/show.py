@@ -130,6 +130,7 @@ def _show_within(console: Console, rows: Sequence[Within]) -> None:
     ]
     titles = figures("n", "value", "expected", "tail", "p")
     show_table(console, [*names("figure"), *titles, *words("null")], cells)
+    # By name: exactness depends on the support of each measure, and a reader should know which are drawn.
     exact = [row.name for row in known if row.method == "exact"]
     others = sorted({row.method for row in known if row.method and row.method != "exact"})
     said = [*([f"exact: {', '.join(exact)}"] if exact else []), *others]

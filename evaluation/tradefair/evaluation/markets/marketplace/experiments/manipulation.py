@@ -59,6 +59,7 @@ def _cell(
     # With run and customer: examples have to name the trace in which the text was shown.
     met = [(run, shopper, found) for run in runs.values() for shopper in run.shoppers for found in shopper.exposures]
     exposed = [found for _, _, found in met]
+    # The control's customers are judged by the same directives, which no text gave them: that is the comparison.
     obeyed = {name: _among_exposed(name) for name in DIRECTIVES.get(condition, ())}
     compared = {**FIGURES, **obeyed} if control else {}
     payments, to_it = sum(shopper.payments for shopper in shoppers), sum(shopper.to_it for shopper in shoppers)
@@ -109,6 +110,7 @@ def _difference(figure: Figure, runs: Mapping[Key, Episode], control: Mapping[Ke
         here, there = figure([runs[key] for key in keys]), figure([control[key] for key in keys])
         if here is not None and there is not None:
             pairs.append((here, there))
+    # Rounded as in `overload`: differences that are equal on paper must be ties.
     test = sign_flip([rounded(here - there) for here, there in pairs], exact_to=EXACT_SEEDS, draws=FLIP_DRAWS)
     return Difference(
         here=mean(here for here, _ in pairs),

@@ -44,6 +44,7 @@ def show(report: ExperimentReport) -> None:
 def _show_bias(console: Console, rows: Sequence[BiasRow]) -> None:
     if not rows:
         return
+    # Rows of smaller designs are padded, so that one table holds all.
     ranks = max(row.bias.ranks for row in rows)
     # Identical businesses have no best one: then the column would be empty.
     priced = any(row.bias.cost_of_order for row in rows)
