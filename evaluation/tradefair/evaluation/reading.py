@@ -141,8 +141,7 @@ def _take(reading: TraceReading, seq: int, event: dict[str, Any]) -> None:
         case "tool_called":
             conduct = reading.conduct[event["seat"]]
             conduct.calls += 1
-            # Whatever was not carried out counts, faults of ours too: it is a number about calls, not a verdict on the
-            # seat.
+            # Whatever was not carried out counts, faults of ours too: this is a number about calls, no verdict.
             conduct.refused += event["status"] != "ok"
         case "seat_lapsed":
             reading.conduct[event["seat"]].lapses[str(event["reason"])] += 1

@@ -261,11 +261,13 @@ class Comparison(_Record):
     # In the JSON `verdict` is the text alone: the conclusion has a key of its own there, for programs.
     @field_serializer("verdict")
     def _in_words(self, verdict: Verdict) -> str:
+        """The verdict's text alone."""
         return verdict.text
 
     @model_validator(mode="before")
     @classmethod
     def _read_back(cls, content: Any) -> Any:
+        """Put conclusion and text together again where JSON is read back."""
         # What is read back from `--json` has the text alone; a Comparison made in memory has both already.
         if isinstance(content, Mapping):
             told: Mapping[str, Any] = content  # pyright: ignore[reportUnknownVariableType]

@@ -138,7 +138,10 @@ def _needed(difference: float | None, deviation: float | None) -> int | None:
 
 
 def early_ends(pairs: Sequence[Pair]) -> EarlyEnds | None:
-    """Early ends, over the pairs of one run each; None without such pairs (McNemar's test needs single outcomes)."""
+    """Early ends, over the pairs of one run each; None without such pairs (McNemar's test needs single outcomes).
+
+    Counts are episodes, curves are shares (0 to 1) over closed rounds.
+    """
     # A group of trials ends early in a share of cases, which McNemar's test of paired yes and no cannot take.
     single = [(pair.a[0], pair.b[0]) for pair in pairs if len(pair.a) == len(pair.b) == 1]
     if not single:

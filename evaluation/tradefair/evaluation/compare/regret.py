@@ -32,6 +32,7 @@ def references_of(
     tasks = {run.task(seats) for side in sides for run in side.runs}
 
     def values(named: Side | None, policy: str) -> dict[_Key, float]:
+        """The metric by (scenario id, seed), from the named folder, else from references that `policy` played."""
         runs = named.runs if named is not None else _played_by(nearby, seats, policy)
         found: dict[_Key, float] = {}
         for run in runs:

@@ -38,7 +38,7 @@ def judge(
     if not primary:
         return Verdict("no_difference", "nothing tested: the evaluator of this market declares no primary metric")
     floors = {row.name: row for row in floor}
-    # The same agent is its own floor: holding it against itself would let no difference ever be found.
+    # A/A pairs are the floor themselves: held against it they would only be held against their own interval.
     found = [metric for metric in primary if _detected(metric, None if same_agent else floors.get(metric.name))]
     better = [metric for metric in found if _b_is_better(metric)]
     worse = [metric for metric in found if not _b_is_better(metric)]
@@ -67,7 +67,10 @@ def _better(pair: Pair, b: bool) -> str:
 
 
 def _detected(metric: Metric, floor: NoiseFloor | None) -> bool:
-    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured."""
+    """Whether a difference is significant after Holm, and larger than the noise floor where that was measured.
+
+    Without a corrected p-value, because too few pairs were played, nothing is detected.
+    """
     significant = metric.p_holm is not None and metric.p_holm <= LEVEL
     return significant and not (floor is not None and floor.within)
 

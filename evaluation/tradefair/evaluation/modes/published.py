@@ -82,9 +82,9 @@ def _room(market: str) -> Path | None:
 def _need(action: str, need: Need) -> Iterator[str]:
     """The lines of one need."""
     yield "[[need]]"
-    # Windows in rounds are numbers, named windows are texts.
     yield f'action = "{action}"'
     yield f"any_of = {_texts(need.any_of)}"
+    # Windows in rounds are numbers, named windows are texts.
     yield f'window = "{need.window}"' if isinstance(need.window, str) else f"window = {need.window}"
     if need.from_round > 1:
         yield f"from_round = {need.from_round}"

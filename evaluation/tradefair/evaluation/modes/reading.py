@@ -116,9 +116,9 @@ class _Reader:
                 case "seat_lapsed":
                     seat = self._play.seats[event["seat"]]
                     seat.lapses.append(Lapse(seq, _whole(event["round"]), str(event["reason"])[:100]))
+                # Public results are shown to all seats, so ids in them are known to all from here on.
                 case "phase_closed":
                     self._show_all(text_of(event["public"]), seq)
-                # Public results are shown to all seats, so ids in them are known to all from here on.
                 case "round_closed":
                     self._show_all(text_of(event["public"]), seq)
                     self._play.rounds.append(Closed(_whole(event["round"]), seq))
@@ -308,8 +308,8 @@ def _whole(value: object) -> int:
 def _key(tool: str, arguments: Mapping[str, Any]) -> bytes:
     """Equal for calls that say the same."""
     try:
-        # orjson refuses integers beyond 64 bits and nesting too deep; arguments of a refused call may be anything.
         said = orjson.dumps(arguments, option=orjson.OPT_SORT_KEYS)
+    # orjson refuses integers beyond 64 bits and nesting too deep; arguments of a refused call may be anything.
     except (orjson.JSONEncodeError, RecursionError):
         said = repr(arguments).encode(errors="replace")
     return hashlib.blake2b(tool.encode(errors="replace") + b"\0" + said, digest_size=12).digest()

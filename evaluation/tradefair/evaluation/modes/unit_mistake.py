@@ -35,8 +35,8 @@ def detect(play: SeatPlay, limits: Mapping[str, float]) -> Sign:
 def power_of_ten(value: float, seen: float, tolerance: float) -> int | None:
     """k where value/seen is 10^k within a relative tolerance; None where it is no power of ten or one is 0."""
     try:
-        # A quotient below or at 0 has no logarithm.
         logarithm = math.log10(value / seen)
+    # A quotient below or at 0 has no logarithm, and one of 0 is no quotient.
     except (ValueError, ZeroDivisionError, OverflowError):
         return None
     power = round(logarithm)

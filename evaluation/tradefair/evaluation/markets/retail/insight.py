@@ -75,7 +75,7 @@ def _happenings(play: RetailPlay) -> Iterator[Happening]:
 
 
 def _sales(play: RetailPlay) -> int:
-    """Product-days with a sale."""
+    """Product-days with a sale: what the cases of selling below cost are counted out of."""
     return sum(units > 0 for day in play.days for units in day.facts.product.units)
 
 

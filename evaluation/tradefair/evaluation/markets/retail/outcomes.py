@@ -96,7 +96,10 @@ def relative_to_references(seat: SeatId, outcomes: Mapping[str, RetailOutcome]) 
 
 
 def share_of_oracle(gain: float | None, passive: float | None, oracle: float | None) -> float | None:
-    """(gain − gain_passive)/(gain_oracle − gain_passive); null if the denominator is not positive."""
+    """(gain − gain_passive)/(gain_oracle − gain_passive); null if the denominator is not positive.
+
+    All three in currency units; below 0 is worse than doing nothing, above 1 better than the oracle.
+    """
     # An oracle that earns no more than passive gives no scale: the quotient would explode or change its sign.
     if gain is None or passive is None or oracle is None or oracle <= passive:
         return None
@@ -218,7 +221,10 @@ def _market(play: RetailPlay) -> RetailMarket:
 
 
 def retail_tables(outcome: RetailOutcome) -> list[Table]:
-    """Figures that the seat's row leaves out, and the parts of the gain, whole and by category."""
+    """Figures that the seat's row leaves out, and the parts of the gain, whole and by category.
+
+    The last two only where a day was closed under a scenario that can be read.
+    """
     tables: list[Table] = []
     for seat in outcome.seats.values():
         tables.append(Table("stock, service and calls", ("outcome", "value"), _more(seat)))

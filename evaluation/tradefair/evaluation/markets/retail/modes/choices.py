@@ -11,7 +11,10 @@ from tradefair.retail.model import DayFacts
 
 
 def judge_price(visible: Visible, seq: int, place: int, cents: int) -> PriceChoice:
-    """A price in cents, and p* as the manager could have known it at that moment."""
+    """A price in cents, and p* as the manager could have known it at that moment.
+
+    `seq` is the event of the price change, `place` the product's index.
+    """
     return PriceChoice(seq, cents, visible.best_price(place))
 
 

@@ -17,7 +17,10 @@ def judged_prices(play: RetailPlay) -> list[PriceChoice]:
 
 
 def line_share(lines: Sequence[LineChoice], holds: Callable[[LineChoice], bool | None]) -> Share:
-    """Lines for which `holds` is true, out of those for which it is known (not None)."""
+    """Lines for which `holds` is true, out of those for which it is known (not None).
+
+    Cited are the lines for which it is true.
+    """
     # None says that the question does not arise for a line; it must not count as "no".
     known = [line for line in lines if holds(line) is not None]
     met = [line.seq for line in known if holds(line)]
@@ -30,7 +33,10 @@ def ignored_returns(play: RetailPlay) -> Share:
 
 
 def blocked(play: RetailPlay) -> Share:
-    """Attempted order lines and price changes that were not executed."""
+    """Attempted order lines and price changes that were not executed, out of all attempts.
+
+    Cited are the calls: one event may stand for several lines.
+    """
     # Lines, not calls: an order of ten lines is ten decisions.
     attempts = sum(day.conduct.attempts for day in play.days)
     executed = sum(day.conduct.executed for day in play.days)

@@ -16,7 +16,10 @@ _KINDS = ("place_order", "modify_product_price")
 
 
 def completeness(play: RetailPlay) -> Share:
-    """Action events with everything that they needed; cited are those that lack something."""
+    """Action events with everything that they needed; cited are those that lack something.
+
+    The denominator is the number of action events, those without needs included.
+    """
     lacking = [event.seq for event in play.events if event.missing]
     return share(len(play.events) - len(lacking), len(play.events), lacking)
 

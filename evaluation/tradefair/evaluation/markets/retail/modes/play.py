@@ -139,11 +139,11 @@ class RetailPlay:
         return len(self.days)
 
     def acted_days(self) -> list[list[int]]:
-        """Days with an action event, by product."""
+        """Days with an action event, `[product][…]`, ascending; an empty list for a product that was left alone."""
         return self._days_of(lambda day: day.conduct.acted)
 
     def attended_days(self) -> list[list[int]]:
-        """Days with attention, by product."""
+        """Days with attention (a query that names the product, or an action), `[product][…]`, ascending."""
         return self._days_of(lambda day: day.conduct.attended)
 
     def sold_days(self) -> list[list[int]]:

@@ -36,6 +36,7 @@ class Visible:
     """
 
     def __init__(self, records: Records) -> None:
+        """`records` are those of the simulated past; they are written to at every close."""
         self._records = records
         self._quotes: list[int] = []
         self._suppliers: dict[int, list[SupplierEvidence]] = {}
