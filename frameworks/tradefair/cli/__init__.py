@@ -12,6 +12,7 @@ from itertools import groupby
 
 from tradefair.cli.table import COMMANDS, Command, command_named
 
+# Exit codes are among the promised names: scripts and other packages rely on them.
 __all__ = ["FINDINGS", "HARNESS_FAILURE", "INTERRUPTED", "USAGE", "main", "run"]
 
 FINDINGS = 1
@@ -22,6 +23,7 @@ LAB = "lab"
 """The first word of commands that concern one study."""
 _STUDIES = "Studies"
 _LAB_LINE = f"  {LAB:<12} Studies of one market or agent; tradefair {LAB} --help lists them."
+# The prefix of the project's first name (docs/decisions/0031).
 _FORMER = "FAIRGROUND_"
 
 
@@ -38,10 +40,13 @@ def run(arguments: Sequence[str]) -> int:
     if arguments[0] == "--version":
         print(_version())
         return 0
+    # Without a command `lab` is no error: it answers as `--help` does.
     if list(arguments) in ([LAB], [LAB, "--help"], [LAB, "-h"]):
         print(_lab())
         return 0
+    # After `--help` and `--version`: only a command that is carried out reads variables.
     _warn_of_former_variables()
+    # Commands of a study have names of two words.
     width = 2 if arguments[0] == LAB else 1
     name = " ".join(arguments[:width])
     command = command_named(name)
@@ -58,11 +63,13 @@ def _warn_of_former_variables() -> None:
     """Name what is set under the project's first name: it is not read, and a run without it would be another run."""
     for former in sorted(name for name in os.environ if name.startswith(_FORMER)):
         name = "TRADEFAIR_" + former.removeprefix(_FORMER)
+        # Whoever has set both names has moved already and needs no message.
         if name not in os.environ:
             print(f"{former} is not read any more; set {name}", file=sys.stderr)
 
 
 def _overview() -> str:
+    """All commands by group, with `lab` in one line: what `tradefair --help` prints."""
     lines = ["Usage: tradefair COMMAND [OPTIONS]", "", "Economic markets as MCP servers; agents in seats; audits."]
     for group, commands in groupby(COMMANDS, key=lambda command: command.group):
         lines += ["", f"{group}:", *([_LAB_LINE] if group == _STUDIES else map(_line, commands))]
@@ -75,27 +82,35 @@ def _overview() -> str:
 
 
 def _lab() -> str:
+    """The commands of `lab`, by their second word."""
     studies = [command for command in COMMANDS if command.group == _STUDIES]
     head = [f"Usage: tradefair {LAB} COMMAND [OPTIONS]", "", "Studies of one market, one policy or one agent.", ""]
     return "\n".join([*head, f"{_STUDIES}:", *map(_line, studies), "", f"tradefair {LAB} COMMAND --help says more."])
 
 
 def _line(command: Command) -> str:
+    """A line of help: name and what the command does."""
     return f"  {command.name.removeprefix(f'{LAB} '):<12} {command.help}"
 
 
 def _version() -> str:
+    """The installed version."""
+    # Imported here: only `--version` needs it.
     from importlib.metadata import version
 
     return f"tradefair {version('tradefair')}"
 
 
 def _unknown(name: str) -> str:
+    """The message about a name that is no command: its new place, or the nearest name."""
+    # Commands that have moved to `lab` are named with their new place before any guess.
     if command_named(f"{LAB} {name}") is not None:
         return f"`tradefair {name}` is now `tradefair {LAB} {name}`"
+    # Imported here: only a mistyped name needs it.
     from tradefair.contract.names import hint
 
     group = f"{LAB} " if name.startswith(f"{LAB} ") else ""
     known = [command.name.removeprefix(group) for command in COMMANDS if command.name.startswith(group)]
     near = hint(name.removeprefix(group), known, f"tradefair {group}--help lists the commands")
+    # Cut: a whole pasted line may stand where a name belongs.
     return f"tradefair: there is no command {name[:80]!r}; {near}"

@@ -19,7 +19,9 @@ from tradefair.contract.errors import StorageUnavailable, in_plain_words
 def invoke(command: Command, arguments: Sequence[str]) -> int:
     """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr."""
     try:
+        # Off: typer would print errors its own way and leave the process.
         code = app_of(command)(list(arguments), prog_name=f"tradefair {command.name}", standalone_mode=False)
+        # Here, where a reader that has gone is still caught below.
         sys.stdout.flush()
         return code if isinstance(code, int) else 0
     except TradefairError as error:
@@ -46,6 +48,7 @@ def app_of(command: Command) -> typer.Typer:
 
 
 def _exit_code(error: TradefairError) -> int:
+    """3 for what a provider, storage or the machine did, 1 for a trace, 2 for what was asked for."""
     if isinstance(error, HarnessFailure | StorageUnavailable):
         return HARNESS_FAILURE
     return FINDINGS if isinstance(error, TraceError) else USAGE
@@ -58,11 +61,14 @@ def _one_line(error: Exception) -> str:
 def _usage_or_fault(fault: Exception) -> int:
     """What the parser refuses shows itself and is a matter of usage; anything else is our fault."""
     show = getattr(fault, "show", None)
+    # By its members and not by its class: typer has a copy of click of its own.
     if callable(show) and hasattr(fault, "exit_code"):
+        # Messages of validators are meant for programs.
         message = getattr(fault, "message", None)
         if isinstance(message, str):
             setattr(fault, "message", in_plain_words(message))  # noqa: B010  # the parser's classes are its own
         show()
         return USAGE
+    # The whole of it: a fault of ours can be mended only by whoever sees where it happened.
     traceback.print_exception(fault)
     return HARNESS_FAILURE

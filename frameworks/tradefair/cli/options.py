@@ -53,12 +53,14 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
 
     The parser sees the fields, the command gets the dataclass. A field's annotation is that of an option.
     """
+    # With extras: the annotations hold what the parser needs to know of an option.
     hints = get_type_hints(command, include_extras=True)
     groups: dict[str, Any] = {name: hint for name, hint in hints.items() if name != "return" and is_dataclass(hint)}
     spread: list[Parameter] = []
     for name, parameter in signature(command).parameters.items():
         members = signature(groups[name]).parameters.values() if name in groups else [parameter]
         known = get_type_hints(groups[name], include_extras=True) if name in groups else hints
+        # By keyword: fields of several groups stand in one signature, with and without defaults in any order.
         spread += [member.replace(annotation=known[member.name], kind=Parameter.KEYWORD_ONLY) for member in members]
 
     @wraps(command)
@@ -74,7 +76,7 @@ def grouped(command: Callable[..., R]) -> Callable[..., R]:
 
 
 class SharedOptions(TyperGroup):
-    """A group of commands whose own options may stand before or after the name of the command."""
+    """A group of commands; its own options may stand before or after the name of the command."""
 
     # Any: the base class is typed with a context of typer's own copy of click.
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -83,11 +85,13 @@ class SharedOptions(TyperGroup):
         own = {name: parameter for parameter in self.params for name in parameter.opts}
         first: list[str] = []
         rest: list[str] = []
+        # From the end, so that taking the next word is cheap.
         waiting = list(reversed(args))
         while waiting:
             word = waiting.pop()
             option = own.get(word.partition("=")[0])
             (rest if option is None else first).append(word)
+            # An option with a value takes the next word along, unless it was written as one: `--data=DIR`.
             if option is not None and not getattr(option, "is_flag", False) and "=" not in word and waiting:
                 first.append(waiting.pop())
         return super().parse_args(ctx, [*first, *rest])

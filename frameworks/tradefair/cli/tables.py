@@ -6,7 +6,7 @@ Three layouts, the first that fits:
     two lines per row      the names on a line of their own, everything else indented beneath
     several blocks         as many figures as fit, then the next ones; the names stand in each block
 
-Text is wrapped between words, beside its row where there is room and beneath it where there is none.
+Text is wrapped between words, next to its row where there is room and beneath it where there is none.
 """
 
 from __future__ import annotations
@@ -22,8 +22,11 @@ from rich.text import Text
 Cell: TypeAlias = str | Text
 """Ready text; a plain string is never read as markup."""
 
+# Blanks between columns.
 _GAP = 2
+# Narrower columns of text would be read one word a line.
 _MIN_TEXT = 24
+# Longer words, such as addresses, are not waited for: they stand on lines of their own.
 _MAX_WORD = 40
 _INDENT = "  "
 _KINDS = ("name", "figure", "text")
@@ -62,6 +65,7 @@ def words(*titles: str) -> list[Column]:
 def show_table(console: Console, columns: Sequence[Column], rows: Sequence[Sequence[Cell]]) -> None:
     """Print a table no wider than the console, unless a single name or figure is. Columns of text come last."""
     table = [[cell if isinstance(cell, Text) else Text(cell) for cell in row] for row in rows]
+    # Measured over all rows first: a table is printed once, and its columns must not move.
     sizes = [_width(column, [row[place] for row in table]) for place, column in enumerate(columns)]
     plan = _plan(columns, table, sizes, console.width)
     indent = _INDENT if plan.above else ""
@@ -71,6 +75,7 @@ def show_table(console: Console, columns: Sequence[Column], rows: Sequence[Seque
         for row in table:
             _show_line(console, columns, sizes, {place: row[place] for place in plan.above})
             _show_line(console, columns, sizes, {place: row[place] for place in block}, indent)
+            # Once, below the last block of figures.
             for place in plan.beneath if block is plan.blocks[-1] else ():
                 _show_beneath(console, columns[place].title, row[place])
 
@@ -89,6 +94,7 @@ def show_pairs(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
         per_line = 1
     for line in lines:
         shown = Text()
+        # The last line may hold one pair only.
         for (name, value), (left, right) in zip(line, wide, strict=False):
             shown.append(_padded(name, left + _GAP), style="dim").append(_padded(value, right + _GAP))
         _print(console, shown)
@@ -106,6 +112,7 @@ def _plan(columns: Sequence[Column], table: Sequence[Sequence[Text]], sizes: lis
     """The first of the module's layouts that fits; text that is wrapped in its row gets its width in `sizes`."""
     names, numbers, prose = ([at for at, column in enumerate(columns) if column.kind == kind] for kind in _KINDS)
     lead, rest = _span(sizes, names), _span(sizes, numbers)
+    # A single column stands in one line, however narrow the terminal is.
     if len(names) + len(numbers) <= 1 or lead + rest - _GAP <= width:
         beside = _beside(table, sizes, prose, width - lead - rest)
         return _Plan([[*names, *numbers, *beside]], [], prose[len(beside) :])
@@ -113,21 +120,25 @@ def _plan(columns: Sequence[Column], table: Sequence[Sequence[Text]], sizes: lis
     above = names if lead - _GAP <= width else names[:1]
     shared = [place for place in names if place not in above]
     room = width - len(_INDENT) - _span(sizes, shared)
+    # Names that take half of the line leave no room to read figures next to them.
     if names and (rest - _GAP <= room or lead > width // 2):
         return _Plan([[*shared, *part] for part in _parts(sizes, numbers, room)], above, prose)
     return _Plan([[*names, *part] for part in _parts(sizes, numbers, width - lead)], [], prose)
 
 
 def _span(sizes: Sequence[int], places: Sequence[int]) -> int:
+    """The cells that columns take, each with the gap behind it."""
     return sum(sizes[place] + _GAP for place in places)
 
 
 def _beside(table: Sequence[Sequence[Text]], sizes: list[int], prose: Sequence[int], room: int) -> list[int]:
     """The columns of text that stand in the row, as many as have room; the last of them is wrapped if need be."""
     for count in range(len(prose), 0, -1):
+        # Only the last column of text is wrapped; those before it keep their width.
         *whole, last = prose[:count]
         left = room - _span(sizes, whole)
         longest = max((cell_len(word) for row in table for word in row[last].plain.split()), default=0)
+        # Room for the longest word counts, so that wrapping breaks between words.
         if left >= min(sizes[last], max(_MIN_TEXT, min(longest, _MAX_WORD))):
             sizes[last] = min(sizes[last], left)
             return [*whole, last]
@@ -154,7 +165,7 @@ def _headings(columns: Sequence[Column], places: Sequence[int]) -> dict[int, Tex
 def _show_line(
     console: Console, columns: Sequence[Column], sizes: Sequence[int], cells: Mapping[int, Text], indent: str = ""
 ) -> None:
-    """The cells of a row beside each other, in as many lines as they need."""
+    """The cells of a row side by side, in as many lines as they need."""
     broken = {place: _lines_of(cell.plain, sizes[place]) for place, cell in cells.items()}
     for line in range(max(map(len, broken.values()), default=0)):
         shown = Text(indent)
@@ -168,12 +179,14 @@ def _show_line(
 
 
 def _show_beneath(console: Console, title: str, cell: Text) -> None:
+    """A cell of text below its row, with its title, wrapped to the console."""
     text = f"{title}: {cell.plain}" if title and cell.plain else cell.plain
     for line in _lines_of(text, console.width - len(_INDENT)) if text else ():
         _print(console, Text(_INDENT + line, style=cell.style))
 
 
 def _width(column: Column, cells: Iterable[Text]) -> int:
+    """The widest line of a column, its title included, in cells."""
     lines = [*column.heading, *(line for cell in cells for line in cell.plain.splitlines())]
     return max(map(cell_len, lines))
 
@@ -182,6 +195,7 @@ def _lines_of(text: str, width: int) -> list[str]:
     """Lines, wrapped between words; a word that is wider than the width stands whole on a line."""
     lines: list[str] = []
     for line in text.split("\n"):
+        # In cells of the terminal: a character may take two of them, or none.
         fits = cell_len(line) <= width
         wrapped = [line] if fits else textwrap.wrap(line, max(width, 1), break_long_words=False, break_on_hyphens=False)
         lines += wrapped or [""]
@@ -193,5 +207,6 @@ def _padded(text: str, width: int) -> str:
 
 
 def _print(console: Console, line: Text) -> None:
+    # Blanks at the end would wrap on a terminal that is exactly as wide as the table.
     line.rstrip()
     console.print(line, soft_wrap=True)

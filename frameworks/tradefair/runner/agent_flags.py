@@ -95,7 +95,10 @@ class AgentFlags(PlayerFlags):
 
 
 def refuse(options: Mapping[str, Any], why: str) -> None:
-    """Raises ScenarioError, with the reason, where one of these options was given."""
+    """Raises ScenarioError, with the reason, where one of these options was given.
+
+    `options` holds what was given by the option's name; None, "" and an empty list count as not given.
+    """
     # `0` and `False` are answers, so equality decides here and not truthiness.
     given = [name for name, value in options.items() if value not in (None, "", [])]
     if given:

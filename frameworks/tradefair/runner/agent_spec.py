@@ -68,7 +68,10 @@ class AgentSpec:
 
     @property
     def label(self) -> str:
-        """The agent's name in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials+approve/…`."""
+        """The agent's name in tables: `react/policy:zip`, `policy:zip`, `external`, `reflection+trials+approve/…`.
+
+        The same label means the same agent in comparisons and ratings, so all that makes an agent another one is in it.
+        """
         model = self.model or (self.replay and f"{_REPLAY}{self.replay}")
         if model is not None and model.startswith(_REPLAY):
             # A label is shown to others: a file's name, never where it lies.
@@ -81,7 +84,10 @@ class AgentSpec:
 
     @property
     def policy(self) -> str | None:
-        """The model where it is a scripted policy (`policy:<name>`), else None."""
+        """The model where it is a scripted policy (`policy:<name>`), else None.
+
+        With it a resumed episode can replay the policy behind a model's interface.
+        """
         # Spaces in front are kept as a person wrote them, and must not make a policy look like a model.
         return self.model if (self.model or "").lstrip().startswith(_POLICY) else None
 
@@ -187,7 +193,10 @@ def ready(
 
 
 def agent_of(player: PlayerFlags, limits: Limits | None = None) -> AgentSpec:
-    """The agent of a command line; without a framework a policy plays natively and a model through `react`."""
+    """The agent of a command line; without a framework a policy plays natively and a model through `react`.
+
+    `limits` are per round; None stands for the defaults of `Limits`. Nothing is checked here: `ready` does that.
+    """
     native = player.model.startswith(_POLICY)
     framework = player.framework or (NATIVE if native else "react")
     return AgentSpec(framework, player.model or None, player.base_url or None, limits or Limits())

@@ -120,7 +120,10 @@ def _recorded(path: Path) -> tuple[SeatPlan, int, Manifest]:
 
 
 def recorded_agent(path: Path) -> AgentSpec:
-    """What played the agent's seat of a trace. Raises TraceError."""
+    """What played the agent's seat of a trace. Raises TraceError.
+
+    A trace of an importer, or of an agent of its caller's own code, does not say it.
+    """
     with open_trace(path) as trace:
         return AgentSpec.of_record(trace.manifest.about.get("agent", {}))
 

@@ -156,7 +156,7 @@ class _Forking:
     # --- where and who ----------------------------------------------------------------------------------------------
 
     def _decision(self, seq: int) -> Command:
-        """The command whose event is `seq`. Raises TraceError for the start of the episode."""
+        """The command of event `seq`. Raises TraceError for the start of the episode."""
         command = self.original.command_at(seq)
         if command.event["event"] == "episode_started":
             raise TraceError("the episode starts with event 1: the first event that can be forked at comes after it")

@@ -86,12 +86,12 @@ def _shown(episode: Episode, agent: AgentSpec, *, quiet: bool) -> AbstractAsyncC
 
 def _agent(trace: Path, player: PlayerFlags) -> AgentSpec | None:
     """Who goes on, within the limits of the agent that played before; None when none was named."""
-    # An empty framework with a model is a choice, so either of the two names somebody.
+    # An empty framework with a model is a choice, so either of the two names a player.
     return agent_of(player, limits=_limits(trace)) if player.framework or player.model else None
 
 
 def _limits(path: Path) -> Limits:
-    # A trace whose agent cannot be read is refused later, with a better reason, if that agent has to go on.
+    # A trace with an unreadable agent is refused later, with a better reason, if that agent has to go on.
     try:
         return recorded_agent(path).limits
     except TraceError:

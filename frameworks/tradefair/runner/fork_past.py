@@ -48,7 +48,7 @@ class Original:
         return self.core.seq
 
     def command_at(self, seq: int) -> Command:
-        """The command whose event is `seq`. Raises TraceError, naming the command that it follows from."""
+        """The command of event `seq`. Raises TraceError for a consequence, naming the command that it follows from."""
         for command in self.commands:
             if command.first <= seq < command.next:
                 if seq <= command.seq:
@@ -59,12 +59,18 @@ class Original:
         raise TraceError(f"there is no event {seq}: the trace has events 1 to {self.last}")
 
     def records(self, until: int) -> list[Record]:
-        """The events before `until` as they are stored."""
+        """The events before `until` as they are stored.
+
+        Times, call keys and notes are left out: they belong to the original's run (docs/decisions/0019).
+        """
         return list(copied_records(self.trace, until))
 
 
 def read_original(trace: Trace) -> Original:
-    """Check the chain and re-execute a whole trace. Raises TraceError where it does not give the same bytes."""
+    """Check the chain and re-execute a whole trace. Raises TraceError where it does not give the same bytes.
+
+    A fork rests on re-execution: a trace that gives other bytes has no state that could be forked.
+    """
     # Before anything is re-executed: an edited trace is refused as edited and not for what its events say.
     sound_head(trace)
     core = trace.manifest.core

@@ -87,8 +87,11 @@ class ForkReport(_Record):
 
 
 def report_fork(forked: Forked) -> ForkReport:
-    """Evaluate and verify every arm. Raises TraceError where one cannot be read."""
-    # The seat that is measured: the new player's, else the one whose event was withheld.
+    """Evaluate and verify every arm. Raises TraceError where one cannot be read.
+
+    Arms are compared in the metrics that the market's evaluator calls primary. `effects` is empty where there are none.
+    """
+    # The seat that is measured: the new player's, else that of the withheld event.
     seat = forked.seat or forked.decision.get("seat")
     market = _market(forked)
     seats = [seat] if seat is not None else [_only_seat(forked)]
@@ -129,7 +132,10 @@ def report_fork(forked: Forked) -> ForkReport:
 
 
 def show_fork(report: ForkReport) -> None:
-    """For people."""
+    """For people.
+
+    Every figure is one of `report`; texts of the trace are printed without being read as markup.
+    """
     console = Console(highlight=False)
     what = "without" if report.withheld else "before"
     decision = report.decision
@@ -213,7 +219,7 @@ def _test(metric: PrimaryMetric, futures: Sequence[FutureReport], other: str, se
         )
     distinct = {(pair.a[0].head, pair.b[0].head) for pair in pairs}
     if len(distinct) < MIN_PAIRS:
-        return None  # futures in which nobody drew anything are one observation, however many
+        return None  # futures without any draw are one observation, however many
     return next(row for row in metrics_of(pairs, [metric]) if row.name == metric.name)
 
 

@@ -13,7 +13,10 @@ from tradefair.host.episode import Episode
 
 @asynccontextmanager
 async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator[None]:
-    """Serve `seats` while the body runs; URL and tokens are shown once, on stderr."""
+    """Serve `seats` while the body runs; URL and tokens are shown once, on stderr.
+
+    Raises HarnessFailure when the server ends first, by SIGINT or SIGTERM: the message says how to resume the trace.
+    """
     from tradefair.host.app import HttpServer
     from tradefair.host.hosting import Host
 
@@ -42,7 +45,7 @@ async def open_door(episode: Episode, seats: Sequence[SeatId]) -> AsyncGenerator
     try:
         yield
     except asyncio.CancelledError:
-        # Cancelled by somebody else than the server: that is not ours to explain.
+        # Not cancelled by the end of the server: the reason is known elsewhere.
         if not serving.done():
             raise
         raise HarnessFailure(f"stopped; go on with: tradefair play --resume {episode.path}") from None

@@ -54,7 +54,10 @@ class PlanEntry(_Strict):
 
     @property
     def all_seeds(self) -> range | list[int]:
-        """Every seed, in the order in which they are played."""
+        """Every seed, in the order in which they are played.
+
+        A range where the plan gives a number of seeds, from `first_seed` on; else the plan's own list.
+        """
         if isinstance(self.seeds, list):
             return self.seeds
         return range(self.first_seed, self.first_seed + self.seeds)
@@ -79,7 +82,10 @@ class AgentEntry(_Strict):
 
     @property
     def singles(self) -> list[AgentEntry]:
-        """An entry for each of its models; itself where it has one."""
+        """An entry for each of its models; itself where it has one.
+
+        Labels get the model behind them, so that the entries of one agent stay apart in tables.
+        """
         if self.models is None:
             return [self]
         return [

@@ -42,7 +42,7 @@ LAW_CYCLE = (
 # 48 bits: with a million episodes in one plan a clash of ids is still unlikely, and file names stay short.
 _ID_DIGITS = 12
 _PER_FOLDER = 1_000
-# The stream's name is a part of every draw: another one would seat all fields anew.
+# The stream's name is a part of every draw: another one would give all fields other seats.
 _STREAM = "tournament"
 
 
@@ -80,7 +80,10 @@ class Variant:
 
     @cached_property
     def key(self) -> str:
-        """Digest of the market, its rules version and the scenario's whole content."""
+        """Digest of the market, its rules version and the scenario's whole content.
+
+        Two scenarios under one id that differ in any value have different keys.
+        """
         kind = market_type(self.market)
         return digest(canonical([kind.name, kind.version, self.scenario.model_dump(mode="json")]))
 
@@ -108,7 +111,10 @@ class Workload:
 
     @cached_property
     def digest(self) -> str:
-        """Digest of everything that decides which episodes there are."""
+        """Digest of everything that decides which episodes there are.
+
+        A folder belongs to the plan with this digest. Budgets, retries and the number of workers have no part in it.
+        """
         # Agents count by what they are, not only by label: the same label may stand for another model later.
         said = [self.name, list(self.seeds), [[variant.key for variant in row] for row in self.variants]]
         # `shift` came with `dealt`; left out elsewhere, the digests of other plans are what they were before it.
@@ -123,14 +129,21 @@ class Workload:
 
     @cached_property
     def count(self) -> int:
-        """Number of episodes."""
+        """Number of episodes.
+
+        Counted without walking through them: seatings of one cycle of seeds, times the cycles.
+        """
         # Seed 0 stands for all: the number of seatings of a block does not depend on the seed.
         cycle = [sum(len(list(self.seatings(variant, 0))) for variant in row) for row in self.variants]
         whole, rest = divmod(len(self.seeds), len(cycle))
         return whole * sum(cycle) + sum(cycle[:rest])
 
     def episodes(self) -> Iterator[EpisodeSpec]:
-        """Every episode, in the order of play."""
+        """Every episode, in the order of play.
+
+        Seeds, then the scenarios of a block, then seatings. Nothing is random here: a second walk gives the same
+        episodes.
+        """
         place, width = 0, len(self.variants[0])
         for number, seed in enumerate(self.seeds):
             row = number % len(self.variants)
@@ -183,7 +196,10 @@ class Workload:
         return {seed: place for place, seed in enumerate(self.seeds)}
 
     def _dealt(self, variant: Variant, place: int) -> Mapping[SeatId, str]:
-        """The agents in turn over the seats, further on by the place of the seed."""
+        """The agents in turn over the seats, further on by the place of the seed.
+
+        With `shift` 1 every agent sits in every seat once in as many seeds as there are agents.
+        """
         labels, first = list(self.agents), place * self.seating.shift
         return {seat: labels[(first + number) % len(labels)] for number, seat in enumerate(variant.roles)}
 
@@ -239,7 +255,7 @@ class Field:
                 f"a field is drawn without replacement: {len(roles)} seats need as many [[agent]] entries, "
                 f"and there are {len(plays)}"
             )
-        # A plan whose roles cannot be filled is refused at once: whether they can does not depend on the seed.
+        # Roles that cannot be filled are found at once: whether they can does not depend on the seed.
         self.draw(0)
 
     def draw(self, seed: int) -> dict[SeatId, str]:
@@ -258,7 +274,7 @@ class Field:
         return {seat: seated[seat] for seat in self._roles}
 
     def _place(self, seat: SeatId, labels: Sequence[str], taken: dict[str, SeatId], tried: set[str]) -> bool:
-        """Seat the first free label at `seat`, else one whose own seat another label can take. False where none can.
+        """Seat the first free label at `seat`, else one that another label can replace. False where none can.
 
         Augmenting paths of bipartite matching: `tried` keeps a label from being moved twice on one path.
         """
@@ -350,14 +366,20 @@ def _check(variant: Variant, work: Workload) -> None:
 
 
 def ready_in(variant: Variant, agent: AgentSpec) -> ReadyAgent:
-    """The agent for all seats of a variant that it can play. Raises ScenarioError, HarnessFailure."""
+    """The agent for all seats of a variant that it can play. Raises ScenarioError, HarnessFailure.
+
+    Seats of other roles are left out; the seating decides later which of these it gets.
+    """
     able = _plays(variant, agent)
     roles = {seat: role for seat, role in variant.roles.items() if role in able}
     return ready(market_type(variant.market), agent, roles)
 
 
 def _plays(variant: Variant, agent: AgentSpec) -> frozenset[str]:
-    """The roles that an agent can play; all of them unless it is a policy for some."""
+    """The roles that an agent can play; all of them unless it is a policy for some.
+
+    An agent that asks a model can play every role; only policies are made for some.
+    """
     every = frozenset(variant.roles.values())
     if agent.policy is None:
         return every
@@ -387,7 +409,10 @@ def _sides(variant: Variant) -> tuple[str, str]:
 
 
 def _facing(variant: Variant, sides: tuple[str, str], pair: tuple[str, str]) -> dict[SeatId, str]:
-    """The first of a pair has the first side, in all of its seats."""
+    """The first of a pair has the first side, in all of its seats.
+
+    `sides` are two roles, or the two seats of a market with one role.
+    """
     # A side is a role in most markets and a seat where there is one role only.
     return {seat: pair[0] if sides[0] in (role, seat) else pair[1] for seat, role in variant.roles.items()}
 

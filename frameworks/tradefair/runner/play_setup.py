@@ -45,7 +45,10 @@ def calls_per_round(scenario: Scenario | None) -> int:
 
 
 def with_stand_in(kind: MarketType, spec: AgentSpec, roles: Collection[str]) -> AgentSpec:
-    """`spec`; where it needs a model and names none, with the policy that stands in for an agent in these roles."""
+    """`spec`; where it needs a model and names none, with the policy that stands in for an agent in these roles.
+
+    Unchanged where no policy stands in for these roles: `ready` then says that a model is missing.
+    """
     if spec.model is not None or spec.replay is not None or spec.framework == OUTSIDE:
         return spec
     # One policy for all of the agent's seats, so it must be able to play each of their roles.

@@ -15,7 +15,10 @@ from tradefair.runner.episode_runner import PlaySpec, play_episode
 
 
 def reference_policies(kind: MarketType, role: str) -> list[str]:
-    """The market's reference policies that can play this role."""
+    """The market's reference policies that can play this role.
+
+    By name, in the order of the market's registry; empty where the market names none.
+    """
     return [spec.name for spec in kind.policies.values() if spec.reference and role in spec.roles]
 
 
@@ -50,7 +53,10 @@ async def play_references(
 
 
 async def play_on_every_seat(spec: PlaySpec, policies: Sequence[str], *, by_seed: bool = False) -> dict[str, Path]:
-    """One trace per policy, each with that policy on every seat; by label, `all:<policy>`."""
+    """One trace per policy, each with that policy on every seat; by label, `all:<policy>`.
+
+    They lie under `references/` of the folder, as `all-<policy>.trace`, under `by_seed` with the seed behind it.
+    """
     traces: dict[str, Path] = {}
     for policy in policies:
         # The prefix keeps `all:zip` apart from `zip` in the agent's seat, also in tables.

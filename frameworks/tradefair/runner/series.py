@@ -23,7 +23,10 @@ class Series(NamedTuple):
 
     @property
     def exit_code(self) -> int:
-        """1 when one of the traces does not verify or could not be scored."""
+        """1 when one of the traces does not verify or could not be scored.
+
+        0 otherwise, also for a series without an episode.
+        """
         return max((summary.exit_code for summary in self.summaries), default=0)
 
     def to_json(self) -> dict[str, Any]:
@@ -52,7 +55,10 @@ class Series(NamedTuple):
 
 
 async def play_series(spec: PlaySpec, count: int, play: PlayOne) -> Series:
-    """Play `count` episodes, the first on the spec's seed. A provider's failure ends the series: HarnessFailure."""
+    """Play `count` episodes, the first on the spec's seed. A provider's failure ends the series: HarnessFailure.
+
+    Seeds are consecutive. ScenarioError where the last one would be too large, before anything is played.
+    """
     # Before the first episode: the last seed would otherwise be refused after all others were played.
     if spec.seed + count - 1 > MAX_SEED:
         raise ScenarioError(f"{count} seeds from {spec.seed} on go beyond 2^63 - 1")

@@ -37,7 +37,10 @@ class Shown(Protocol):
 
 
 def show(result: Shown, *, json: bool) -> int:
-    """Print a result as JSON or as tables; its exit code."""
+    """Print a result as JSON or as tables; its exit code.
+
+    JSON goes to stdout as bytes, indented and with a final newline, and nothing else does.
+    """
     if json:
         sys.stdout.buffer.write(orjson.dumps(result.to_json(), option=orjson.OPT_INDENT_2) + b"\n")
     else:
@@ -75,7 +78,7 @@ class Summary(NamedTuple):
         }
 
     def relative(self, seat: SeatId) -> Mapping[str, Mapping[str, float | None]]:
-        """By what played the seat, the agent first: numbers that need the references beside them."""
+        """By what played the seat, the agent first: numbers that need the references for comparison."""
         return relative_numbers(seat, self._beside(seat))
 
     def own_relative(self, seat: SeatId) -> Mapping[str, float | None]:
@@ -86,7 +89,10 @@ class Summary(NamedTuple):
         return {}
 
     def _beside(self, seat: SeatId) -> dict[str, Outcome[Any, Any]]:
-        """The outcome by what played the seat, the agent first."""
+        """The outcome by what played the seat, the agent first.
+
+        References that could not be scored are left out.
+        """
         outcome = self.evaluation.outcome
         # Traces of importers may have no label for a seat.
         label = (outcome.seats[seat].label if outcome is not None else None) or "agent"
@@ -113,7 +119,10 @@ class Summary(NamedTuple):
 
 
 def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
-    """Score and verify what was played."""
+    """Score and verify what was played.
+
+    `references` holds traces by label. Nothing raises for a trace that cannot be scored: its evaluation says why.
+    """
     return Summary(
         played,
         # From the file and not from the episode that was played: the trace is what is scored.
@@ -125,7 +134,7 @@ def summarise(played: Played, references: Mapping[str, Path]) -> Summary:
 
 @asynccontextmanager
 async def show_progress(episode: Episode, title: str = "", *, quiet: bool) -> AsyncGenerator[None]:
-    """A line on stderr that follows the rounds, where somebody watches; otherwise nothing."""
+    """A line on stderr that follows the rounds, where stderr is a terminal; otherwise nothing."""
     if quiet or not sys.stderr.isatty():
         yield
         return

@@ -71,7 +71,10 @@ class SweepSpec:
         return max(1, min(os.cpu_count() or 1, episodes // _WORTH_A_PROCESS))
 
     def chosen(self, episodes: int) -> Executor:
-        """Where so many episodes are played."""
+        """Where so many episodes are played.
+
+        The command's choice, else `local` for one worker and `process` for several; `ray` is never chosen by itself.
+        """
         return self.executor or ("local" if self.workers(episodes) == 1 else "process")
 
 
@@ -102,7 +105,10 @@ class Sweep(NamedTuple):
 
     @property
     def rate(self) -> float:
-        """Episodes a second."""
+        """Episodes a second.
+
+        Of those that this command has played; 0 where it has played none.
+        """
         # A sweep that found everything done has taken no measurable time.
         return self.played / self.seconds if self.seconds else 0.0
 

@@ -49,7 +49,7 @@ class _Limit(NamedTuple):
 class Account:
     """What a command has begun and its folder has spent, against the budget.
 
-    `limits` and `spent` (tokens) are by provider, `asks` says whom an agent asks, by label.
+    `limits` and `spent` (tokens) are by provider, `asks` names the provider that each agent asks, by label.
     """
 
     budget: Budget
@@ -112,7 +112,10 @@ class Account:
         return None
 
     def forbids(self, episode: EpisodeSpec) -> str | None:
-        """The provider's limit that forbids this episode for good, as a sentence; None where none does."""
+        """The provider's limit that forbids this episode for good, as a sentence; None where none does.
+
+        Only limits of tokens: a provider without room now may have some later, which `has_room` tells.
+        """
         for provider in self._seats(episode):
             most = self.limits[provider].tokens if provider in self.limits else None
             if most is not None and self.spent[provider] >= most:
@@ -120,7 +123,10 @@ class Account:
         return None
 
     def has_room(self, episode: EpisodeSpec) -> bool:
-        """Whether the episode's seats may ask their providers now."""
+        """Whether the episode's seats may ask their providers now.
+
+        `concurrency` counts seats and not episodes: each seat of an agent asks by itself.
+        """
         # An episode with more seats than a provider takes at a time would otherwise never begin: it begins alone.
         return all(
             provider not in self.limits

@@ -64,7 +64,10 @@ Start: TypeAlias = Callable[[], Awaitable[Worker]]
 
 
 async def play_here(work: Work) -> None:
-    """One asyncio process: this one."""
+    """One asyncio process: this one.
+
+    Lanes share the feed; a failing lane ends the others. Raises what `Feed.settle` raises, in a group.
+    """
 
     async def given() -> AsyncIterator[EpisodeSpec]:
         while (episode := await work.feed.next()) is not None:
@@ -80,7 +83,10 @@ async def play_in_processes(work: Work, processes: int) -> None:
 
 
 async def play_with(start: Start, work: Work, count: int) -> None:
-    """Keep `count` workers fed. One that dies takes the episodes with it that it was playing, no other."""
+    """Keep `count` workers fed. One that dies takes the episodes with it that it was playing, no other.
+
+    `start` makes a worker; it is called again for each one that dies while there is something to play.
+    """
     async with asyncio.TaskGroup() as shards:
         for _ in range(count):
             shards.create_task(_keep_working(start, work))
@@ -222,7 +228,7 @@ class _Process:
         """Terminate it, unless it has ended."""
         self.no_more()
         try:
-            # Seconds in which a worker whose input has ended stops by itself.
+            # Seconds in which a worker stops by itself after the end of its input.
             async with asyncio.timeout(1):
                 return f"exit code {await self._process.wait()}"
         except TimeoutError:

@@ -83,7 +83,7 @@ class Feed:
     def kept(
         cls, table: SweepTable, account: Account, batch: int, watch: Watch | None, fetch: Fetch | None = None
     ) -> Generator[Feed]:
-        """A feed whose results are written to the table at the end, also after an error."""
+        """A feed; its results are written to the table at the end, also after an error."""
         feed = cls(table, account, batch, watch, fetch)
         try:
             yield feed
@@ -115,7 +115,10 @@ class Feed:
         return None
 
     def settle(self, result: SweepResult) -> None:
-        """Take in what became of an episode. Raises HarnessFailure when nothing works."""
+        """Take in what became of an episode. Raises HarnessFailure when nothing works.
+
+        Results may come in any order, also of episodes that a dead worker has left.
+        """
         episode = self._playing.pop(result.digest, None)
         if episode is not None:
             self._account.end(episode)
@@ -137,7 +140,10 @@ class Feed:
             raise HarnessFailure(f"{_HOPELESS} episodes in a row failed, the last with: {result.problem}")
 
     def give_back(self, episode: EpisodeSpec) -> None:
-        """Return an episode that was handed out and not begun, to be played by another lane or worker."""
+        """Return an episode that was handed out and not begun, to be played by another lane or worker.
+
+        It keeps its lease and comes first, as if it had not been taken.
+        """
         del self._playing[episode.digest]
         self._account.take_back(episode)
         self._waiting.appendleft(episode)
@@ -196,7 +202,7 @@ class Feed:
         self._changed = asyncio.Event()
 
     def _tell(self) -> None:
-        """Show how far it is, where somebody watches."""
+        """Show how far it is, where a watcher was given."""
         if self._watch is not None:
             account, playing = self._account, len(self._playing)
             progress = Progress(

@@ -36,7 +36,10 @@ class Lease:
             raise StorageUnavailable(f"{self.path}: {error.strerror}") from None
 
     def release(self) -> None:
-        """Give it back."""
+        """Give it back.
+
+        Workers that still hold the file keep it alive for themselves; no new command sees it.
+        """
         self.path.unlink(missing_ok=True)
         os.close(self.fd)
 
@@ -64,7 +67,10 @@ def lease_names(folder: Path) -> list[str]:
 
 
 def is_alive(folder: Path, name: str) -> bool:
-    """Whether some process holds a lease; the file of a dead lease is removed."""
+    """Whether some process holds a lease; the file of a dead lease is removed.
+
+    Asked in a write transaction of the table only, as all of `Lease`.
+    """
     path = _path(folder, name)
     try:
         fd = os.open(path, os.O_RDWR)

@@ -1,8 +1,9 @@
 """One episode of a sweep: played, or found finished, or gone on with.
 
-Where all seats are scripted nobody waits for a commit: the episode is played through Core at once and its trace written
-whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, where an outside
-service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where it was.
+Where all seats are scripted no client waits for a commit: the episode is played through Core at once and its trace
+written whole, so that a stopped run leaves a finished trace or none (docs/decisions/0022). With agents, where an
+outside service answers, and in a shared store, it is a live episode with a log of its own: a stopped one goes on where
+it was.
 """
 
 from __future__ import annotations
@@ -84,7 +85,10 @@ class SweepResult(NamedTuple):
 
     @property
     def plain(self) -> list[Any]:
-        """Plain data, for processes elsewhere."""
+        """Plain data, for processes elsewhere.
+
+        `of_plain` reads it: the fields in their order, `spent` as [tokens, micro-dollars] by label.
+        """
         # `spent` is the last field: tuples of tuples do not come back from JSON as what they were.
         return [*self[:-1], {label: [*spent] for label, spent in self.spent.items()}]
 
@@ -172,7 +176,10 @@ def pauses_of(retries: int) -> list[float]:
 
 
 def plain_table(work: Workload, pauses: Sequence[float] = (), store: str | None = None) -> dict[str, Any]:
-    """The table of a workload as plain data, for processes elsewhere."""
+    """The table of a workload as plain data, for processes elsewhere.
+
+    Keys are `store`, `pauses`, `variants` (market, scenario content) and `agents` (record by label); JSON can hold it.
+    """
     return {
         "store": store,
         "pauses": [*pauses],
@@ -260,7 +267,10 @@ def _finished(table: Table, path: Path, episode: str) -> tuple[str, str] | None:
 
 
 def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: Path) -> None:
-    """Through Core at once. Raises HarnessFailure when a policy or the rules fail."""
+    """Through Core at once. Raises HarnessFailure when a policy or the rules fail.
+
+    The events, their order and their hashes are those of the live episode; only the notes of a live run are missing.
+    """
     kind, scenario = table.setting(episode)
     scripted = scripted_seats(kind, scenario, players.plan, episode.seed)
     core = Core.create(kind, scenario, episode.seed)

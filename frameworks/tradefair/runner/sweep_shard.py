@@ -18,7 +18,7 @@ async def run_shard(
 ) -> None:
     """Play what `episodes` yields, up to `concurrency` at a time, and report each.
 
-    Idempotent: an episode whose trace is finished is reported as it is. Cancelled, it leaves traces that are finished,
+    Idempotent: a finished episode is reported as it is. Cancelled, it leaves traces that are finished,
     or go on when they are played again.
     """
     asking = asyncio.Lock()

@@ -46,7 +46,7 @@ def print_sweep(done: Sweep) -> None:
 
 @contextmanager
 def show_progress(name: str) -> Generator[Watch | None]:
-    """A line on stderr with rate, remaining time, cost and failures, where somebody watches."""
+    """A line on stderr with rate, remaining time, cost and failures, where stderr is a terminal."""
     # A log file would keep every state of the moving line.
     if not sys.stderr.isatty():
         yield None

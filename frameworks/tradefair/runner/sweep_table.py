@@ -1,4 +1,4 @@
-"""The table of a sweep's episodes: SQLite, one row per episode under its digest, beside the traces.
+"""The table of a sweep's episodes: SQLite, one row per episode under its digest, in the folder of the traces.
 
 It makes a sweep idempotent: a command that is run again plays what is not done. And it lets several commands play one
 plan: each takes a lease on the episodes that it plays next, and what a dead command held is free for the others.
@@ -154,9 +154,9 @@ class SweepTable:
                 draft.unlink(missing_ok=True)
 
     def claim(self, most: int) -> list[EpisodeSpec]:
-        """Take the lease of up to `most` open episodes that nobody holds, in the order of the plan.
+        """Take the lease of up to `most` open episodes without a lease, in the order of the plan.
 
-        Raises ScenarioError for a row that no plan has written: a table may come with a folder of somebody else's.
+        Raises ScenarioError for a row that no plan has written: a table may come with a stranger's folder.
         """
         with self._writing():
             claimed = [self._episode(row) for row in self._db.execute(_CLAIM, (self.lease.name, most))]
@@ -171,7 +171,10 @@ class SweepTable:
         return self._read(sql, self.lease.name)[0][0]
 
     def finish(self, results: Iterable[SweepResult]) -> None:
-        """Write down what became of episodes, and give their leases back."""
+        """Write down what became of episodes, and give their leases back.
+
+        Each result counts as a try. A later result of the same episode replaces the earlier one.
+        """
         now = int(time.time())
         plain = [result.plain for result in results]
         rows = [(*said, orjson.dumps(spent).decode(), now, digest) for digest, *said, spent in plain]
@@ -180,7 +183,10 @@ class SweepTable:
                 self._db.executemany(_RESULT, rows)
 
     def counts(self) -> Counts:
-        """How far the sweep is."""
+        """How far the sweep is.
+
+        Of all commands in this folder, as far as they have written it down.
+        """
         by_status: Mapping[str, int] = dict(self._read("SELECT status, count(*) FROM episodes GROUP BY status"))
         return Counts(sum(by_status.values()), by_status.get("done", 0), by_status.get("failed", 0))
 
@@ -235,7 +241,7 @@ class SweepTable:
         self._db.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", said)
 
     def _open_lost(self) -> None:
-        """Episodes that were done and whose traces are gone are to be played again."""
+        """Open the episodes that were done and have lost their traces: they are to be played again."""
         # As text: paths of a large folder are many, and made into objects they take seconds.
         there = {
             f"{variant.name}/{part.name}/{trace.name}"
@@ -248,7 +254,7 @@ class SweepTable:
         self._db.executemany("UPDATE episodes SET status = 'open' WHERE digest = ?", lost)
 
     def _free_dead(self) -> list[str]:
-        """Free what dead commands held; the living ones beside this one."""
+        """Free what dead commands held, and return the leases of the other living ones."""
         mine = "" if self._lease is None else self._lease.name
         living = [name for name in lease_names(self.folder) if name != mine and is_alive(self.folder, name)]
         # "" stands for no lease of this command yet; no episode has that name.

@@ -22,7 +22,10 @@ from tradefair.runner.sweep_shard import run_shard
 
 
 def main() -> None:
-    """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`."""
+    """`python -m tradefair.runner.sweep_worker FOLDER CONCURRENCY`.
+
+    The first line on stdin is the table, each further one an episode; each line on stdout is a result.
+    """
     # Results have the real stdout to themselves: what a library prints must not end up among them.
     out = os.fdopen(os.dup(1), "wb", buffering=0)
     os.dup2(2, 1)

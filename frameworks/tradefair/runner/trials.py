@@ -75,7 +75,7 @@ async def play_trials(spec: PlaySpec, count: int, play: PlayOne) -> Trials:
     roles = seat_roles(spec.kind, spec.scenario, seats)
 
     def remembering(trials: tuple[str, ...]) -> PlaySpec:
-        # Made anew for each trial: what it carries over is an option of the agent, recorded in its trace.
+        # Made again for each trial: what it carries over is an option of the agent, recorded in its trace.
         made = ready(spec.kind, replace(agent, trials=trials), roles, ask=spec.agent.ask)
         return replace(spec, agent=made)
 

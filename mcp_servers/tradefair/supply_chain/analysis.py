@@ -168,7 +168,7 @@ def relative_sales(record: RoundRecord) -> Mapping[int, float]:
     for item in items:
         posted = [seat for seat, offer in enumerate(record.offers) if offer and offer.prices[item] is not None]
         units = sum(record.sold[seat][item] for seat in posted)
-        # An item that no seat sold says nothing about the slogans beside it.
+        # An item that no seat sold says nothing about the slogans of its sellers.
         if units:
             means[item] = units / len(posted)
     found: dict[int, float] = {}

@@ -137,7 +137,7 @@ class _Trial:
         return prices, slogan
 
     def _noticed(self, row: tuple[float, ...] | None) -> tuple[tuple[int, ...] | None, ...]:
-        """Whom each buyer notices when the seat's slogan has this similarity row."""
+        """The seats that each buyer notices when the seat's slogan has this similarity row."""
         offers = self._with(row)
         return notice(self._market.scenario, self._luck, self._crowd, offers, self._market.active)
 
@@ -266,7 +266,7 @@ def _gouger(params: Params, draw: Draw) -> Policy:
 
 
 def _shelves(name: str, kind: type[strategies.EmptyShelf]) -> _Make:
-    """A maker of a policy whose only parameter is its slogan."""
+    """A maker of a policy with its slogan as the only parameter."""
 
     def make(params: Params, draw: Draw) -> Policy:
         _only(name, params, "slogan")

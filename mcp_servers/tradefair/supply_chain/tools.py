@@ -77,10 +77,10 @@ def _exact(amount: float) -> float:
 
 
 def _one_line(text: str) -> str:
-    """NFC and single spaces; ValueError for controls, direction marks and other characters that nobody sees.
+    """NFC and single spaces; ValueError for controls, direction marks and other characters that are not seen.
 
-    What is not seen would part words that count as one and make a rival's slogan look new. Joiners are spelling in some
-    scripts and pictures: they may stand between two characters beyond ASCII.
+    What is not seen would part words that count as one and make a rival's slogan look new. Joiners shape letters of
+    some scripts, and pictures: they may stand between two characters beyond ASCII.
     """
     for place, char in enumerate(plain_text(text)):
         # Two words parted by an invisible mark look like one to a reader and count as other words to the embedder.

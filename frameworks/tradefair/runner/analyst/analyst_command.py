@@ -59,6 +59,7 @@ class _Asked:
 
 @dataclass(frozen=True)
 class _AskedAtLength(_Asked):
+    # A whole page takes a model longer than a score.
     model_timeout: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")] = 600.0
 
 
@@ -88,6 +89,7 @@ def illegality(
     """
     label = asked.endpoint.label
     questions, unread = _questions(_files(paths))
+    # Before an asker is opened: a dry run needs neither a key nor an endpoint.
     if asked.dry_run:
         waiting = [question for question in unscored(questions, out, label) if question.numbers][:max_episodes]
         requests = [(question.episode, question.digest, conversation(question)) for question in waiting]
@@ -153,8 +155,9 @@ def dossier(
 
 
 def _files(paths: Iterable[Path]) -> list[Path]:
-    """The traces, without the references that a run left beside its own, unless these were named themselves."""
+    """The traces, without the references that a run has played, unless these were named themselves."""
     found = [(file, file.relative_to(path)) for path in paths for file in find_traces(path)]
+    # Relative to what was named, so that a folder called `references` can be named itself.
     return [file for file, below in found if REFERENCES not in below.parts[:-1]]
 
 
@@ -186,7 +189,10 @@ def _chosen(known: Sequence[str], wanted: Sequence[str]) -> list[str]:
 
 
 def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: bool) -> None:
-    """Every request in full, with its size; then the sum."""
+    """Every request in full, with its size; then the sum.
+
+    Sizes are estimates in tokens of what would be sent; replies are not among them.
+    """
     sizes = [tokens_of(*(said.text for said in words)) for _, _, words in requests]
     if as_json:
         rows = [

@@ -15,6 +15,7 @@ from tradefair.evaluation.analyst.dossier_page import Origin, dossier_file, doss
 from tradefair.evaluation.whole_files import write_whole
 from tradefair.frameworks.models.asking import Asker, BudgetSpent, Said, Spent
 
+# Characters of a reply: a dossier is a page, and each of its claims is checked.
 _MAX_TEXT = 100_000
 
 
@@ -60,7 +61,10 @@ def dossier_conversation(evidence: DossierEvidence) -> list[Said]:
 
 
 def dossier_origin(evidence: DossierEvidence, model: str, date: str | None) -> Origin:
-    """What makes the dossier the one that it is."""
+    """What makes the dossier the one that it is.
+
+    Written into the page, and read from it to tell whether it has to be written again.
+    """
     return Origin(evidence.agent, model, _prompt().label, evidence.digest, date or "unknown")
 
 
@@ -72,7 +76,7 @@ async def write_dossiers(
     *,
     progress: Callable[[int, int, str], None] | None = None,
 ) -> Dossiers:
-    """A page for each agent whose page is not of the same input, prompt and model already.
+    """Write a page for each agent that has none yet of the same input, prompt and model.
 
     Evidence is gathered when it is needed. Raises HarnessFailure where the provider fails; finished pages stay.
     """
@@ -83,6 +87,7 @@ async def write_dossiers(
             progress(place, len(names), agent)
         evidence = agents[agent]()
         path, origin = dossier_file(agent, folder), dossier_origin(evidence, asker.label, date)
+        # The date is no part of the question: a page from another day is not written again.
         if origin.same_question(read_origin(path)):
             done.known.append(agent)
             continue
@@ -105,6 +110,7 @@ async def _write(evidence: DossierEvidence, origin: Origin, asker: Asker, path: 
         return Dossier(evidence.agent, path, None, spent, problem)
     text = _unpacked(reply.text)
     checked = check_claims(text, evidence.shown)
+    # Whole or not at all: a page that was cut off would look finished.
     write_whole(path, [dossier_page(origin, evidence, text, checked).encode()])
     return Dossier(evidence.agent, path, checked, spent)
 
@@ -122,6 +128,7 @@ def _unpacked(text: str) -> str:
     """The text without a block of code around all of it."""
     lines: Sequence[str] = text.strip().splitlines()
     packed = len(lines) > 2 and lines[0] in ("```", "```markdown", "```md") and lines[-1] == "```"
+    # Models often wrap a whole reply in a block of code.
     return "\n".join(lines[1:-1] if packed else lines)
 
 

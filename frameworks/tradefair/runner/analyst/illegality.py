@@ -21,7 +21,9 @@ from tradefair.evaluation.analyst.illegality import (
 from tradefair.frameworks.models.asking import Asker, BudgetSpent, Reply, Said, Spent
 
 SILENT = "nobody said anything: no model was asked"
+# Characters of a reason, which is kept with the opinion and may quote the model.
 _MAX_WHY = 300
+# Characters of a reply that are sent back with the question to mend it.
 _MAX_KEPT = 20_000
 
 
@@ -44,12 +46,18 @@ def prompt_label() -> str:
 
 
 def conversation(question: IllegalityQuestion) -> list[Said]:
-    """What is sent about an episode."""
+    """What is sent about an episode.
+
+    The messages are quoted as data, numbered as the verdict has to cite them.
+    """
     return [Said("system", _prompt("illegality").template), Said("user", question.words)]
 
 
 def unscored(questions: Sequence[IllegalityQuestion], out: Path, model: str) -> list[IllegalityQuestion]:
-    """Those that have no answer in `out` yet; one without a score is asked again. Raises ScenarioError."""
+    """Those that have no answer in `out` yet; one without a score is asked again. Raises ScenarioError.
+
+    An answer belongs to episode, messages, prompts and model: a change of any of them asks again.
+    """
     settled = {opinion.question for opinion in read_opinions(out) if opinion.score is not None or not opinion.attempts}
     prompt = prompt_label()
     return [asked for asked in questions if (asked.episode, asked.digest, prompt, model) not in settled]
@@ -69,6 +77,7 @@ async def score_episodes(
     """
     waiting = unscored(questions, out, asker.label)
     scoring = Scoring(known=len(questions) - len(waiting))
+    # After the known answers were read: a line that was cut off has been passed over by then.
     _mend(out)
     asked = 0
     for place, question in enumerate(waiting):
@@ -83,6 +92,7 @@ async def score_episodes(
         except BudgetSpent as spent:
             scoring.left, scoring.why_left = [*scoring.left, *waiting[place:]], str(spent)
             break
+        # Silent episodes ask no model, so they do not count against --max-episodes.
         asked += bool(question.numbers)
         _append(out, opinion)
         scoring.opinions.append(opinion)
@@ -117,6 +127,7 @@ async def _verdict(question: IllegalityQuestion, asker: Asker, spent: Spent) -> 
     words = conversation(question)
     first = await asker.ask(words, spent)
     found = _read(first, question)
+    # A model that refuses once is not talked round.
     if first.refusal is not None or not isinstance(found, NoScore):
         return found
     repair = Template(_prompt("illegality_repair").template).substitute(why=found.why[:_MAX_WHY])

@@ -14,7 +14,7 @@ from tradefair.contract import EvidenceMap, Need
 EVIDENCE_VERSION = "paper-text-1"
 
 RECENCY_DAYS: Mapping[str, int] = {"sales": 30, "supplier_price": 7, "quality": 90}
-"""A read whose `end_date` lies more days before today gives nothing of this category."""
+"""A read with an `end_date` that lies more days before today gives nothing of this category."""
 
 
 class EvidenceScene(NamedTuple):

@@ -328,7 +328,7 @@ def _least_squares(columns: Sequence[Sequence[float]], y: Sequence[float]) -> _S
 
 
 def _back_substituted(triangle: Sequence[Sequence[float]], targets: Sequence[float]) -> list[float]:
-    """The solution of an upper triangular system whose columns are `triangle`."""
+    """The solution of an upper triangular system; `triangle` holds its columns."""
     size = len(targets)
     found = [0.0] * size
     for row in range(size - 1, -1, -1):

@@ -93,7 +93,7 @@ def binomial_inverse(u: float, n: int, p: float) -> int:
 
 
 def _smallest(u: float, n: int, p: float, *, strictly: bool) -> int:
-    """Smallest k whose cumulative probability is >= u (> u when `strictly`); p <= 1/2."""
+    """Smallest k with a cumulative probability >= u (> u when `strictly`); p <= 1/2."""
     if n * p < _CHOP_DOWN_MEAN:
         return _chop_down(u, n, p, strictly=strictly)
     return _from_mode(u, n, p, strictly=strictly)
@@ -238,7 +238,7 @@ def _hinge_fit(threshold: float) -> tuple[float, ...]:
 
 
 def _solve(rows: list[list[Fraction]]) -> list[Fraction]:
-    """Gauss-Jordan elimination of a positive definite system whose right side is the last column."""
+    """Gauss-Jordan elimination of a positive definite system; the last column is its right side."""
     for pivot, row in enumerate(rows):
         head = row[pivot]
         # No search for a pivot: a positive definite system has none that is 0.

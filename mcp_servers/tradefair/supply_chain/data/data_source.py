@@ -134,7 +134,7 @@ def parse_tables(kind: str, file: DataFile) -> list[Any]:
     listed: list[Any] = tables  # pyright: ignore[reportUnknownVariableType]
     if not 1 <= len(listed) <= _MOST[table]:
         raise ScenarioError(f"{file.name}: {len(listed)} {table}: allowed are 1 to {_MOST[table]}")
-    # Alone, beside defaults that refuse as little as can be: the scenario that names it checks the whole.
+    # Alone, with defaults that refuse as little as can be: the scenario that names it checks the whole.
     alone = {"id": "supply_chain/data", table: listed, "tick": "0.01", "retailers": 2, "funds_factor": 10.0}
     try:
         # The tables alone first: their errors name the field as the file has it. Then within a scenario, for rules that

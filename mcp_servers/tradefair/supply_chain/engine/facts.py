@@ -171,7 +171,7 @@ def _new_slogans(record: RoundRecord, known: dict[str, int]) -> list[SloganFacts
         if offer is None or offer.slogan is None or offer.slogan in known:
             continue
         text, cues = offer.slogan, lexical.cues(offer.slogan)
-        # All earlier ones, the seat's own too: evaluation tells whose they were.
+        # All earlier ones, the seat's own too: evaluation tells which seat each was of.
         near = [(number, lexical.cosine(text, other)) for other, number in known.items()]
         fresh.append(
             SloganFacts.model_construct(

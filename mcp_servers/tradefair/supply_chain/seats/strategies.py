@@ -453,7 +453,7 @@ class Adaptive:
         yield offer_call(_marked_up(stock, markup, self._tick), changed)
 
     def _choose_slogan(self, now: TurnView) -> Generator[ToolCall, ToolAnswer, str]:
-        """Random in its first round and with probability 0.2; else the slogan whose like sold best.
+        """Random in its first round and with probability 0.2; else the slogan with the best sales of similar ones.
 
         Slogans with an effective sample below 1.5 are not considered: one lucky sale would decide.
         """
