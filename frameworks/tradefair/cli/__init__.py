@@ -60,7 +60,10 @@ def run(arguments: Sequence[str]) -> int:
 
 
 def _warn_of_former_variables() -> None:
-    """Name what is set under the project's first name: it is not read, and a run without it would be another run."""
+    """Name what is set under the project's first name: it is not read, and a run without it would be another run.
+
+    One line on stderr for each such variable; nothing is read from it.
+    """
     for former in sorted(name for name in os.environ if name.startswith(_FORMER)):
         name = "TRADEFAIR_" + former.removeprefix(_FORMER)
         # Whoever has set both names has moved already and needs no message.

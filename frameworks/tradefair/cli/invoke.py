@@ -17,7 +17,10 @@ from tradefair.contract.errors import StorageUnavailable, in_plain_words
 
 
 def invoke(command: Command, arguments: Sequence[str]) -> int:
-    """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr."""
+    """Run `command`; its exit code. Errors of the TradefairError tree become one line on stderr.
+
+    A provider's or the storage's failure gives 3, a trace's 1, a wrong request 2. A fault of ours shows its traceback.
+    """
     try:
         # Off: typer would print errors its own way and leave the process.
         code = app_of(command)(list(arguments), prog_name=f"tradefair {command.name}", standalone_mode=False)
@@ -38,7 +41,10 @@ def invoke(command: Command, arguments: Sequence[str]) -> int:
 
 
 def app_of(command: Command) -> typer.Typer:
-    """The command as a parser of its options and arguments; a group as it is."""
+    """The command as a parser of its options and arguments; a group as it is.
+
+    The help text is the docstring of the command's function.
+    """
     target = command.load()
     if isinstance(target, typer.Typer):
         return target
@@ -59,7 +65,10 @@ def _one_line(error: Exception) -> str:
 
 
 def _usage_or_fault(fault: Exception) -> int:
-    """What the parser refuses shows itself and is a matter of usage; anything else is our fault."""
+    """What the parser refuses shows itself and is a matter of usage; anything else is our fault.
+
+    Returns the exit code: 2 for usage, 3 for a fault.
+    """
     show = getattr(fault, "show", None)
     # By its members and not by its class: typer has a copy of click of its own.
     if callable(show) and hasattr(fault, "exit_code"):

@@ -82,5 +82,8 @@ COMMANDS: tuple[Command, ...] = (
 
 
 def command_named(name: str) -> Command | None:
-    """The command called `name`, if there is one."""
+    """The command called `name`, if there is one.
+
+    Names of studies have two words, such as `lab collusion`.
+    """
     return next((command for command in COMMANDS if command.name == name), None)

@@ -81,7 +81,10 @@ def show_table(console: Console, columns: Sequence[Column], rows: Sequence[Seque
 
 
 def show_pairs(console: Console, pairs: Sequence[tuple[str, str]]) -> None:
-    """Names and figures, two pairs a line where that fits, else one."""
+    """Names and figures, two pairs a line where that fits, else one.
+
+    `pairs` are (name, value). Columns are as wide as their longest cell, so that values stand below one another.
+    """
     per_line = 2 if len(pairs) > 1 else 1
     while True:
         lines = [pairs[start : start + per_line] for start in range(0, len(pairs), per_line)]
@@ -146,7 +149,10 @@ def _beside(table: Sequence[Sequence[Text]], sizes: list[int], prose: Sequence[i
 
 
 def _parts(sizes: Sequence[int], places: Sequence[int], room: int) -> list[list[int]]:
-    """As many columns as fit, at least one, then the next ones."""
+    """As many columns as fit, at least one, then the next ones.
+
+    `places` are column indices, `room` the cells that a part may take, its last gap not counted.
+    """
     parts: list[list[int]] = [[]]
     for place in places:
         if parts[-1] and _span(sizes, [*parts[-1], place]) - _GAP > room:
@@ -192,7 +198,10 @@ def _width(column: Column, cells: Iterable[Text]) -> int:
 
 
 def _lines_of(text: str, width: int) -> list[str]:
-    """Lines, wrapped between words; a word that is wider than the width stands whole on a line."""
+    """Lines, wrapped between words; a word that is wider than the width stands whole on a line.
+
+    Line breaks in the text are kept, and an empty line stays one.
+    """
     lines: list[str] = []
     for line in text.split("\n"):
         # In cells of the terminal: a character may take two of them, or none.

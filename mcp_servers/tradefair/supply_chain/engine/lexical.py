@@ -29,7 +29,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "hype": ("novelty", "exclusivity", "trend", "urgency"),
     "quality": ("quality", "craft", "durability"),
 }
-"""Concepts with stems that are cues, by the tribe that they speak to (section 10); stems of other concepts are no cues."""
+"""Concepts with stems that are cues, by the tribe that they speak to (10); stems of other concepts are no cues."""
 
 # In the order in which they are tried (6.5).
 _SUFFIXES = ("ing", "ed", "ly", "es", "s")
