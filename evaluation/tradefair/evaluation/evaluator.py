@@ -32,6 +32,7 @@ class Evaluator:
     market: str
     version: str = "1"
 
+    # Few, because Holm's correction multiplies p-values by their number.
     primary_metrics: tuple[PrimaryMetric, ...] = ()
     """Seat fields that comparisons test, few, the one that matters most first; the first is also what regret is of."""
     whole_ends: frozenset[str] = frozenset()

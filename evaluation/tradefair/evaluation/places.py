@@ -21,6 +21,7 @@ def trace_place(text: str) -> str:
     return text
 
 
+# Text and no Path, which would fold the two slashes of an address into one.
 Places = Annotated[
     list[str],
     typer.Argument(

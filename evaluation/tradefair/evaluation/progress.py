@@ -26,4 +26,5 @@ def watched(items: Sequence[T], progress: Progress | None, name: Callable[[T], s
             progress(done, len(items), name(item))
         yield item
     if progress is not None:
+        # The empty name clears the line on a terminal.
         progress(len(items), len(items), "")

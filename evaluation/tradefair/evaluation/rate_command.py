@@ -38,6 +38,7 @@ def rate(
     from tradefair.evaluation.ratings.show import show_leaderboards
 
     made = leaderboards(read_results(paths, progress=show_progress), seed=seed, score=score, progress=show_progress)
+    # Bytes once, so that the file and stdout hold the same.
     content = orjson.dumps(made.model_dump(mode="json"), option=orjson.OPT_INDENT_2) + b"\n"
     if output is not None:
         _write(output, made, content)

@@ -72,6 +72,7 @@ class TraceReading:
     def label(self, seat: SeatId) -> str | None:
         """What played the seat, as far as the manifest says; None where it says nothing."""
         labels = self.about.get("labels")
+        # `about` may hold anything: labels of another type are none.
         label: object = labels.get(seat) if isinstance(labels, dict) else None  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
         return label if isinstance(label, str) else None
 

@@ -57,7 +57,7 @@ def detect_unread(seat: Retail, limits: Mapping[str, float]) -> Sign:
         return unchecked("privileged")
     made = [(row, act) for row in seat.rounds if row.round > 1 for act in row.actions("submit_offer")]
     blind = [act for row, act in made if not _looked(row, act)]
-    # Rarely and often blind: a share alone would be raised by a single offer.
+    # Often and several times: a share alone would be raised by a single offer.
     often = (ratio(len(blind), len(made)) or 0) >= limits["share"]
     return proven([Hit((act.seq,)) for act in blind], len(made), raised=often and len(blind) >= limits["least"])
 
