@@ -53,6 +53,7 @@ class Frame(Mapping[str, Sequence[Any]]):
 
         Raises ImportError where pandas is not installed.
         """
+        # Imported here: the tables themselves need neither library.
         import pandas  # pyright: ignore
 
         made: dict[str, Any] = {}

@@ -70,8 +70,10 @@ class BargainingScenario(Scenario):
     min_gap: int = Field(default=3, ge=1, le=100, description="smallest accepted v - c, ticks")
     buyer_value: int | None = Field(default=None, ge=0, le=100, description="only with distribution = fixed")
     seller_cost: int | None = Field(default=None, ge=0, le=100, description="only with distribution = fixed")
+    # Off by default: the seats do not know the law of the limits.
     announce_distribution: bool = Field(default=False, description="view_rules names the law of the limits")
     half_tick: Literal["coin", "down", "up"] = Field(default="coin", description="where a half tick goes")
+    # own_limit is what the public games did; it shows the limit to the counterpart (section 12).
     lapse_quote: Literal["forfeit", "own_limit"] = Field(default="forfeit", description="what a silent seat quotes")
     limits: tuple[Limit, ...] = _LIMITS
     chance: ChanceKind = Field(default="keyed", description="where orders and coins come from")

@@ -156,6 +156,7 @@ def list_offers_by_round(
     return views.offers(market.state, from_round, limit, start)
 
 
+# The limit once, since it never changes; the record in each round after the first, since each closes with new quotes.
 _EVIDENCE: EvidenceMap = {
     "send_message": (Need(("private_limit",), "episode"), Need(("public_record",), "round", from_round=2)),
     "submit_quote": (

@@ -88,6 +88,7 @@ class IllegalAction(TradefairError):
 
     def __init__(self, code: str, message: str, *, hint: str = "", retryable: bool = True) -> None:
         super().__init__(f"{code}: {message}")
+        # The same four fields in the answer, in the trace and in what a Python client raises.
         self.info = ErrorInfo(code, message, hint, retryable)
 
 

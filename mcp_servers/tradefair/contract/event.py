@@ -101,14 +101,19 @@ class ToolCalled(_Event):
     call: str
     parent: str | None
     tool: str
+    # null for a tool that does not exist
     kind: Kind | None
     arguments: JsonValue
     read_through: int | None
+    # Kept even where the result is a digest only: diagnostics still see which objects were shown.
     refs: list[str] | None
+    # rejected: by the rules. invalid: by types or constant bounds. denied: no such tool, a limit, or the host. failed:
+    # our fault.
     status: Literal["ok", "rejected", "invalid", "denied", "failed"]
     error: ErrorRecord | None
     result: JsonValue
     result_ref: str | None
+    # Present for every result, stored or not: re-execution is compared with it.
     result_digest: str | None
     result_size: int | None
 
@@ -118,6 +123,7 @@ class SeatLapsed(_Event):
 
     event: Literal["seat_lapsed"]
     reason: str
+    # The market's name for it, such as forfeit_round.
     default_action: str
 
 
@@ -134,6 +140,7 @@ class RoundClosed(_Event):
     event: Literal["round_closed"]
     public: JsonValue
     facts: JsonValue
+    # hex of `Market.digest`, 32 bytes
     state_digest: str
 
 

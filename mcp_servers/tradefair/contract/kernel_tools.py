@@ -87,6 +87,7 @@ def view_rules(episode: Asked, seat: SeatId) -> RulesView:
         role=brief.role,
         objective=brief.objective,
         round_semantics=brief.round_semantics,
+        # As plain data: the kernel's table is the same for all markets, so its schema cannot name a market's model.
         rules=episode.market.rules_view(seat).model_dump(mode="json"),
     )
 
@@ -110,6 +111,7 @@ def await_turn(episode: Asked, seat: SeatId, *, timeout_s: Annotated[float, Fiel
 def add_note(episode: Asked, seat: SeatId, *, text: Annotated[str, Field(min_length=1, max_length=2_000)]) -> Note:
     """Keep a note to yourself until the end of the episode (at most 2,000 characters each, 100 notes)."""
     notes = episode.notes[seat]
+    # Bounded, because notes are state of the episode: kept per seat and rebuilt on resume.
     if len(notes) >= MAX_NOTES:
         raise IllegalAction("notes_full", f"there is room for {MAX_NOTES} notes", hint="remove_note makes room")
     note = Note(number=episode.next_note(seat), round=episode.market.clock.round, text=text)
@@ -143,6 +145,7 @@ def execute_code(
     network, no actions. At most 2 seconds, 64 MiB, 200 tool calls, 64 KiB of output. Answers what it printed and the
     value of its last expression.
     """
+    # Recorded and not recomputed: replay copies what the sandbox gave (core.py, `copy`).
     raise HarnessFailure("execute_code runs in a host, not in Core")
 
 

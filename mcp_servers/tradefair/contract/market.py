@@ -17,6 +17,7 @@ from tradefair.contract.tool import ToolTable
 EndReason: TypeAlias = str
 """`terminated:<code>` by the rules, `truncated:<code>` by a limit or the harness."""
 
+# A closed list, because replay refuses any other. The two limits come from Core, agent_limit from the runner.
 LapseReason = Literal["deadline", "call_limit", "reject_limit", "agent_limit", "disconnected", "retired"]
 
 
@@ -81,6 +82,7 @@ class Market(Protocol):
     read_marks: dict[SeatId, int]
     """Highest row number of a numbered inbox that each seat has acted upon; moved by Core on the seat's next action."""
 
+    # A sleeping seat is simply not in it; under the free clock no seat ever is.
     def awaited(self) -> frozenset[SeatId]:
         """The seats that the clock waits for: their decisions are due."""
         ...
@@ -96,6 +98,8 @@ class Market(Protocol):
         """
         ...
 
+    # Rules never fetch: what comes from outside is recorded first, so that re-execution needs no clock, model or
+    # network.
     def feed(self, source: str, payload: JsonValue) -> None:
         """Take in a recorded external input. Raises IllegalAction for an unknown source or a wrong payload."""
         ...
@@ -116,6 +120,7 @@ class Market(Protocol):
         """A count that grows when something has reached the seat; `await_turn` waits on it under a free clock."""
         ...
 
+    # Typed as object, because only the market's own privileged policies know what it is.
     def privileged(self) -> object:
         """Hidden truth, for privileged policies in process only; no tool answers it."""
         ...
@@ -124,6 +129,7 @@ class Market(Protocol):
         """The truth that `episode_ended` carries, whatever ended the episode."""
         ...
 
+    # It goes into each closed round's event: replay then finds a state that differs even where no answer shows it.
     def digest(self) -> bytes:
         """Canonical, order-free digest of the whole state, 32 bytes.
 
@@ -181,6 +187,7 @@ class MarketType(Protocol):
         """The market's own error codes and their meaning."""
         ...
 
+    # Any, here and below: each market takes its own scenario and market class, which a Protocol cannot say.
     def create(self, scenario: Any, seed: int) -> Market:
         """A fresh economy. Raises ScenarioError when the scenario cannot be played."""
         ...
@@ -189,10 +196,12 @@ class MarketType(Protocol):
         """Role, objective and round semantics of a seat."""
         ...
 
+    # Pure: it is asked again right before the rules run, when other seats may have acted.
     def request(self, market: Any, seat: SeatId, tool: str, arguments: BaseModel) -> InputRequest | None:
         """The external input that this call needs now; None when the market can answer by itself."""
         ...
 
+    # The conformance kit compares every byte that the seat can read in both worlds: a difference is a leak.
     def perturb_private(self, market: Any, seat: SeatId, salt: int) -> Market:
         """A market with the same public past in which everything private to *other* seats differs."""
         ...

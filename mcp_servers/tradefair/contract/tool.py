@@ -76,13 +76,17 @@ class Tool:
     when: Callable[[Any], bool] | None = None
     destructive: bool = False
     idempotent: bool = False
+    # Never counted against a limit, or a seat at its limit could not end its turn.
     ends_turn: bool = False
     observer: bool = False
+    # digest: the trace keeps digest and size of an answer instead of its body.
     record: Literal["full", "digest"] = "full"
     recorded: bool = False
     refs: Callable[[Any], Sequence[str]] | None = None
     shown: Callable[[Any], int | None] | None = None
+    # The host asks the service before the rules run and records its answer as an input.
     needs: str | None = None
+    # Not for sealed actions: a result that waits for the closure would tell the last seat that it was the last.
     finish: Callable[..., BaseModel] | None = None
 
     @property

@@ -74,7 +74,9 @@ class DoubleAuctionScenario(Scenario):
     max_seller_cost: int | None = Field(default=None, ge=0, description="points; default P - 1")
     min_gap: int = Field(default=3, ge=0, description="least max(value) - min(cost), points")
     max_attempts: int = Field(default=10_000, ge=1, le=1_000_000, description="redraws of the values")
+    # Off by default: a quote through the own value is a mistake that evaluation wants to see.
     budget_constraint: bool = Field(default=False, description="refuse a quote through the own value")
+    # keyed for play; the log modes re-execute public games and serve importers (7).
     chance: ChanceKind = Field(default="keyed", description="where orders and coins come from")
     seat_order: tuple[SeatId, ...] | None = Field(default=None, description="order in which a log's chance takes seats")
     chat: Chat = Chat()
@@ -488,6 +490,7 @@ class MessageRow(Result):
     recipient: str
     text: Annotated[str, Untrusted()]
     words: int
+    # True for what another seat wrote; its own messages are in the same list.
     untrusted: bool
 
 

@@ -191,6 +191,7 @@ def send_message(
     return market.say(seat, recipient, message, round)
 
 
+# The value once, since it never changes; of the public record any look in the round, since each shows the same quotes.
 _EVIDENCE: EvidenceMap = {
     "send_message": (Need(("chat",), 2, from_round=2, when=_talks),),
     "submit_quote": (

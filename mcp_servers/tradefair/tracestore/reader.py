@@ -242,6 +242,8 @@ def _connected(path: Path, mode: str) -> sqlite3.Connection:
 
 
 class _Sqlite:
+    """A `.trace` file: the tables of `SCHEMA` (protocol `Source`)."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
         try:
@@ -315,6 +317,8 @@ class _Sqlite:
 
 
 class _Jsonl:
+    """A `.jsonl` file: the lines of `jsonl_lines` (protocol `Source`)."""
+
     def __init__(self, path: Path) -> None:
         self._path = path
 

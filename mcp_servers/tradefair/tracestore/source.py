@@ -29,7 +29,9 @@ class SideRow(NamedTuple):
 
     seq: int
     seat: str | None
+    # A repeated key is answered from the log instead of acting twice.
     call_key: str | None
+    # Wall-clock time is kept outside the chain: with it no two runs would have equal hashes.
     at_ms: int | None
     latency_us: int | None
     transport: str | None

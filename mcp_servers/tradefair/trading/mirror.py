@@ -67,6 +67,7 @@ class MirroredPolicy:
 
     def __init__(self, trader: Trader) -> None:
         self._trader = trader
+        # The view that `_mirror` is made of; none before the first decision.
         self._source: TraderView | None = None
         self._mirror = TraderView(0, 0, 0)
 

@@ -38,6 +38,7 @@ class _Privileged:
             yield ToolCall("send_message", SILENCE)
             return
         role, top = role_of(now.seat), self._truth.price_max
+        # In buyer terms, like the traders, so that one formula serves both sides.
         value = flip(self._truth.values[now.seat], top, role)
         bid = max(0, min(value, self._bid(value, role, self._truth)))
         yield ToolCall("submit_quote", {"price": flip(bid, top, role)})
