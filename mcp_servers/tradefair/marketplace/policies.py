@@ -41,6 +41,7 @@ class Oracle(Shopper):
         assert self._truth is not None
         best = self._truth.best(now.seat)
         if best is None:
+            # No business is worth its list price: the best that this customer can do is to buy nothing.
             yield from self.leave()
         else:
             self._price = best.price
@@ -90,6 +91,7 @@ def _plain(name: str, make: Callable[[], Policy]) -> _Make:
 
 def _random_legal(params: Params, draw: Draw) -> Policy:
     _only("random_legal", params)
+    # Both are made: which role the seat has is known at its first turn.
     return _EitherRole(customers.RandomCustomer(draw), services.RandomBusiness(draw))
 
 

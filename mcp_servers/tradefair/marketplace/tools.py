@@ -47,6 +47,7 @@ from tradefair.marketplace.model import BUSINESS, CUSTOMER, Catalogue, Marketpla
 from tradefair.marketplace.policies import POLICIES
 from tradefair.marketplace.rules import Marketplace
 
+# A tool of the other role is not even listed to a seat.
 _CUSTOMERS, _BUSINESSES = (CUSTOMER,), (BUSINESS,)
 # In currency units. The highest total is 30 lines of 1,000 pieces at the highest price.
 _MAX_UNIT = 1_000_000
@@ -141,6 +142,7 @@ def _taken(market: Marketplace) -> Taken:
 
 
 def _read_through(answer: MessagePage) -> int | None:
+    # Tells the kernel what the seat has seen; its next action then moves the read mark.
     return answer.read_through
 
 

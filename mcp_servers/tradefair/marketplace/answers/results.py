@@ -205,6 +205,7 @@ class MessagePage(Result):
     next_cursor: int
     more: bool
     unread: int
+    # Null with `sender`: a page of one counterpart says nothing about mail of others in between.
     read_through: int | None
 
 
@@ -266,8 +267,10 @@ class ComparedOffer(Result):
     surplus_lines: int
     claims_met: int
     claims_missing: int
+    # Names only where the request is given as lists: they would otherwise tell what the prose means.
     missing_items: list[str] | None
     missing_amenities: list[str] | None
+    # Only where the scenario reveals the reference total; elsewhere it would give it away.
     over_reference: float | None
     rounds_left: int | None
 
@@ -317,6 +320,7 @@ class ProposalCheck(Result):
     claims: list[CheckedClaim]
     conversation: bool
     acceptable: bool
+    # The first error only, as the action itself would report it.
     error: Refusal | None
 
 

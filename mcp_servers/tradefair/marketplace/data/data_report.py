@@ -34,6 +34,7 @@ class BaselineReport(_Part):
     """
 
     expected: str
+    # Text: a fraction of a cent has no exact float.
     exact_cents: str
     deviation: str
     share_of_optimal: float | None
@@ -84,6 +85,7 @@ class Measures(_Part):
 class DataReport(_Part):
     """Faults, what was ignored, and the figures; `measures` is null when the data cannot be played."""
 
+    # Problems stop the data from being played, findings do not.
     problems: list[str]
     findings: list[str]
     measures: Measures | None

@@ -109,6 +109,7 @@ class RoundFacts(Result):
     proposals: list[ProposalFacts]
     states: list[StateFacts]
     settlements: list[SettlementFacts]
+    # No call holds these two: they happen at the close, after the calls were accepted.
     declined: list[str]
     late_withdrawals: list[str]
     deliveries: list[DeliveryFacts]
@@ -168,6 +169,7 @@ class BusinessFacts(Result):
     progenitor: SeatId | None
     orders: int
     revenue: int
+    # As a fraction: a float could not be compared exactly with the one computed again.
     rating: tuple[int, int]
     ended: Literal["active", "finished", "retired"]
 

@@ -57,7 +57,7 @@ def import_game(file: Path, out: Path) -> GameReport:
 
 def _play_round(played: ReplayedGame, logged: LoggedRound) -> None:
     for quote in logged.quotes:
-        # In the logged order of quotes, which is the order of arrival that breaks ties.
+        # In the logged order, so that the trace stands as the log does; ties are broken by the seed's own order.
         played.act(quote.agent_id, "submit_quote", {"price": quote.price}, quote)
 
 

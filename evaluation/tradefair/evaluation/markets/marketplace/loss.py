@@ -144,4 +144,5 @@ def loss_of(record: CustomerRecord) -> Loss:
 
 def _best(worths: Iterable[int]) -> int:
     """The best of these, or 0: nothing has to be bought."""
+    # At least 0 at every step, so that no step can lose by a business that need not be chosen.
     return max(0, max(worths, default=0))

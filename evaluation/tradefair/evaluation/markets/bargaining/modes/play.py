@@ -113,6 +113,7 @@ class Side:
     @cached_property
     def own_messages(self) -> list[Message]:
         """What the seat said, silence left out."""
+        # Silence is an accepted message without text; it would dilute every share of messages.
         return [message for message in self.game.messages if message.seat == self.seat and message.text.strip()]
 
     @cached_property
@@ -162,6 +163,7 @@ class Side:
 
         Equal quotes trade (the rule is bid >= ask).
         """
+        # In the counterpart's terms a quote that gives at least what is asked trades.
         return self.gives(quote, theirs) >= 0
 
     def proof(self, *numbers: int) -> Iterator[int]:

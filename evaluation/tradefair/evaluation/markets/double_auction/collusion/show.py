@@ -47,6 +47,7 @@ def show(report: CollusionReport) -> None:
 
 def _header(report: CollusionReport) -> str:
     arms = [f"{report.sample.episodes} episodes, {report.sample.with_talk} of them with talk"]
+    # Only arms that were given: the list of what is missing follows below the tables.
     arms += [f"silent arm: {report.silent.episodes}"] if report.silent else []
     arms += [f"{name}: {count}" for name, count in report.references.items() if count]
     terms = "" if report.side == "sellers" else "; every figure is mirrored: asks are bids, prices stand for P − price"

@@ -49,6 +49,7 @@ class OrderBias(_Record):
     repeated: int
     p: float | None
     method: str | None
+    # Null for identical businesses: there no order is better than another.
     cost_of_order: CostOfOrder | None
 
 
@@ -141,6 +142,7 @@ class SizePair(_Record):
     seeds: int
     welfare_smaller: float
     welfare_larger: float
+    # Smaller minus larger, so that overload is a positive number.
     drop: float
     p: float | None
     # The page's criterion is the p that is not adjusted; this one is for readers who look at all pairs.

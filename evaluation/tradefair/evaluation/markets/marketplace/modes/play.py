@@ -240,12 +240,14 @@ class Buyer(_Seat):
     @property
     def known(self) -> set[int]:
         """S_i: businesses that it was shown, wrote to, or heard from."""
+        # As S_i of the page: a business that wrote first is known without a search.
         heard = (letter.business for letter in self.mail)
         return {*self.seen, *self.contacted, *heard, *(deal.business for deal in self.offers)}
 
     @property
     def kept(self) -> list[Deal]:
         """Deals that it paid and that were not refunded, in order."""
+        # What escrow returned is a choice, and no purchase (page, 6.8).
         return [deal for deal in self.bought if not deal.refunded]
 
     def end(self) -> list[int]:
