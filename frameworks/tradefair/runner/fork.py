@@ -133,7 +133,7 @@ class _Forking:
         for number in range(spec.futures):
             # The same key in all arms of a future: they differ in the decision, not in the policies' draws.
             key = self.key + number
-            # Arms run one after another: their traces and progress would otherwise share one terminal line.
+            # One arm after another: the progress of all of them is shown on one line.
             fork = await self._continue("fork", number, rebuilt, key, self.seat, opened)
             kept = await self._kept(number, key, opened)
             control = await self._control(number, key, remarks, opened)

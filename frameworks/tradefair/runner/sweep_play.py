@@ -240,7 +240,7 @@ def _spent(table: Table, path: Path, episode: EpisodeSpec, live: bool) -> dict[s
                     continue
                 before = spent.get(label, Spent())
                 tokens = (note.get("input_tokens") or 0) + (note.get("output_tokens") or 0)
-                # An endpoint that counts no tokens leaves them null.
+                # Null where the endpoint counts no tokens or the price is not known.
                 cost = note.get("cost_usd_micro") or 0
                 spent[label] = Spent(before.tokens + tokens, before.cost_usd_micro + cost)
     except (TraceError, StorageUnavailable):

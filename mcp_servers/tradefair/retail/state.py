@@ -123,12 +123,18 @@ class State:
 
     @property
     def stock_value_cents(self) -> int:
-        """Aged value of everything on hand and waiting, today (6.8)."""
+        """Aged value of everything on hand and waiting, today (6.8).
+
+        In cents; each product's value is rounded half to even by itself.
+        """
         return self.stock.value(self.day)
 
     @property
     def net_worth_cents(self) -> int:
-        """Funds, aged stock and open orders at cost (6.8)."""
+        """Funds, aged stock and open orders at cost (6.8).
+
+        In cents; open orders count in full, for they are prepaid.
+        """
         return self.funds_cents + self.stock_value_cents + self.stock.open_cost
 
     # --- ids --------------------------------------------------------------------------------------------------------

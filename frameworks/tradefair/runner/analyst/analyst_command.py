@@ -89,7 +89,7 @@ def illegality(
     """
     label = asked.endpoint.label
     questions, unread = _questions(_files(paths))
-    # Before an asker is opened: a dry run needs neither a key nor an endpoint.
+    # Before an asker is opened: a dry run needs no key.
     if asked.dry_run:
         waiting = [question for question in unscored(questions, out, label) if question.numbers][:max_episodes]
         requests = [(question.episode, question.digest, conversation(question)) for question in waiting]

@@ -400,7 +400,7 @@ def _load_category(row: CategoryTable, wanted: _Wanted) -> _CategoryLoad:
     candidates = [_candidate(name, item, wanted.customers, left_out) for name, item in movement.items.items()]
     selection = _select(candidates, wanted)
     if not selection.chosen:
-        # Together with the dropped rows: a category fails as often for its rows as for its items.
+        # Together with the dropped rows: either may leave a category without a product.
         reasons = Counter(item.reason for item in selection.rejected) + movement.dropped
         tally = ", ".join(f"{reason} {count}" for reason, count in sorted(reasons.items()))
         raise ScenarioError(

@@ -163,11 +163,17 @@ class Stock:
         return found
 
     def waiting_lots(self) -> Iterator[Lot]:
-        """The waiting lots in the order of admission."""
+        """The waiting lots in the order of admission.
+
+        They have arrived and found no room; nothing of them can be sold yet.
+        """
         return iter(self._waiting)
 
     def next_due(self, product: int) -> int | None:
-        """The earliest day on which units of a product arrive; None when none are on order."""
+        """The earliest day on which units of a product arrive; None when none are on order.
+
+        An episode day, counted from 1.
+        """
         return min(self._due[product], default=None)
 
     def place(self, order: Order) -> None:

@@ -252,7 +252,10 @@ def news_effect(rules: NewsRules, terms: Sequence[float]) -> float:
 
 
 def _offers(store: Store) -> list[tuple[float, float]]:
-    """(base cost, base quality) by product·suppliers."""
+    """(base cost, base quality) by product·suppliers.
+
+    Cost in currency units, quality in stars: what the walks of 6.7 move around.
+    """
     return [(offer.base_cost, offer.base_quality) for product in store.products for offer in product.suppliers]
 
 
