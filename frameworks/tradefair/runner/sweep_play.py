@@ -89,7 +89,7 @@ class SweepResult(NamedTuple):
 
         `of_plain` reads it: the fields in their order, `spent` as [tokens, micro-dollars] by label.
         """
-        # `spent` is the last field: tuples of tuples do not come back from JSON as what they were.
+        # `spent` is the last field; its named tuples become lists, as JSON gives them back.
         return [*self[:-1], {label: [*spent] for label, spent in self.spent.items()}]
 
     @property

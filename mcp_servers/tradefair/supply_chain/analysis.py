@@ -297,7 +297,7 @@ def price_comparisons(state: State, seat: SeatId, asked: Sequence[tuple[str, int
                 price=currency(price),
                 unit_cost=None if cost is None else round(cost / 100, 4),
                 margin=None if cost is None else round((price - cost) / 100, 4),
-                # Stock may have cost nothing; a margin in per cent of nothing has no value.
+                # Null without stock: there is no cost to compare with.
                 margin_pct=round((price - cost) / cost, 4) if cost else None,
                 cheaper_rivals=sum(rival.price < price for rival in rivals) if record else None,
                 lowest_rival=currency(rivals[0].price) if rivals else None,

@@ -395,7 +395,7 @@ class _SupplyChainType:
         if market.scenario.embedder == "lexical":
             return None
         slogan: str | None = getattr(arguments, "slogan", None)
-        # An empty slogan takes the old one away; a score of nothing is refused by the tool itself.
+        # An offer's empty slogan only takes the old one away: no similarities are needed for that.
         if slogan is None or (not slogan and tool == submit_offer.name):
             return None
         try:
