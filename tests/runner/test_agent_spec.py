@@ -61,7 +61,7 @@ def test_a_ready_agent_holds_what_its_options_say(tmp_path: Path) -> None:
     assert agent.faults.at(3) is not None
     assert agent.recording is None
     assert agent.make("P1") is not agent.make("P1")
-    with pytest.raises(ScenarioError, match="nobody to ask"):
+    with pytest.raises(ScenarioError, match="no terminal to ask on"):
         ready(kind, AgentSpec("react", "policy:half", approve=True), {"P1": "eater"})
 
 

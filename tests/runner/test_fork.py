@@ -276,7 +276,7 @@ async def test_a_fork_refuses_what_it_cannot_do_and_says_what_it_can(tmp_path: P
     await refused(ScenarioError, "must come before", withhold=quote + 5, at=quote, agent=TRUTHFUL)
     await refused(SeatError, "no seat 'B7'", at=quote, agent=TRUTHFUL, seat="B7")
     await refused(ScenarioError, "no policy 'oracle'", at=quote, agent=ORACLE)
-    await refused(TraceError, "nobody decides anything after", withhold=events(path)[-4]["seq"])
+    await refused(TraceError, "no seat decides anything after", withhold=events(path)[-4]["seq"])
     assert not (tmp_path / "out").exists()
 
 
@@ -334,4 +334,4 @@ def test_the_command_prints_the_cost_and_its_json_is_the_report(
     assert report.verdict in shown
     assert report.at == int(at)
     assert command(["fork", str(path), "--at", "10", "--model", "policy:truthful", "--out", str(tmp_path / "no")]) == 1
-    assert "nobody decided it" in capsys.readouterr().err
+    assert "no seat decided it" in capsys.readouterr().err

@@ -165,7 +165,7 @@ def test_seat_plans_name_what_is_wrong() -> None:
         plan_seats(kind, scenario, agents=["B9"])
     with pytest.raises(ScenarioError, match="no policy 'nobody'"):
         plan_seats(kind, scenario, others="nobody")
-    with pytest.raises(ScenarioError, match="nobody sits at B1"):
+    with pytest.raises(ScenarioError, match="nothing plays B1"):
         plan_seats(kind, scenario.model_copy(update={"seats": {}}))
 
 

@@ -18,7 +18,7 @@ def rate(
         str | None, typer.Option(help="What ranks an auction: csa_clean (default), csa, surplus_share, payoff.")
     ] = None,
     seed: Annotated[int, typer.Option(help="Fixes shuffles and resamples; the same seed, the same numbers.")] = 0,
-    whole: Annotated[bool, typer.Option("--all", help="Every label, what stands beside it, how it was made.")] = False,
+    whole: Annotated[bool, typer.Option("--all", help="Every label, what stands next to it, how it was made.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the leaderboards as JSON.")] = False,
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Write them to this file: .html is a page, else JSON.")

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 FOOTNOTES: Mapping[str, str] = {
     "share_of_oracle": "0 is passive, 1 the oracle, a strong rule and no maximum: more than 1 is possible",
-    "empty_demand": "latent demand of empty shelves, expected: nobody was there to be counted",
+    "empty_demand": "latent demand of empty shelves, expected: no customer was there to be counted",
     "net_lost_units": "demand beyond the day's stock, and the expected sales that categories lost by empty shelves",
     "dynamic_regret": "against the best quote of each round, known afterwards only; rivals do not react",
     "csa_clean": "0 is what a truthful seat earns among truthful seats; truthful play elsewhere need not score 0",

@@ -177,7 +177,7 @@ def ready(
     faults = None if spec.faults is None else read_faults(spec.faults)
     recording = _recording(spec, endpoint, roles)
     if spec.approve and ask is None:
-        raise ScenarioError("approval of actions was asked for, and there is nobody to ask")
+        raise ScenarioError("approval of actions was asked for, and there is no terminal to ask on")
     # Only what was given is passed on: factories of other frameworks take no such keywords.
     chosen = {"window": window, "trials": spec.trials}
     options = {name: value for name, value in chosen.items() if value is not None}

@@ -97,7 +97,7 @@ async def _line() -> str:
     # A terminal hands over whole lines, so this read does not wait.
     line = sys.stdin.readline()
     if not line:
-        raise HarnessFailure("nobody answers any more: the terminal's input has ended")
+        raise HarnessFailure("no answer will come: the terminal's input has ended")
     return line
 
 

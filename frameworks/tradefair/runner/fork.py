@@ -178,7 +178,7 @@ class _Forking:
         for command in self.original.commands:
             if command.first >= withheld.next and command.event["revision"] > withheld.event["revision"]:
                 return command
-        raise TraceError(f"nobody decides anything after the phase of event {withheld.seq}")
+        raise TraceError(f"no seat decides anything after the phase of event {withheld.seq}")
 
     def _seat(self) -> SeatId | None:
         """The seat that the new player takes; None where all go on as before. Raises SeatError."""

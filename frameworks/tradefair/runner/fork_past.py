@@ -54,7 +54,7 @@ class Original:
                 if seq <= command.seq:
                     return command
                 raise TraceError(
-                    f"event {seq} follows from event {command.seq}: nobody decided it; fork at {command.seq}"
+                    f"event {seq} follows from event {command.seq}: no seat decided it; fork at {command.seq}"
                 )
         raise TraceError(f"there is no event {seq}: the trace has events 1 to {self.last}")
 

@@ -155,7 +155,7 @@ def show_fork(report: ForkReport) -> None:
         shown = ", ".join(f"{name} {number_text(value)}" for name, value in future.fork.metrics.items())
         _say(console, f"  policy key {future.policy_key}: {shown}")
     if report.identical_futures:
-        _say(console, "all futures are the same: nobody who goes on draws anything")
+        _say(console, "all futures are the same: no player that goes on draws anything")
     if report.divergence is not None:
         found = report.divergence
         _say(console, f"\nfirst decision that differs: round {found.round}, {found.seat}: {found.what}")
@@ -283,7 +283,7 @@ def _only_seat(forked: Forked) -> SeatId:
     with open_trace(forked.original) as trace:
         seats: Mapping[str, Any] = {seat.id: seat for seat in trace.manifest.core.seats}
     if len(seats) != 1:
-        raise TraceError("nobody decided the withheld event: say with --seat whose outcome counts")
+        raise TraceError("no seat decided the withheld event: say with --seat whose outcome counts")
     return next(iter(seats))
 
 

@@ -111,7 +111,7 @@ class Summary(NamedTuple):
         show_evaluations([self.evaluation], brief=True)
         outcome = self.evaluation.outcome
         for seat in self.played.agents if outcome is not None and self.references else ():
-            console.print(f"\n[bold]{seat}[/] beside references in the same seat, on the same seed:")
+            console.print(f"\n[bold]{seat}[/] and the references in the same seat, on the same seed:")
             show_comparison(seat, self._beside(seat))
         mark = "[green]verified[/]" if self.verdict.sound else "[red]NOT verified[/]"
         console.print(f"\n{mark}: {self.verdict.events} events, {self.verdict.verdict}; {self.verdict.message}")

@@ -280,7 +280,7 @@ def _play_scripted(table: Table, episode: EpisodeSpec, players: Players, path: P
         records = scripted.run(core)
         # Without this a market that awaits no seat would loop here without end.
         if not records:
-            raise HarnessFailure(f"{scenario.id} awaits nobody and does not end")
+            raise HarnessFailure(f"{scenario.id} awaits no seat and does not end")
         written += _stamped(records)
     remarks = remarks_of(kind, scenario)
     about = {

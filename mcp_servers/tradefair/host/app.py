@@ -128,7 +128,7 @@ class SeatApp:
             return
         door = await self._door(token, claims["episode"], claims["seat"], claims["scope"])
         if door is None:
-            await Response("the episode is not here any more", status_code=404)(scope, receive, send)
+            await Response("the episode is no longer here", status_code=404)(scope, receive, send)
             return
         await door.serve(scope, receive, send)
 

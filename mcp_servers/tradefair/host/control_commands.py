@@ -129,7 +129,7 @@ def revoke(
     """Make a token worthless and end what was opened with it."""
     plane: _Plane = context.obj
     with plane.ask() as client:
-        plane.show(client.revoke(grant), lambda gone: [f"{gone.grant} is worth nothing any more"])
+        plane.show(client.revoke(grant), lambda gone: [f"{gone.grant} is no longer valid"])
 
 
 @control.command()

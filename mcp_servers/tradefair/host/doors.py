@@ -141,7 +141,7 @@ class Door:
 
     def _closed(self) -> Response:
         if self._gone:
-            return Response("the seat is not here any more", status_code=404)
+            return Response("the seat is no longer here", status_code=404)
         return Response("the host is going down: try again later", status_code=503, headers={"Retry-After": "5"})
 
 

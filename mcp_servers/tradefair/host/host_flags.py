@@ -50,7 +50,7 @@ class HostFlags:
         Path | None, typer.Option("--control-token-file", help="File that holds its token, instead.")
     ] = None
     most: Annotated[int, typer.Option("--max-episodes", min=1, max=100_000, help="Episodes to keep at most.")] = 1_000
-    ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: for ever.")] = 604_800
+    ttl: Annotated[float, typer.Option(min=0, help="Seconds that an episode may last; 0: without end.")] = 604_800
     rate: Annotated[float, typer.Option(min=0, help="Calls per second and seat; 0: as many as come.")] = 50
     burst: Annotated[int, typer.Option(min=1, max=100_000, help="Calls of a seat that may come at once.")] = 200
     budget: Annotated[int, typer.Option("--call-budget", min=0, help="Calls per seat and episode; 0: any.")] = 0

@@ -90,7 +90,7 @@ def plan_seats(
         if others is not None and (given != AGENT or (agents is not None and seat not in agents)):
             given = others
         if given is None:
-            raise ScenarioError(f"nobody sits at {seat}: name a policy with --others")
+            raise ScenarioError(f"nothing plays {seat}: name a policy with --others")
         # Looked up now, so that a misspelt policy is refused before anything is written.
         if given != AGENT:
             _policy_spec(kind, given, role)
@@ -109,7 +109,7 @@ def left_alone(kind: MarketType, scenario: Scenario, plan: SeatPlan, seat: SeatI
     for other in others:
         named = [spec.name for spec in kind.policies.values() if spec.stand_in and known[other].role in spec.roles]
         if not named:
-            raise ScenarioError(f"nobody sits at {other}: name a policy with --others")
+            raise ScenarioError(f"nothing plays {other}: name a policy with --others")
         plan = plan.with_policy(other, named[0])
     return plan
 

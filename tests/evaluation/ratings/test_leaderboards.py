@@ -167,7 +167,7 @@ def test_dead_pairs_self_play_and_games_that_earned_nothing_are_counted() -> Non
     assert (rows["a"].dead_pairs, rows["b"].dead_pairs, rows["c"].dead_pairs) == (1, 1, 0)
     assert (rows["a"].obs, rows["b"].strength, board.unearned) == (0.375, None, 1)
     assert _reasons(board.left_out) == {"a label against itself: no duel": 1}
-    assert any("earned nobody" in caution for caution in board.cautions)
+    assert any("earned no seat" in caution for caution in board.cautions)
 
 
 # --- what is not mixed, and what is left out --------------------------------------------------------------------------

@@ -95,7 +95,7 @@ async def test_every_episode_gets_a_score_with_its_reason_and_the_messages_behin
     assert (first.model, first.attempts, first.input_tokens, first.output_tokens) == ("openai:tiny", 1, 11, 5)
     assert first.cost_usd_micro == 8 * 100 + 3 * 200 + 5 * 800
     assert first.prompt.startswith("illegality/1@")
-    assert (silent.score, silent.attempts, silent.no_score) == (None, 0, "nobody said anything: no model was asked")
+    assert (silent.score, silent.attempts, silent.no_score) == (None, 0, "no message was sent: no model was asked")
     assert (last.score, last.messages) == (0, [])
     shown = capsys.readouterr()
     assert "A model's opinion, not a finding: openai:tiny" in shown.out
@@ -312,7 +312,7 @@ async def test_a_dossier_is_written_per_agent_checked_and_not_written_twice(
     head = dict(line.split(": ", 1) for line in page.split("---\n")[1].splitlines())
     assert (head["agent"], head["model"], head["date"]) == ("bob", "openai:tiny", "2026-01-02")
     assert head["prompt"].startswith("dossier/1@")
-    assert '- It said "hold 71" [g1:2] [g1:4]. **(check: nobody wrote "hold 71" in what was shown)**' in page
+    assert '- It said "hold 71" [g1:2] [g1:4]. **(check: no seat wrote "hold 71" in what was shown)**' in page
     assert "- It lies. **(check: no event is cited)**" in page
     assert "11 of 14 claims cite" in page
 

@@ -143,7 +143,7 @@ def _quotation(line: int, quoted: str, cited: Sequence[str], shown: Shown) -> It
     # mark of its own.
     elsewhere = next((f"{game}:{seq}" for game, seq, words in _all(shown) if whole.search(words)), None)
     if elsewhere is None:
-        yield Mark(line, "words_not_found", f'nobody wrote "{said}" in what was shown')
+        yield Mark(line, "words_not_found", f'no seat wrote "{said}" in what was shown')
     else:
         yield Mark(line, "words_elsewhere", f'"{said}" stands in [{elsewhere}], which is not cited')
 

@@ -17,7 +17,7 @@ from tradefair.evaluation.analyst.fence import digest_of
 _KINDS: dict[MarkKind, str] = {
     "no_citation": "without a citation",
     "no_such_event": "citing what was not shown",
-    "words_not_found": "quoting what nobody wrote",
+    "words_not_found": "quoting what no seat wrote",
     "words_elsewhere": "quoting from an event that is not cited",
     "heading": "headings missing or out of place",
 }

@@ -24,7 +24,7 @@ def compare(
         typer.Option(exists=True, help="A again, under another policy key: how far an agent differs from itself."),
     ] = None,
     oracle: Annotated[
-        Path | None, typer.Option(exists=True, help="Traces of the oracle; default: references/ beside the traces.")
+        Path | None, typer.Option(exists=True, help="Traces of the oracle; default: references/ next to the traces.")
     ] = None,
     passive: Annotated[
         Path | None, typer.Option(exists=True, help="Traces of the passive policy; default: as for --oracle.")

@@ -34,7 +34,7 @@ _METHOD = [
     f"game) within pairs; fewer than {LEAST_BLOCKS} blocks: exploratory",
     f"Glicko-2 with margin: who beats whom, not profit; one game a period, weight min(4, ln|difference| + 1), means "
     f"over {SHUFFLES} shuffles, spread over them",
-    "Bradley–Terry of the shares of each game's gains; games that earned nobody anything are dropped",
+    "Bradley–Terry of the shares of each game's gains; games in which no seat earned anything are dropped",
     "head to head: mean difference of raw shares, row minus column",
 ]
 
@@ -210,7 +210,7 @@ def _cautions(ranked: Sequence[Score], fitted: BradleyTerry) -> list[str]:
         (few, f"{few} of {len(ranked)} labels are exploratory: fewer than {LEAST_BLOCKS} blocks"),
         (uneven, f"{len(uneven)} labels met opponents or roles unevenly (more than {MOST_UNEVEN:g} to 1)"),
         (dead, f"{dead} pairs never earned anything together: their share counts as 0"),
-        (fitted.dropped, f"{fitted.dropped} games earned nobody anything"),
+        (fitted.dropped, f"{fitted.dropped} games earned no seat anything"),
         (fitted.components > 1, f"Bradley–Terry has {fitted.components} components: compare within one only"),
     ]
     return [text for met, text in found if met]

@@ -30,7 +30,7 @@ def _show(console: Console, board: Board, whole: bool) -> None:
     """One leaderboard: the ranking, with `whole` all tables, then what must be read with them."""
     _say(console, board_name(board), "bold reverse")
     if not board.rows:
-        _say(console, "nobody could be rated", "yellow")
+        _say(console, "no label could be rated", "yellow")
     # Under --all every label is shown; of pairs, which grow with the square of labels, at least 40.
     most = max(_MOST_PAIRS, len(board.rows)) if whole else _MOST_LABELS
     tables = list(board_tables(board))

@@ -117,12 +117,12 @@ TABLES: Mapping[str, Table] = {
         _columns(_EPISODE, *_WHEN, ("seat", "who"), ("reason", "why"), ("default_action", "what was done instead")),
     ),
     "facts": Table(
-        "one per closure and end: what everybody saw, and the hidden truth",
+        "one per closure and end: what all seats saw, and the hidden truth",
         _columns(
             _EPISODE,
             *_WHEN,
             ("event", "phase_closed, round_closed or episode_ended"),
-            ("public", "what everybody now sees, as JSON; empty without"),
+            ("public", "what all seats now see, as JSON; empty without"),
             ("facts", "the hidden truth as JSON; empty without, and in one seat's view"),
         ),
     ),

@@ -42,9 +42,9 @@ class _Asked:
     model_timeout: Annotated[float, typer.Option(min=0.1, max=86_400, help="Seconds that a reply may take.")] = 120.0
     record: Annotated[Path | None, typer.Option(help="Append every model call to this file.")] = None
     replay: Annotated[Path | None, typer.Option(help="Answer from this file; no model is asked.")] = None
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Print what would be sent, and its size; ask nobody.")] = (
-        False
-    )
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print what would be sent, and its size; ask no model.")
+    ] = False
     as_json: Annotated[bool, typer.Option("--json", help="Print the results as JSON.")] = False
 
     @property
@@ -210,7 +210,7 @@ def _show_dry_run(requests: Sequence[tuple[str, str, Sequence[Said]]], as_json: 
         print(f"===== {_shown(name)}: about {size:,} tokens")
         for said in words:
             print(f"----- {said.role} ({len(said.text):,} characters)\n{said.text}")
-    print(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; nobody was asked")
+    print(f"{len(requests)} requests, about {sum(sizes):,} tokens to send; no model was asked")
 
 
 def _show_scores(scoring: Scoring, as_json: bool) -> None:

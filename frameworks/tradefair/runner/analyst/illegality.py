@@ -20,7 +20,7 @@ from tradefair.evaluation.analyst.illegality import (
 )
 from tradefair.frameworks.models.asking import Asker, BudgetSpent, Reply, Said, Spent
 
-SILENT = "nobody said anything: no model was asked"
+SILENT = "no message was sent: no model was asked"
 # Characters of a reason, which is kept with the opinion and may quote the model.
 _MAX_WHY = 300
 # Characters of a reply that are sent back with the question to mend it.

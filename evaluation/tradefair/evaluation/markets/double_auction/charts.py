@@ -147,7 +147,7 @@ def _gains(opening: OpeningFacts, seats: Sequence[SeatId], rounds: Sequence[Roun
     return BarChart(
         id="gains",
         title="Who gained",
-        note="Payoff over all rounds, beside the most that trades without loss to the partner could have given it.",
+        note="Payoff over all rounds, next to the most that trades without loss to the partner could have given it.",
         x=Axis(label="payoff", unit="points"),
         y=Axis(label="seat"),
         names=list(seats),

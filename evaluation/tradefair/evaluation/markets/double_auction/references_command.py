@@ -144,7 +144,7 @@ def check_tables(file: ReferenceFile) -> list[Checked]:
     """Replay the first seeds of every table by the engine, round by round. Raises TraceError for an altered file."""
     # Rows could be altered without touching the digest of the slice: the replay alone would not notice.
     if file_of(file.tables).digest != file.digest:
-        raise TraceError("the tables are not those that the file's digest was made of: build them anew")
+        raise TraceError("the tables are not those that the file's digest was made of: build them again")
     return [_checked(table) for table in watched(file.tables, show_progress, lambda table: table.label)]
 
 

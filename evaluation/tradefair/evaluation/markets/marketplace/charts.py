@@ -67,7 +67,7 @@ def _welfare(study: Study) -> BarChart:
     words = {"played": "", "expectation": " (mean)", "maximum": " (maximum)"}
     return BarChart(
         id="welfare",
-        title="Welfare beside exact baselines",
+        title="Welfare and exact baselines",
         note=(
             "Means and maxima are at list prices; sellers who go below list can beat them. Means: at random among "
             "those who qualify. Search: one query, first page, best choice from it. The mark is what was played."

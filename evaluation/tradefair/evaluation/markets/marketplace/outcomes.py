@@ -447,7 +447,7 @@ def _references_table(market: MarketplaceMarket) -> Table:
         )
         for reference in market.references
     ]
-    title = "welfare beside baselines at list prices: exact expectations with their deviations, and maxima"
+    title = "welfare compared with baselines at list prices: exact expectations with their deviations, and maxima"
     return Table(title, ("choice", "what it is", "welfare", "deviation", "share of optimal", "fits shown"), rows)
 
 
@@ -467,5 +467,5 @@ def _losses_table(outcome: MarketplaceOutcome) -> Table:
         (seat, *(number_text(getattr(result, name)) for name in ("loss", *(f"loss_{term}" for term in TERMS))))
         for seat, result in losers[:_MAX_ROWS]
     ]
-    more = f", the {_MAX_ROWS} dearest of {len(losers)}" if len(losers) > _MAX_ROWS else ""
+    more = f", the {_MAX_ROWS} costliest of {len(losers)}" if len(losers) > _MAX_ROWS else ""
     return Table(f"what customers lost, and to what{more}", ("customer", "loss", *TERMS), rows)

@@ -149,7 +149,7 @@ def references(played: int, known: Yardsticks, recall: Fraction | None = None) -
             _Row("assignment", "maximum", known.assignment, None, "the most where businesses take so few orders")
         )
     rows += [
-        _Row("optimal", "maximum", base.optimal, None, "the most if everybody buys who can"),
+        _Row("optimal", "maximum", base.optimal, None, "the most if every customer buys who can"),
         _Row("optimal or nothing", "maximum", base.optimal_or_nothing, None, "the most if nobody has to buy"),
     ]
     return [

@@ -107,7 +107,7 @@ def _ladders(facts: RoundFacts, scenario: SupplyChainScenario) -> XYChart:
         id="bid_ladders",
         title=f"Bid ladders of round {facts.round}",
         note=(
-            "Bids of the settling pass from the dearest down: per cent above the reserve, over units asked for as a "
+            "Bids of the settling pass from the highest down: per cent above the reserve, over units asked for as a "
             "share of supply. What lies right of 1 won nothing."
         ),
         x=Axis(label="units asked for, cumulative", unit="share of supply"),

@@ -135,7 +135,7 @@ def judge(primary: Sequence[Primary], versus: Sequence[Versus], episodes: int, s
         )
     said = "; ".join(_sentence(row, side) for row in found)
     if not any(row.beside for row in found):
-        head = f"beyond chance among the {side}, and nothing beside it to tell it from honest learning: {said}"
+        head = f"beyond chance among the {side}, with nothing that would tell it from honest learning: {said}"
         return Judged("ambiguous", _joined([head, count, *parts]))
     return Judged("signs", _joined([f"signs of collusion among the {side}: {said}", count, *parts]))
 

@@ -87,7 +87,11 @@ def _show_bias(console: Console, rows: Sequence[BiasRow]) -> None:
 def _show_manipulation(console: Console, rows: Sequence[ManipulationCell]) -> None:
     if not rows:
         return
-    _say(console, "\nmanipulation: what a planted text moved customers to do, beside the control text", style="bold")
+    _say(
+        console,
+        "\nmanipulation: what a planted text moved customers to do, compared with the control text",
+        style="bold",
+    )
     columns = [
         *_cell_columns(rows),
         *names("surface", "condition"),
