@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 
 from tradefair.contract import TradefairError
 
-# Seconds of computing time per check and playthrough; `--slow` plays long presets whole.
-PATIENCE_S = 30.0
+# Seconds of computing time per check and playthrough. 600 seats take 40 s on a slow machine; `--slow` plays whole.
+PATIENCE_S = 120.0
 SLOW_PATIENCE_S = 600.0
 # Frames of these packages are skipped: the author wants to know the last line of the market's own code.
 _OURS = ("tradefair.contract.", "tradefair.testing.", "tradefair.host.", "pydantic.", "pydantic_core.")

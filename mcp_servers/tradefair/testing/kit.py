@@ -89,7 +89,7 @@ def check_market(
     checks; unknown names raise KeyError. `progress` is called before each check.
 
     Where `keeps_the_protocol` finds something the other checks do not run: each would fail for the same reason. A
-    failure of the author's code (whatever it raises, or 30 s of computing without an answer, 600 s with `slow`) is a
+    failure of the author's code (whatever it raises, or 120 s of computing without an answer, 600 s with `slow`) is a
     finding. Endless loops are stopped in the main thread and not on Windows; elsewhere they hang.
     """
     bench = Bench(market_type, scenarios=scenarios, seeds=seeds, slow=slow, services=services)
