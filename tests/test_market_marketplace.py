@@ -7,6 +7,7 @@ A change of its tools shows in the snapshot, which is recorded again with
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pydantic import JsonValue
@@ -45,7 +46,7 @@ NEEDS_DATA = ("3_9", "10_30")
 @pytest.mark.parametrize("name", [name for name in scenario_ids("marketplace") if not name.endswith(NEEDS_DATA)])
 def test_every_preset_keeps_the_contract(name: str) -> None:
     """With few customers, for as long as random seats take to leave; who is full, they could not know."""
-    scenario = load_scenario("marketplace", name, {**LONG_ENOUGH, "data.customers": 2, "capacity": 0})
+    scenario: Any = load_scenario("marketplace", name, {**LONG_ENOUGH, "data.customers": 2, "capacity": 0})
     # Fewer customers have fewer businesses: players that a preset names for the others have no seat to sit in.
     seats = MARKET.create(scenario, 1).seats
     named = {seat: who for seat, who in scenario.seats.items() if seat in seats or not seat[-1].isdigit()}
