@@ -19,7 +19,9 @@ import pytest
 
 from tests.source_code import REPO, ROOTS, Module, all_modules, circles, import_graph, imported_modules
 
-NOT_YET: dict[str, str] = {"test_code_lines_are_within_their_budget": "the nine new checks of the conformance kit"}
+NOT_YET: dict[str, str] = {
+    "test_code_lines_are_within_their_budget": "78,000; kit, api and SealedRounds are larger than planned"
+}
 """Rules whose goal is not reached yet: test name -> what is missing. Delete the entry when the goal is reached."""
 
 MODULES = all_modules()
