@@ -11,7 +11,7 @@ from tests.host.conftest import rows_from
 from tests.host.postgres import missing
 
 from tradefair.contract.chain import canonical, next_hash
-from tradefair.contract.errors import StorageUnavailable
+from tradefair.contract.errors import StorageUnavailable, TraceError
 from tradefair.host.log import EventLog, Head, LogStore
 from tradefair.host.stores import logs_at
 from tradefair.tracestore import Manifest, open_trace
@@ -65,3 +65,8 @@ async def test_the_head_of_the_last_closure_moves_with_the_closure(logs: LogStor
     await log.append(rows_from(2, 1))
     with open_trace(logs.reading(path)) as trace:
         assert trace.closed_head() == closed
+
+
+def test_an_address_that_no_store_has_is_refused_with_those_that_are_known() -> None:
+    with pytest.raises(TraceError, match=r"no store has addresses like 'mysql'; known are postgresql://"):
+        logs_at("mysql://market@db.example/markets")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 from pydantic import BaseModel, JsonValue
 
@@ -13,7 +14,7 @@ from tradefair.contract.core import Core, Ticket
 from tradefair.contract.kernel_tools import AWAIT_TURN, EXECUTE_CODE, CodeResult
 from tradefair.host.sandbox import InnerAnswer, Sandbox, ToolSignature
 
-InnerCall = Callable[[str, dict[str, JsonValue]], Awaitable[InnerAnswer]]
+InnerCall = Callable[[str, dict[str, JsonValue]], Coroutine[Any, Any, InnerAnswer]]
 """One call that a program makes of a tool, by name and arguments; carried out on the episode's loop."""
 
 
@@ -25,7 +26,7 @@ async def run_program(
 
     def call(name: str, arguments: dict[str, JsonValue]) -> InnerAnswer:
         # The worker's thread waits here; the loop goes on with other seats.
-        return asyncio.run_coroutine_threadsafe(_awaited(inner(name, arguments)), loop).result()
+        return asyncio.run_coroutine_threadsafe(inner(name, arguments), loop).result()
 
     # A program that could wait or start programs would hold its thread for as long as it likes.
     signatures = {
@@ -48,7 +49,3 @@ async def run_program(
     if report.error is not None:
         return None, report.error
     return CodeResult(output=report.output, value=report.value, inner_calls=report.inner_calls), None
-
-
-async def _awaited(answer: Awaitable[InnerAnswer]) -> InnerAnswer:
-    return await answer
